@@ -1,0 +1,76 @@
+/**
+ * Every way a request can fail, by its gRPC status name (google.rpc.Code). The number and the HTTP status
+ * of each are in `http/errors.filter.ts`, the only such table.
+ */
+export type ErrorCode =
+  | 'INVALID_ARGUMENT'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
+  | 'UNIMPLEMENTED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'UNAUTHENTICATED';
+
+/** The category a client can branch on, beside the code (client protocol, section 3.3). */
+export type ErrorCategory =
+  | 'INTERNAL'
+  | 'ORGANIZATION_NOT_FOUND'
+  | 'REQUEST_NOT_AUTHORIZED'
+  | 'PUBLIC_KEY_NOT_FOUND'
+  | 'RATE_LIMIT_EXCEEDED'
+  | 'SIGNATURE_MISSING'
+  | 'SIGNATURE_INVALID'
+  | 'CREDENTIAL_NOT_FOUND'
+  | 'CREDENTIAL_CONFLICT'
+  | 'API_KEY_EXPIRED'
+  | 'REQUEST_INVALID'
+  | 'FORBIDDEN'
+  | 'UNAUTHENTICATED'
+  | 'INVALID_ORGANIZATION_ID'
+  | 'INVALID_ACTIVITY_CALLER'
+  | 'INVALID_TIME'
+  | 'INVALID_EMAIL'
+  | 'ORGANIZATION_MISMATCH';
+
+/** One element of `details` on the wire: a typed object as in google.rpc.Status. */
+export type ErrorDetail = { readonly '@type': string; readonly [member: string]: unknown };
+
+/**
+ * A refusal that is meant for the caller: its message says what was wrong, with which value, and what to do.
+ * Anything else that is thrown is a defect of ours and reaches the caller as INTERNAL, without detail.
+ */
+export class CoordinatorError extends Error {
+  readonly code: ErrorCode;
+  readonly category: ErrorCategory | undefined;
+  readonly details: readonly ErrorDetail[];
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { category?: ErrorCategory; details?: readonly ErrorDetail[]; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.name = 'CoordinatorError';
+    this.code = code;
+    this.category = options.category;
+    this.details = options.details ?? [];
+  }
+}
+
+/** A refusal of one named field of the request, as google.rpc.BadRequest. */
+export function invalidField(field: string, description: string): CoordinatorError {
+  return invalidFields([{ field, description }]);
+}
+
+/** A refusal of several named fields of the request at once. */
+export function invalidFields(violations: readonly { field: string; description: string }[]): CoordinatorError {
+  const text = violations.map(({ field, description }) => `${field}: ${description}`).join('; ');
+  return new CoordinatorError('INVALID_ARGUMENT', `invalid request: ${text}`, {
+    category: 'REQUEST_INVALID',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],
+  });
+}

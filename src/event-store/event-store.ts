@@ -1,0 +1,96 @@
+/**
+ * The port to the one place where facts live. Adapters: `in-memory.ts`, `sqlite.ts`, `event-store-db.ts`; one
+ * contract suite (`test/contracts/event-store.contract.ts`) says what all of them must do.
+ */
+
+/** An event on its way into the store. `data` and `metadata` are plain JSON (no undefined, no bigint, no Date). */
+export interface NewEvent {
+  /** UUID, chosen by the writer: repeating an append with the same ids and the same expectation writes nothing. */
+  readonly id: string;
+  /** Stable name in the past tense, without a version. */
+  readonly type: string;
+  readonly data: unknown;
+  readonly metadata: unknown;
+}
+
+/** An event as it was recorded. */
+export interface RecordedEvent extends NewEvent {
+  readonly stream: string;
+  /** Place in its stream, from 0, without gaps. */
+  readonly revision: number;
+  /** Place in the whole store: grows, may have gaps. Opaque outside the adapter but for comparing. */
+  readonly position: bigint;
+}
+
+/** What the writer has read: nothing yet, or everything up to and including this revision. */
+export type ExpectedRevision = 'no-stream' | number;
+
+/** Where an append has put its events. */
+export interface Appended {
+  /** Revision of the last event of the append. */
+  readonly revision: number;
+  /** Position of the last event of the append. */
+  readonly position: bigint;
+}
+
+/** A live feed of everything recorded. */
+export interface Subscription {
+  /** Stops the feed; resolves when the handler that was running has returned. */
+  close(): Promise<void>;
+}
+
+export interface SubscribeOptions {
+  /** Exclusive: events after this position are delivered. */
+  readonly after: bigint | 'start';
+  /** Called with one batch at a time, in position order; the next batch waits until it has resolved. */
+  readonly onEvents: (events: readonly RecordedEvent[]) => Promise<void> | void;
+  /** The feed has ended because of this error (the handler's, or the store's). It does not go on by itself. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface EventStore {
+  /** True when no other process can write to this store while it is open: what was read here stays true here. */
+  readonly exclusive: boolean;
+
+  /**
+   * Writes all events, or none, as the next revisions of the stream. Resolves when they are durable.
+   * @throws {WrongRevision} when the stream is not at `expected`; nothing is written
+   * @throws {StoreUnavailable} when the store cannot say whether it has written
+   */
+  append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
+
+  /** The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty. */
+  read(stream: string, from?: number): AsyncIterable<RecordedEvent>;
+
+  /** Everything recorded after a position, then everything that comes, once and in order. */
+  subscribe(options: SubscribeOptions): Subscription;
+
+  /** Position of the last event in the store, or undefined when it is empty. */
+  head(): Promise<bigint | undefined>;
+
+  /** Removes a `vault-…` or `snapshot-…` stream for good (crypto-shredding); the name must not be used again. */
+  delete(stream: string): Promise<void>;
+
+  /** Finishes what was accepted, then releases the store. */
+  close(): Promise<void>;
+}
+
+/** The stream is not where the writer thought it was: read again and decide again. */
+export class WrongRevision extends Error {
+  constructor(
+    readonly stream: string,
+    readonly expected: ExpectedRevision,
+    readonly actual: ExpectedRevision,
+  ) {
+    super(`stream \`${stream}\` is at ${actual}, not at ${expected}`);
+    this.name = 'WrongRevision';
+  }
+}
+
+/** The store did not answer, or has failed: the outcome of the call is unknown to us. */
+export class StoreUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreUnavailable';
+  }
+}
