@@ -1,0 +1,59 @@
+import type { ExpectedRevision, NewEvent } from './event-store.js';
+
+/** Revision that the first event of an append gets when the stream is where the writer thinks it is. */
+export function firstRevision(expected: ExpectedRevision): number {
+  return expected === 'no-stream' ? 0 : expected + 1;
+}
+
+/** The state of a stream with this many events, as an expectation names it. */
+export function revisionOf(length: number): ExpectedRevision {
+  return length === 0 ? 'no-stream' : length - 1;
+}
+
+/** @throws {TypeError} on a call that no state of the store could make right */
+export function checkAppend(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): void {
+  if (stream === '') throw new TypeError('a stream needs a name: pass for example `organization-<id>`');
+  if (events.length === 0) throw new TypeError(`nothing to append to stream \`${stream}\`: pass at least one event`);
+  if (expected !== 'no-stream' && (!Number.isSafeInteger(expected) || expected < 0)) {
+    throw new TypeError(`the expected revision \`${expected}\` is neither a revision (0, 1, …) nor \`no-stream\``);
+  }
+}
+
+/** @throws {TypeError} unless the stream is of a kind that may be deleted: nothing else may ever be forgotten */
+export function checkDelete(stream: string): void {
+  if (!/^(vault|snapshot)-./.test(stream)) {
+    throw new TypeError(`stream \`${stream}\` is kept for good: only \`vault-…\` and \`snapshot-…\` can be deleted`);
+  }
+}
+
+/** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */
+export function jsonText(value: unknown, member: 'data' | 'metadata', type: string): string {
+  const text: string | undefined = JSON.stringify(value);
+  if (text === undefined) {
+    throw new TypeError(
+      `the ${member} of the event \`${type}\` is ${typeof value}, which has no JSON form: pass plain JSON`,
+    );
+  }
+  return text;
+}
+
+/** Refusal of an append to a stream that was deleted. */
+export function streamDeleted(stream: string): Error {
+  return new Error(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
+}
+
+/** Refusal of an event whose id is in the store already, but not as a repetition of the same append. */
+export function idTaken(id: string, stream: string): Error {
+  return new Error(
+    `the event id \`${id}\` in an append to stream \`${stream}\` is already used: give each event its own`,
+  );
+}
+
+/** A value from JSON, made unchangeable in depth, so that several readers can share it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    for (const member of Object.values(value)) deepFreeze(member);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto';
+import type { RecordedEvent } from './event-store.js';
+
+/** What every event of ours carries beside its data. */
+export interface EventMetadata {
+  /** When it was recorded, milliseconds since the Unix epoch. */
+  readonly at: number;
+  /** Version of the shape of `data` for this type, from 1; see `upcast.ts`. */
+  readonly schemaVersion: number;
+  /** Id of the activity this belongs to. EventStoreDB knows the name. */
+  readonly $correlationId: string;
+  /** Id of what led to this event. EventStoreDB knows the name. */
+  readonly $causationId: string;
+  /** Link of the stream's chain, 64 lower-case hex characters; see `chainEvent`. */
+  readonly hash: string;
+}
+
+/** The link before the first event of a stream: 32 zero bytes, in hex. */
+export const GENESIS_HASH = '0'.repeat(64);
+
+/** An event of a stream is not the one that was recorded there, or not where it was recorded. */
+export class BrokenChain extends Error {
+  /** @param revision of the first event that does not fit what comes before it */
+  constructor(
+    readonly stream: string,
+    readonly revision: number,
+    reason: string,
+  ) {
+    super(`the hash chain of stream \`${stream}\` is broken at revision ${revision}: ${reason}`);
+    this.name = 'BrokenChain';
+  }
+}
+
+/**
+ * RFC 8785 (JCS) text of a plain JSON value. An object member that is undefined is left out, as in the stored JSON.
+ * @throws {TypeError} on what JSON or I-JSON cannot hold: NaN, infinities, bigint, functions, lone surrogates, `toJSON`
+ */
+export function canonicalJson(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return canonicalString(value);
+    case 'number':
+      if (!Number.isFinite(value)) throw new TypeError(`the number ${value} has no JSON form: use a finite number`);
+      // RFC 8785, 3.2.2.3 is ECMAScript's Number::toString, which also turns -0 into 0.
+      return String(value);
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'object':
+      if (value === null) return 'null';
+      return Array.isArray(value) ? canonicalArray(value) : canonicalObject(value as Record<string, unknown>);
+    default:
+      throw new TypeError(`a value of type ${typeof value} has no JSON form: pass plain JSON`);
+  }
+}
+
+const NEEDS_CARE = /["\\\u0000-\u001f\ud800-\udfff]/;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+function canonicalString(text: string): string {
+  // Nearly every string needs no escape, and the test is several times cheaper than JSON.stringify.
+  if (!NEEDS_CARE.test(text)) return `"${text}"`;
+  if (LONE_SURROGATE.test(text)) {
+    throw new TypeError(`the text ${JSON.stringify(text)} has a lone surrogate: RFC 8785 allows valid Unicode only`);
+  }
+  return JSON.stringify(text);
+}
+
+function canonicalArray(values: readonly unknown[]): string {
+  if (values.length === 0) return '[]';
+  let text = '[';
+  for (let index = 0; index < values.length; index++) {
+    if (index > 0) text += ',';
+    text += canonicalJson(values[index]);
+  }
+  return `${text}]`;
+}
+
+function canonicalObject(members: Record<string, unknown>): string {
+  if (typeof members['toJSON'] === 'function') {
+    throw new TypeError('an object with a `toJSON` method is not plain JSON: pass what it stands for');
+  }
+  let text = '';
+  // The default order of sort() is by UTF-16 code units, as RFC 8785, 3.2.3 asks.
+  for (const key of Object.keys(members).sort()) {
+    const value = members[key];
+    if (value === undefined) continue;
+    text += `${text === '' ? '{' : ','}${canonicalString(key)}:${canonicalJson(value)}`;
+  }
+  return text === '' ? '{}' : `${text}}`;
+}
+
+/** An event as it enters the chain: where it stands, what it says, and its metadata but for the link itself. */
+export interface ChainedEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: unknown;
+  readonly metadata: Omit<EventMetadata, 'hash'>;
+}
+
+/**
+ * The next link of a stream's chain, 64 lower-case hex characters: SHA-256 over the 32 bytes of the previous link and
+ * the UTF-8 of the canonical JSON of `{ stream, revision, id, type, data, metadata }`.
+ */
+export function chainEvent(previousHash: string, event: ChainedEvent): string {
+  return link(previousHash, event, canonicalJson(event.metadata));
+}
+
+/**
+ * Checks that a recorded event follows the previous link, and returns its own link. Call it before `upcast`: the chain
+ * is over what was recorded, not over what it means today.
+ * @throws {BrokenChain} when it does not follow
+ */
+export function verifyChain(previousHash: string, event: RecordedEvent): string {
+  const { metadata } = event;
+  if (typeof metadata !== 'object' || metadata === null || !('hash' in metadata)) {
+    throw new BrokenChain(event.stream, event.revision, 'the event has no hash');
+  }
+  const { hash: recorded, ...rest } = metadata;
+  let computed: string;
+  try {
+    computed = link(previousHash, event, canonicalJson(rest));
+  } catch (cause) {
+    throw new BrokenChain(event.stream, event.revision, cause instanceof Error ? cause.message : String(cause));
+  }
+  if (computed !== recorded) {
+    throw new BrokenChain(
+      event.stream,
+      event.revision,
+      'its hash does not follow from its content and its predecessor',
+    );
+  }
+  return computed;
+}
+
+const HASH_BYTES = 32;
+/** One buffer for all events of usual size: the work between two uses is synchronous. */
+const scratch = Buffer.alloc(64 * 1024);
+
+function link(previousHash: string, event: Omit<ChainedEvent, 'metadata'>, metadata: string): string {
+  // The members are written out in canonical order, which spares sorting them for every event.
+  const text =
+    `{"data":${canonicalJson(event.data)},"id":${canonicalString(event.id)},"metadata":${metadata},` +
+    `"revision":${canonicalJson(event.revision)},"stream":${canonicalString(event.stream)},"type":${canonicalString(event.type)}}`;
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
+  const bytes = text.length * 3 + HASH_BYTES <= scratch.length ? scratch : Buffer.alloc(text.length * 3 + HASH_BYTES);
+  if (previousHash.length !== 2 * HASH_BYTES || bytes.write(previousHash, 0, 'hex') !== HASH_BYTES) {
+    throw new TypeError(`the previous hash \`${previousHash}\` is not 64 hex characters`);
+  }
+  const length = HASH_BYTES + bytes.write(text, HASH_BYTES, 'utf8');
+  return hash('sha256', bytes.subarray(0, length), 'hex');
+}
