@@ -1,6 +1,6 @@
 /**
- * Every way a request can fail, by its gRPC status name (google.rpc.Code). The number and the HTTP status
- * of each are in `http/errors.filter.ts`, the only such table.
+ * Every way a request can fail, by its gRPC status name (google.rpc.Code). The HTTP status of each is in
+ * `http/errors.filter.ts`, the only such table.
  */
 export type ErrorCode =
   | 'INVALID_ARGUMENT'
@@ -14,6 +14,21 @@ export type ErrorCode =
   | 'INTERNAL'
   | 'UNAVAILABLE'
   | 'UNAUTHENTICATED';
+
+/** The number of each status name (google.rpc.Code). */
+export const grpcNumbers: Readonly<Record<ErrorCode, number>> = {
+  INVALID_ARGUMENT: 3,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+};
 
 /** The category a client can branch on, beside the code (client protocol, section 3.3). */
 export type ErrorCategory =

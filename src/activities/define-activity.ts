@@ -1,0 +1,132 @@
+import type { VoteSelection } from '../domain/activity/events.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
+import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
+
+/** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
+export interface DecideContext {
+  readonly organization: OrganizationView;
+  readonly activityId: string;
+  /** The user who submitted the activity. */
+  readonly submitterId: string;
+  /** Recorded time of the decision, milliseconds since the epoch. */
+  readonly now: number;
+  /** A new id, derived from the activity's: deciding again gives the same ids in the same order. */
+  readonly newId: () => string;
+  /** What policies of this build may talk about. */
+  readonly policyEnvironment: PolicyEnvironment;
+}
+
+export interface ActivityOutcome<Result> {
+  readonly events: readonly OrganizationEvent[];
+  readonly result: Result;
+}
+
+/** An older wire version of a verb: its own intent and keys, lifted to the newest intent before anything is decided. */
+export interface OlderVersion<Intent extends object> {
+  readonly type: string;
+  readonly intent: new () => object;
+  /** Both default to the names that the type implies (specification, section 9). */
+  readonly intentKey?: string;
+  readonly resultKey?: string;
+  /** @throws {CoordinatorError} when this version cannot be expressed in the newest */
+  lift(intent: object): Intent;
+}
+
+interface Described<Type extends string> {
+  /** The newest type; its name gives the path and the intent and result keys unless said otherwise. */
+  readonly type: Type;
+  readonly intentKey?: string;
+  readonly resultKey?: string;
+  /** One sentence for the reference. */
+  readonly summary: string;
+}
+
+/** One verb of the Activity API, in one value. Listing it in `index.ts` registers it. */
+export interface ActivityDefinition<
+  Type extends string,
+  Intent extends object,
+  Result extends object,
+  Prepared = undefined,
+> extends Described<Type> {
+  readonly kind: 'activity';
+  readonly intent: new () => Intent;
+  readonly result: new () => Result;
+  readonly olderVersions?: readonly OlderVersion<Intent>[];
+  /** Who may do it: policies that speak of this pair, or only the root quorum (client protocol 9.4). */
+  readonly policy: { readonly resource: string; readonly action: string } | 'root-quorum-only';
+  /** What policies may read as `activity.params.<name>`: its type, and how to get it from the intent. */
+  readonly params?: Readonly<
+    Record<string, { readonly type: PolicyType; from(intent: Intent): PolicyValue | undefined }>
+  >;
+  /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
+  ownCredentialsOf?(intent: Intent): string;
+  /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
+  readonly fromParent?: true;
+  /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */
+  readonly apiKeyOnly?: true;
+  /** The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. */
+  prepare?(intent: Intent, ports: PreparePorts): Promise<Prepared>;
+  /**
+   * What happens, and what is answered. Pure.
+   * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
+   */
+  decide(intent: Intent, context: DecideContext, prepared: Prepared): ActivityOutcome<Result>;
+}
+
+/** Ports that `prepare` may use; grows with the keyring and the delivery. */
+export interface PreparePorts {
+  /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
+  readonly verifyRegistration: (input: {
+    challenge: string;
+    attestation: {
+      credentialId: string;
+      clientDataJson: string;
+      attestationObject: string;
+      transports: readonly string[];
+    };
+  }) => Promise<VerifiedRegistration>;
+}
+
+/** What a verified WebAuthn registration says of the passkey. */
+export interface VerifiedRegistration {
+  readonly credentialId: string;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  readonly aaguid: string;
+  readonly attestationType: string;
+  readonly rpIdHash: string;
+  readonly signCount: number;
+  readonly transports: readonly string[];
+}
+
+/** A verb that is a word on another activity; it has no life of its own. */
+export interface VoteDefinition<Type extends string> extends Described<Type> {
+  readonly kind: 'vote';
+  readonly intent: new () => { fingerprint: string };
+  readonly selection: VoteSelection;
+}
+
+/** Any definition, as the driver sees it once its own types no longer matter. */
+export type AnyActivity = ActivityDefinition<string, object, object, unknown>;
+export type AnyVote = VoteDefinition<string>;
+export type AnyDefinition = AnyActivity | AnyVote;
+
+/** Declares a verb; infers what `prepare` hands to `decide`. */
+export function defineActivity<
+  const Type extends string,
+  Intent extends object,
+  Result extends object,
+  Prepared = undefined,
+>(
+  definition: Omit<ActivityDefinition<Type, Intent, Result, Prepared>, 'kind'>,
+): ActivityDefinition<Type, Intent, Result, Prepared> {
+  return { kind: 'activity', ...definition };
+}
+
+/** Declares a vote. */
+export function defineVote<const Type extends string>(
+  definition: Omit<VoteDefinition<Type>, 'kind'>,
+): VoteDefinition<Type> {
+  return { kind: 'vote', ...definition };
+}

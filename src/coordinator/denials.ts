@@ -1,0 +1,133 @@
+import type { CoordinatorError } from '../domain/errors.js';
+import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
+import { WrongRevision, type EventStore } from '../event-store/event-store.js';
+import { derivedId } from './ids.js';
+import type { Clock } from './ports.js';
+import type { SubmitRequest } from './requests.js';
+
+/** Denials of one organization that are recorded one by one within a minute; more are only counted. */
+const perMinute = 60;
+/** Organizations whose denial stream is kept open in memory. */
+const maxOpenStreams = 1_000;
+
+interface DenialStream {
+  revision: number;
+  hash: string;
+  windowStart: number;
+  inWindow: number;
+  omitted: number;
+  /** Appends to one stream go one after another. */
+  tail: Promise<void>;
+}
+
+/**
+ * Records who tried what and was denied, in a stream of its own that is never folded: an auditor must be able to see it,
+ * and nobody must be able to fill an organization's history by being refused.
+ */
+export class DenialLog {
+  private readonly streams = new Map<string, DenialStream>();
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Resolves when the denial is durable, or was only counted because there were too many this minute. */
+  record(organizationId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
+    const stream = this.streamOf(organizationId);
+    const written = stream.tail.then(() => this.write(organizationId, stream, request, denial));
+    stream.tail = written.catch(() => undefined);
+    return written;
+  }
+
+  private streamOf(organizationId: string): DenialStream {
+    const open = this.streams.get(organizationId);
+    if (open) return open;
+    const stream: DenialStream = {
+      revision: -2,
+      hash: GENESIS_HASH,
+      windowStart: 0,
+      inWindow: 0,
+      omitted: 0,
+      tail: Promise.resolve(),
+    };
+    this.streams.set(organizationId, stream);
+    if (this.streams.size > maxOpenStreams) {
+      const oldest = this.streams.keys().next();
+      if (!oldest.done) this.streams.delete(oldest.value);
+    }
+    return stream;
+  }
+
+  private async write(
+    organizationId: string,
+    stream: DenialStream,
+    request: SubmitRequest,
+    denial: CoordinatorError,
+  ): Promise<void> {
+    const at = this.clock.now();
+    if (at - stream.windowStart >= 60_000) {
+      stream.windowStart = at;
+      stream.inWindow = 0;
+    }
+    stream.inWindow += 1;
+    if (stream.inWindow > perMinute) {
+      stream.omitted += 1;
+      return;
+    }
+    const { version, fingerprint, text, stamp, timestampMs } = request;
+    const data = {
+      type: version.type,
+      fingerprint,
+      timestampMs,
+      message: text.length <= 65_536 ? text : `${text.slice(0, 65_536)}…`,
+      scheme: stamp.scheme,
+      ...(stamp.kind === 'api-key' ? { publicKey: stamp.publicKey } : { credentialId: stamp.credentialId }),
+      signature: stamp.signature,
+      reason: denial.message,
+      details: denial.details,
+      ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
+    };
+    await this.append(`denials-${organizationId}`, stream, fingerprint, at, data);
+    stream.omitted = 0;
+  }
+
+  private async append(name: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
+    for (let attempt = 1; ; attempt++) {
+      await this.catchUp(name, stream);
+      const revision = stream.revision + 1;
+      const id = derivedId(name, fingerprint, String(at), String(revision));
+      const type = 'ActivityDenied';
+      const metadata = { at, schemaVersion: 1, $correlationId: fingerprint, $causationId: fingerprint };
+      const hash = chainEvent(stream.hash, { stream: name, revision, id, type, data, metadata });
+      try {
+        const expected = revision === 0 ? 'no-stream' : stream.revision;
+        await this.store.append(name, [{ id, type, data, metadata: { ...metadata, hash } }], expected);
+        stream.revision = revision;
+        stream.hash = hash;
+        return;
+      } catch (error) {
+        // Another coordinator was first, or the outcome is unknown: read the stream again before the next.
+        if (!(error instanceof WrongRevision) || attempt === 5) {
+          this.forget(stream);
+          throw error;
+        }
+        this.forget(stream);
+      }
+    }
+  }
+
+  private async catchUp(name: string, stream: DenialStream): Promise<void> {
+    if (stream.revision !== -2) return;
+    stream.revision = -1;
+    for await (const event of this.store.read(name)) {
+      stream.hash = verifyChain(stream.hash, event);
+      stream.revision = event.revision;
+    }
+  }
+
+  private forget(stream: DenialStream): void {
+    stream.revision = -2;
+    stream.hash = GENESIS_HASH;
+  }
+}

@@ -1,0 +1,42 @@
+import type { ActivityRecord } from '../domain/activity/record.js';
+import type { User } from '../domain/organization/users.js';
+
+/** The world as the driver meets it. Each has one adapter for real runs and one that a test can steer. */
+
+/** Wall-clock time, milliseconds since the epoch. */
+export interface Clock {
+  now(): number;
+}
+
+/** Cryptographically secure bytes; a seeded source in tests. */
+export interface Randomness {
+  bytes(count: number): Uint8Array;
+}
+
+/** Finds what has been decided before and is no longer in folded state: the activities read model. */
+export interface KnownActivities {
+  /** Everything recorded up to this position (inclusive) is found. */
+  checkpoint(): bigint;
+  /** Id of the activity that a request with this fingerprint belongs to: its submission, or a vote on it. */
+  findByFingerprint(organizationId: string, fingerprint: string): string | undefined;
+  /** The activity once everything up to `position` is known; waits for that, within bounds. */
+  read(
+    organizationId: string,
+    activityId: string,
+    position: bigint | undefined,
+  ): Promise<ActivityRecord<User | undefined>>;
+}
+
+/** Counters and timers of the driver (see `http/metrics.ts`). */
+export interface DriverMetrics {
+  decided(outcome: string, type: string): void;
+  appended(seconds: number, batch: number): void;
+  conflict(): void;
+  folded(seconds: number, events: number): void;
+}
+
+export const CLOCK = Symbol('Clock');
+export const RANDOMNESS = Symbol('Randomness');
+export const EVENT_STORE = Symbol('EventStore');
+export const KNOWN_ACTIVITIES = Symbol('KnownActivities');
+export const REGISTRY = Symbol('Registry');

@@ -1,0 +1,97 @@
+import type { AnyActivity, AnyDefinition, AnyVote } from '../activities/define-activity.js';
+import { policyEnvironment, type PolicyEnvironment } from '../domain/policy/namespaces.js';
+import type { PolicyType } from '../domain/policy/types.js';
+
+/** One wire version of a verb. */
+export interface ActivityVersion {
+  readonly type: string;
+  /** The type without prefix and version: what policies see as `activity.kind`. */
+  readonly kind: string;
+  readonly definition: AnyDefinition;
+  readonly intent: new () => object;
+  readonly keys: { readonly intentKey: string; readonly resultKey: string };
+  /** Lifts a valid intent of this version to the newest; undefined for the newest. */
+  readonly lift: ((intent: object) => object) | undefined;
+}
+
+/** Everything that follows from the list of activities. */
+export interface Registry {
+  /** By submitted type, every version. */
+  readonly versions: ReadonlyMap<string, ActivityVersion>;
+  /** By the last segment of the submit path: the versions it takes, newest first. */
+  readonly paths: ReadonlyMap<string, readonly ActivityVersion[]>;
+  readonly policyEnvironment: PolicyEnvironment;
+}
+
+const typePattern = /^ACTIVITY_TYPE_([A-Z0-9]+(?:_[A-Z0-9]+)*?)(?:_(V\d+))?$/;
+
+/** `CREATE_USERS` and `V4` of `ACTIVITY_TYPE_CREATE_USERS_V4`. */
+function readType(type: string): { kind: string; version: string } {
+  const match = typePattern.exec(type);
+  if (!match) throw new Error(`activity type \`${type}\` does not follow ACTIVITY_TYPE_<KIND>[_V<n>]`);
+  return { kind: match[1]!, version: match[2] ?? '' };
+}
+
+const camelCase = (kind: string): string =>
+  kind.toLowerCase().replace(/_([a-z0-9])/g, (_whole, letter: string) => letter.toUpperCase());
+
+/**
+ * Builds the registry.
+ * @throws at boot when two definitions share a type, or disagree about the type of one policy parameter
+ */
+export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
+  const versions = new Map<string, ActivityVersion>();
+  const paths = new Map<string, ActivityVersion[]>();
+  const params: Record<string, PolicyType> = {};
+
+  for (const definition of definitions) {
+    const newest = readType(definition.type);
+    const older = definition.kind === 'activity' ? (definition.olderVersions ?? []) : [];
+    for (const one of [{ ...definition, lift: undefined }, ...older]) {
+      const { kind, version } = readType(one.type);
+      if (kind !== newest.kind) throw new Error(`\`${one.type}\` is not an older version of \`${definition.type}\``);
+      if (versions.has(one.type)) throw new Error(`activity type \`${one.type}\` is defined twice`);
+      const entry: ActivityVersion = {
+        type: one.type,
+        kind,
+        definition,
+        intent: one.intent,
+        keys: {
+          intentKey: one.intentKey ?? `${camelCase(kind)}Intent${version}`,
+          resultKey: definition.kind === 'vote' ? '' : (one.resultKey ?? `${camelCase(kind)}Result${version}`),
+        },
+        lift: one.lift?.bind(one),
+      };
+      versions.set(one.type, entry);
+      const path = kind.toLowerCase();
+      paths.set(path, [...(paths.get(path) ?? []), entry]);
+    }
+    if (definition.kind === 'activity') {
+      for (const [name, { type }] of Object.entries(definition.params ?? {})) {
+        const known = params[name];
+        if (known && JSON.stringify(known) !== JSON.stringify(type)) {
+          throw new Error(`activity.params.${name} of \`${definition.type}\` has another type elsewhere`);
+        }
+        params[name] = type;
+      }
+    }
+  }
+  return { versions, paths, policyEnvironment: policyEnvironment(params) };
+}
+
+export function isVote(definition: AnyDefinition): definition is AnyVote {
+  return definition.kind === 'vote';
+}
+
+/** The newest intent of a recorded activity, whatever version it was submitted in. Its rules were checked then. */
+export function newestIntent(version: ActivityVersion, intent: object): object {
+  return version.lift ? version.lift(intent) : intent;
+}
+
+/** The definition behind a type that history names. @throws when this build no longer knows it */
+export function activityVersion(registry: Registry, type: string): ActivityVersion & { definition: AnyActivity } {
+  const version = registry.versions.get(type);
+  if (!version || version.definition.kind !== 'activity')
+    throw new Error(`history names an unknown activity \`${type}\``);
+  return version as ActivityVersion & { definition: AnyActivity };
+}

@@ -1,0 +1,116 @@
+import { CoordinatorError } from '../domain/errors.js';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+const bad = (what: string): CoordinatorError =>
+  new CoordinatorError('INVALID_ARGUMENT', `request body ${what}`, { category: 'REQUEST_INVALID' });
+
+/** Deepest nesting of objects and arrays that a request may have. */
+export const maxJsonDepth = 32;
+
+/**
+ * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order mark,
+ * no member named twice (two readers could pick different ones, and one of them checked the policy), no `__proto__`,
+ * at most 32 levels. Members that are null are dropped: null means absent (client protocol 2.8).
+ * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong and where
+ */
+export function parseStrictJson(body: Uint8Array): { readonly text: string; readonly value: Record<string, unknown> } {
+  if (body.length === 0) throw bad('is empty; send a JSON object');
+  let text: string;
+  try {
+    text = utf8.decode(body);
+  } catch {
+    throw bad('is not valid UTF-8');
+  }
+  if (text.charCodeAt(0) === 0xfeff) throw bad('begins with a byte order mark; send plain UTF-8');
+  checkMembers(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw bad(`is not JSON: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`);
+  }
+  // An escape can spell half of a surrogate pair, which is no text and has no canonical form to hash.
+  if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('has a string with half of a surrogate pair');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('must be a JSON object');
+  return { text, value: withoutNulls(value) as Record<string, unknown> };
+}
+
+/**
+ * One pass over the text for what `JSON.parse` lets through: depth, and members named twice. It only tracks strings and
+ * brackets; whether the text is JSON at all is the parser's to say.
+ */
+function checkMembers(text: string): void {
+  const open: (Set<string> | undefined)[] = [];
+  let expectKey = false;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22: {
+        const end = endOfString(text, at);
+        if (expectKey) {
+          const names = open.at(-1);
+          const raw = text.slice(at + 1, end);
+          const name = raw.includes('\\') ? unescape(raw) : raw;
+          if (name === '__proto__') throw bad('names a member `__proto__`');
+          if (names?.has(name)) throw bad(`names the member \`${name.slice(0, 64)}\` twice (at character ${at})`);
+          names?.add(name);
+          expectKey = false;
+        }
+        at = end;
+        break;
+      }
+      case 0x7b:
+      case 0x5b: {
+        const isObject = text.charCodeAt(at) === 0x7b;
+        if (open.length >= maxJsonDepth) throw bad(`is nested deeper than ${maxJsonDepth} levels`);
+        open.push(isObject ? new Set() : undefined);
+        expectKey = isObject;
+        break;
+      }
+      case 0x7d:
+      case 0x5d:
+        open.pop();
+        expectKey = false;
+        break;
+      case 0x2c:
+        expectKey = open.at(-1) !== undefined;
+        break;
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
+}
+
+function unescape(raw: string): string {
+  try {
+    return String(JSON.parse(`"${raw}"`));
+  } catch {
+    // Not a JSON string: the parser will say so, with its place.
+    return raw;
+  }
+}
+
+function hasLoneSurrogate(value: unknown): boolean {
+  if (typeof value === 'string') return /\p{Surrogate}/u.test(value);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, member]) => hasLoneSurrogate(name) || hasLoneSurrogate(member));
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== null) kept[name] = withoutNulls(member);
+  }
+  return kept;
+}

@@ -1,0 +1,55 @@
+import { grpcNumbers } from '../errors.js';
+import { userResource } from '../organization/resources.js';
+import { timestamp } from '../organization/timestamp.js';
+import type { User } from '../organization/users.js';
+import type { ActivityRecord } from './record.js';
+
+/** What the envelope needs beyond the record itself. */
+export interface EnvelopeContext {
+  /** Names of the one key of `intent` and of `result`, by the submitted version. */
+  readonly keys: { readonly intentKey: string; readonly resultKey: string };
+  /** What the caller may still say about it. */
+  readonly rights: { readonly canApprove: boolean; readonly canReject: boolean };
+}
+
+/** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
+export function activityEnvelope(record: ActivityRecord<User | undefined>, { keys, rights }: EnvelopeContext) {
+  return {
+    id: record.activityId,
+    organizationId: record.organizationId,
+    status: record.status,
+    type: record.type,
+    intent: { [keys.intentKey]: record.intent },
+    result: record.result ? { [keys.resultKey]: record.result } : {},
+    votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
+    fingerprint: record.fingerprint,
+    canApprove: rights.canApprove,
+    canReject: rights.canReject,
+    timestampMs: record.timestampMs,
+    createdAt: new Date(record.createdAt).toISOString(),
+    updatedAt: new Date(record.updatedAt).toISOString(),
+    failure: record.failure
+      ? { code: grpcNumbers[record.failure.code], message: record.failure.message, details: [] }
+      : null,
+  };
+}
+
+export type ActivityEnvelope = ReturnType<typeof activityEnvelope>;
+
+function voteResource(activityId: string, vote: ActivityRecord<User | undefined>['votes'][number]) {
+  const { voteId, userId, voter, selection, message, publicKey, signature, scheme, webauthn, at } = vote;
+  return {
+    id: voteId,
+    userId,
+    user: voter ? userResource(voter) : null,
+    activityId,
+    selection,
+    message,
+    publicKey,
+    signature,
+    scheme,
+    // What a passkey signs besides the challenge; without it nobody could verify the vote again.
+    ...(webauthn ? { authenticatorData: webauthn.authenticatorData, clientDataJson: webauthn.clientDataJson } : {}),
+    createdAt: timestamp(at),
+  };
+}

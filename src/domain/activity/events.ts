@@ -1,0 +1,97 @@
+import type { Authorization } from '../policy/authorize.js';
+import type { ErrorCode } from '../errors.js';
+import type { DomainEvent } from '../organization/event.js';
+
+/** Statuses as the wire names them. CREATED exists for completeness and is never answered. */
+export const activityStatuses = [
+  'ACTIVITY_STATUS_CREATED',
+  'ACTIVITY_STATUS_PENDING',
+  'ACTIVITY_STATUS_COMPLETED',
+  'ACTIVITY_STATUS_FAILED',
+  'ACTIVITY_STATUS_CONSENSUS_NEEDED',
+  'ACTIVITY_STATUS_REJECTED',
+  'ACTIVITY_STATUS_AUTHENTICATORS_NEEDED',
+] as const;
+
+export type ActivityStatus = (typeof activityStatuses)[number];
+
+export type VoteSelection = 'VOTE_SELECTION_APPROVED' | 'VOTE_SELECTION_REJECTED';
+
+/**
+ * One user's word on an activity, with everything needed to verify it again from the event alone: what was signed,
+ * with which key, and the signature. The submitter's is the first.
+ */
+export interface Vote {
+  readonly voteId: string;
+  readonly userId: string;
+  readonly selection: VoteSelection;
+  /** The exact request body that was stamped, as text. */
+  readonly message: string;
+  /** Fingerprint of that body: makes a repeated vote the same vote. */
+  readonly fingerprint: string;
+  /** Lower-case hex; for a passkey the COSE key, base64url. */
+  readonly publicKey: string;
+  /** Hex as stamped; for a passkey base64url. */
+  readonly signature: string;
+  readonly scheme: string;
+  /** Our id of the API key or authenticator that stamped. */
+  readonly credentialId: string;
+  /** What a passkey signs besides the challenge; absent for API keys. */
+  readonly webauthn?: {
+    readonly credentialId: string;
+    readonly authenticatorData: string;
+    readonly clientDataJson: string;
+    readonly signCount: number;
+  };
+}
+
+/** A vote and when it was recorded (milliseconds since the epoch). */
+export type RecordedVote = Vote & { readonly at: number };
+
+/** Why an activity went on, or did not: each policy's outcome on the state at `revision`, with the vote just cast. */
+export interface Decision {
+  readonly voteId: string;
+  readonly outcome: Authorization['outcome'];
+  readonly by: Authorization['by'];
+  readonly policies: Authorization['evaluations'];
+  /** Last revision of the organization's stream that the decision has seen. */
+  readonly revision: number;
+}
+
+/** Why an activity failed after it had been allowed. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export type ActivityEvent =
+  | DomainEvent<
+      'ActivitySubmitted',
+      {
+        activityId: string;
+        type: string;
+        /** The submitted parameters, without null members. */
+        intent: Readonly<Record<string, unknown>>;
+        fingerprint: string;
+        timestampMs: string;
+        generateAppProofs?: boolean;
+        status: ActivityStatus;
+        vote: Vote;
+        decision: Decision;
+      }
+    >
+  | DomainEvent<'ActivityApproved', { activityId: string; status: ActivityStatus; vote: Vote; decision: Decision }>
+  | DomainEvent<'ActivityRejected', { activityId: string; status: ActivityStatus; vote: Vote }>
+  | DomainEvent<
+      'ActivityCompleted',
+      { activityId: string; status: ActivityStatus; result: Readonly<Record<string, unknown>> }
+    >
+  | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>;
+
+/** Approvals count for this long after they were given; the activity itself stays open (client protocol 2.2). */
+export const approvalLifeMs = 24 * 60 * 60 * 1000;
+
+/** The approvals of an open activity that still count by their age, oldest first. */
+export function liveApprovals(votes: readonly RecordedVote[], now: number): readonly RecordedVote[] {
+  return votes.filter(({ selection, at }) => selection === 'VOTE_SELECTION_APPROVED' && now - at < approvalLifeMs);
+}

@@ -1,0 +1,114 @@
+import { assign, getNextSnapshot, setup, type SnapshotFrom } from 'xstate';
+import type { ActivityStatus } from './events.js';
+
+/** Who may still say what about an activity, by user id. */
+interface Voters {
+  /** Users whose approval could count under today's policies and quorum. */
+  readonly eligible: readonly string[];
+  /** Users with a live approval. */
+  readonly approved: readonly string[];
+}
+
+type Step =
+  | { readonly type: 'evaluated'; readonly outcome: 'allow' | 'consensus-needed' }
+  | { readonly type: 'approve'; readonly userId: string }
+  | { readonly type: 'reject'; readonly userId: string }
+  | { readonly type: 'completed' }
+  | { readonly type: 'failed' };
+
+/**
+ * The life of an activity. It runs when something is decided and never when history is folded: each event carries the
+ * status it led to, so that history keeps its meaning when the machine changes. A denied submit is no activity, so
+ * there is no state for it.
+ */
+export const activityMachine = setup({
+  types: {} as { context: Voters; events: Step; input: Voters },
+  guards: {
+    isAllowed: ({ event }) => event.type === 'evaluated' && event.outcome === 'allow',
+    needsConsensus: ({ event }) => event.type === 'evaluated' && event.outcome === 'consensus-needed',
+    mayApprove: ({ context, event }) =>
+      event.type === 'approve' && context.eligible.includes(event.userId) && !context.approved.includes(event.userId),
+    // Whoever has approved may take it back, which ends the activity: a change of mind must never be ignored.
+    mayReject: ({ context, event }) =>
+      event.type === 'reject' && (context.eligible.includes(event.userId) || context.approved.includes(event.userId)),
+  },
+}).createMachine({
+  id: 'activity',
+  context: ({ input }) => input,
+  initial: 'created',
+  states: {
+    created: {
+      on: {
+        evaluated: [
+          { guard: 'isAllowed', target: 'pending' },
+          { guard: 'needsConsensus', target: 'consensusNeeded' },
+        ],
+      },
+    },
+    consensusNeeded: {
+      on: {
+        approve: {
+          guard: 'mayApprove',
+          target: 'deciding',
+          actions: assign({ approved: ({ context, event }) => [...context.approved, event.userId] }),
+        },
+        reject: { guard: 'mayReject', target: 'rejected' },
+      },
+    },
+    deciding: {
+      on: {
+        evaluated: [
+          { guard: 'isAllowed', target: 'pending' },
+          { guard: 'needsConsensus', target: 'consensusNeeded' },
+        ],
+      },
+    },
+    pending: { on: { completed: 'completed', failed: 'failed' } },
+    completed: { type: 'final' },
+    failed: { type: 'final' },
+    rejected: { type: 'final' },
+  },
+});
+
+export type ActivitySnapshot = SnapshotFrom<typeof activityMachine>;
+type StateName = ActivitySnapshot['value'];
+
+const statusOf: Readonly<Record<StateName, ActivityStatus>> = {
+  created: 'ACTIVITY_STATUS_CREATED',
+  consensusNeeded: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
+  deciding: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
+  pending: 'ACTIVITY_STATUS_PENDING',
+  completed: 'ACTIVITY_STATUS_COMPLETED',
+  failed: 'ACTIVITY_STATUS_FAILED',
+  rejected: 'ACTIVITY_STATUS_REJECTED',
+};
+
+/** The wire status of a state of the machine. */
+export function activityStatus(snapshot: ActivitySnapshot): ActivityStatus {
+  return statusOf[snapshot.value];
+}
+
+/** The machine at the beginning of an activity, or at its wait for votes. */
+export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters): ActivitySnapshot {
+  return activityMachine.resolveState({ value: state, context: voters });
+}
+
+/**
+ * One step of the machine.
+ * @throws when the machine does not take the step: xstate itself would ignore it silently
+ */
+export function step(snapshot: ActivitySnapshot, event: Step): ActivitySnapshot {
+  if (!snapshot.can(event)) throw new Error(`an activity that is ${snapshot.value} does not take \`${event.type}\``);
+  return getNextSnapshot(activityMachine, snapshot, event);
+}
+
+/** What a user may say about the activity now: the same guards that refuse a vote. */
+export function votingRights(
+  snapshot: ActivitySnapshot,
+  userId: string,
+): { readonly canApprove: boolean; readonly canReject: boolean } {
+  return {
+    canApprove: snapshot.can({ type: 'approve', userId }),
+    canReject: snapshot.can({ type: 'reject', userId }),
+  };
+}

@@ -1,0 +1,68 @@
+import type { ActivityEvent, ActivityStatus, Decision, Failure, RecordedVote, Vote } from './events.js';
+
+/** All that history says about one activity. `Voter` is however the holder knows the user who cast a vote. */
+export interface ActivityRecord<Voter> {
+  readonly activityId: string;
+  readonly organizationId: string;
+  readonly type: string;
+  readonly status: ActivityStatus;
+  readonly intent: Readonly<Record<string, unknown>>;
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly failure?: Failure;
+  readonly fingerprint: string;
+  readonly timestampMs: string;
+  /** The submitter's first. */
+  readonly votes: readonly (RecordedVote & { readonly voter: Voter })[];
+  readonly decisions: readonly (Decision & { readonly at: number })[];
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** What the holder adds to an event: whose it is, its recorded time, and how it knows a voter. */
+export interface Recording<Voter> {
+  readonly organizationId: string;
+  readonly at: number;
+  readonly voter: (vote: Vote) => Voter;
+}
+
+/** The record after one more event of its life. One function serves folded state, the answer and the read model. */
+export function evolveRecord<Voter>(
+  record: ActivityRecord<Voter> | undefined,
+  { type, data }: ActivityEvent,
+  { organizationId, at, voter }: Recording<Voter>,
+): ActivityRecord<Voter> {
+  const recorded = (vote: Vote) => ({ ...vote, at, voter: voter(vote) });
+  if (type === 'ActivitySubmitted') {
+    const { activityId, intent, fingerprint, timestampMs, status, vote, decision } = data;
+    return {
+      activityId,
+      organizationId,
+      type: data.type,
+      status,
+      intent,
+      fingerprint,
+      timestampMs,
+      votes: [recorded(vote)],
+      decisions: [{ ...decision, at }],
+      createdAt: at,
+      updatedAt: at,
+    };
+  }
+  if (!record) throw new Error(`\`${type}\` of activity \`${data.activityId}\` comes before its submission`);
+  const changed = { ...record, status: data.status, updatedAt: at };
+  switch (type) {
+    case 'ActivityApproved':
+      return {
+        ...changed,
+        votes: [...record.votes, recorded(data.vote)],
+        decisions: [...record.decisions, { ...data.decision, at }],
+      };
+    case 'ActivityRejected':
+      return { ...changed, votes: [...record.votes, recorded(data.vote)] };
+    case 'ActivityCompleted':
+      return { ...changed, result: data.result };
+    case 'ActivityFailed':
+      return { ...changed, failure: data.failure };
+  }
+}

@@ -1,0 +1,132 @@
+import { changeUser, type User } from './users.js';
+import type { DomainEvent, Evolvers } from './event.js';
+
+export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
+
+export type ApiKeyCredentialType =
+  'CREDENTIAL_TYPE_API_KEY_P256' | 'CREDENTIAL_TYPE_API_KEY_SECP256K1' | 'CREDENTIAL_TYPE_API_KEY_ED25519';
+
+/** What a policy sees as the type of a plain API key of each curve. */
+export const apiKeyCredentialType: Readonly<Record<ApiKeyCurve, ApiKeyCredentialType>> = {
+  API_KEY_CURVE_P256: 'CREDENTIAL_TYPE_API_KEY_P256',
+  API_KEY_CURVE_SECP256K1: 'CREDENTIAL_TYPE_API_KEY_SECP256K1',
+  API_KEY_CURVE_ED25519: 'CREDENTIAL_TYPE_API_KEY_ED25519',
+};
+
+/** A key that stamps requests. */
+export interface ApiKey {
+  readonly apiKeyId: string;
+  readonly apiKeyName: string;
+  /** Lower-case hex: compressed SEC1 point, or the 32 bytes of an Ed25519 key. */
+  readonly publicKey: string;
+  readonly curve: ApiKeyCurve;
+  readonly credentialType: ApiKeyCredentialType;
+  /** Life in seconds from its creation; absent means until it is deleted. */
+  readonly expirationSeconds?: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A registered passkey (WebAuthn public key credential). */
+export interface Authenticator {
+  readonly authenticatorId: string;
+  readonly authenticatorName: string;
+  /** base64url. */
+  readonly credentialId: string;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  readonly aaguid: string;
+  readonly attestationType: string;
+  readonly transports: readonly string[];
+  /** Lower-case hex of SHA-256 of the relying party id it was registered for. */
+  readonly rpIdHash: string;
+  /** Last signature counter seen in a submit; stays 0 for passkeys that are synced. */
+  readonly signCount: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** An identity at an OpenID provider that a user may log in with. */
+export interface OauthProvider {
+  readonly providerId: string;
+  readonly providerName: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly subject: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+type Recorded<Credential> = Omit<Credential, 'createdAt' | 'updatedAt'> & { readonly userId: string };
+
+export type CredentialEvent =
+  | DomainEvent<'ApiKeyCreated', Recorded<ApiKey>>
+  | DomainEvent<'ApiKeyDeleted', { userId: string; apiKeyId: string }>
+  | DomainEvent<'AuthenticatorCreated', Recorded<Authenticator>>
+  | DomainEvent<'AuthenticatorDeleted', { userId: string; authenticatorId: string }>;
+
+/** What each credential event makes of its user; shared with the read model so that the two cannot disagree. */
+export const credentialChanges: {
+  readonly [Type in CredentialEvent['type']]: (
+    user: User,
+    data: Extract<CredentialEvent, { type: Type }>['data'],
+    at: number,
+  ) => User;
+} = {
+  ApiKeyCreated: (user, { userId: _owner, ...key }, at) => ({
+    ...user,
+    apiKeys: [...user.apiKeys, { ...key, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  ApiKeyDeleted: (user, { apiKeyId }, at) => ({
+    ...user,
+    apiKeys: user.apiKeys.filter((key) => key.apiKeyId !== apiKeyId),
+    updatedAt: at,
+  }),
+  AuthenticatorCreated: (user, { userId: _owner, ...authenticator }, at) => ({
+    ...user,
+    authenticators: [...user.authenticators, { ...authenticator, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  AuthenticatorDeleted: (user, { authenticatorId }, at) => ({
+    ...user,
+    authenticators: user.authenticators.filter((one) => one.authenticatorId !== authenticatorId),
+    updatedAt: at,
+  }),
+};
+
+export const evolveCredentials: Evolvers<CredentialEvent> = {
+  ApiKeyCreated(organization, data, at) {
+    organization.apiKeyOwners.set(data.publicKey, data.userId);
+    changeUser(organization, data.userId, (user) => credentialChanges.ApiKeyCreated(user, data, at));
+  },
+  ApiKeyDeleted(organization, data, at) {
+    changeUser(organization, data.userId, (user) => {
+      const key = user.apiKeys.find(({ apiKeyId }) => apiKeyId === data.apiKeyId);
+      if (key) organization.apiKeyOwners.delete(key.publicKey);
+      return credentialChanges.ApiKeyDeleted(user, data, at);
+    });
+  },
+  AuthenticatorCreated(organization, data, at) {
+    organization.authenticatorOwners.set(data.credentialId, data.userId);
+    changeUser(organization, data.userId, (user) => credentialChanges.AuthenticatorCreated(user, data, at));
+  },
+  AuthenticatorDeleted(organization, data, at) {
+    changeUser(organization, data.userId, (user) => {
+      const one = user.authenticators.find(({ authenticatorId }) => authenticatorId === data.authenticatorId);
+      if (one) organization.authenticatorOwners.delete(one.credentialId);
+      return credentialChanges.AuthenticatorDeleted(user, data, at);
+    });
+  },
+};
+
+/** When a key stops to work, in milliseconds since the epoch; undefined for one that lasts. */
+export function expiresAt(key: ApiKey): number | undefined {
+  return key.expirationSeconds === undefined ? undefined : key.createdAt + key.expirationSeconds * 1000;
+}
+
+/** True from the millisecond on at which the key's life is over. */
+export function isExpired(key: ApiKey, now: number): boolean {
+  const end = expiresAt(key);
+  return end !== undefined && now >= end;
+}

@@ -1,0 +1,20 @@
+import type { Organization } from './organization.js';
+
+/** A fact of an organization's stream: a name in the past tense and plain JSON. Never edited, only superseded. */
+export interface DomainEvent<Type extends string, Data> {
+  readonly type: Type;
+  readonly data: Data;
+}
+
+/**
+ * One function per event of a noun. It changes the accumulator of a fold: maps in place, because a stream may be long;
+ * the records inside are replaced, never edited, so that a record once read stays what it was.
+ * `at` is the recorded time in milliseconds since the epoch.
+ */
+export type Evolvers<Event extends DomainEvent<string, unknown>> = {
+  readonly [Type in Event['type']]: (
+    organization: Organization,
+    data: Extract<Event, { type: Type }>['data'],
+    at: number,
+  ) => void;
+};

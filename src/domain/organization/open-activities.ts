@@ -1,0 +1,48 @@
+import type { ActivityEvent, Vote } from '../activity/events.js';
+import { evolveRecord, type ActivityRecord } from '../activity/record.js';
+import type { Evolvers } from './event.js';
+import type { Organization } from './organization.js';
+import { changeUser, type User } from './users.js';
+
+/** An activity that waits for votes, each with its voter as the organization knew the user then. */
+export type OpenActivity = ActivityRecord<User | undefined>;
+
+export const evolveOpenActivities: Evolvers<ActivityEvent> = {
+  ActivitySubmitted(organization, data, at) {
+    // An activity that was allowed at once ends in the append that began it: there is nothing to wait for.
+    if (data.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED') keep(organization, { type: 'ActivitySubmitted', data }, at);
+    countSignature(organization, data.vote);
+  },
+  ActivityApproved(organization, data, at) {
+    keep(organization, { type: 'ActivityApproved', data }, at);
+    countSignature(organization, data.vote);
+  },
+  ActivityRejected(organization, { activityId, vote }) {
+    organization.openActivities.delete(activityId);
+    countSignature(organization, vote);
+  },
+  ActivityCompleted(organization, { activityId }) {
+    organization.openActivities.delete(activityId);
+  },
+  ActivityFailed(organization, { activityId }) {
+    organization.openActivities.delete(activityId);
+  },
+};
+
+function keep(organization: Organization, event: ActivityEvent, at: number): void {
+  const { activityId } = event.data;
+  const voter = ({ userId }: Vote) => organization.users.get(userId);
+  const { organizationId, openActivities } = organization;
+  openActivities.set(activityId, evolveRecord(openActivities.get(activityId), event, { organizationId, at, voter }));
+}
+
+/** Keeps the latest signature counter of a passkey, so that a clone of it is noticed (WebAuthn 3, 7.2 step 22). */
+function countSignature(organization: Organization, { userId, webauthn }: Vote): void {
+  if (!webauthn || webauthn.signCount === 0) return;
+  changeUser(organization, userId, (user) => ({
+    ...user,
+    authenticators: user.authenticators.map((one) =>
+      one.credentialId === webauthn.credentialId ? { ...one, signCount: webauthn.signCount } : one,
+    ),
+  }));
+}

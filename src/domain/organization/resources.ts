@@ -1,0 +1,73 @@
+import type { Policy } from '../policy/types.js';
+import type { ApiKey, Authenticator, OauthProvider } from './credentials.js';
+import type { UserTag } from './tags.js';
+import { timestamp } from './timestamp.js';
+import type { User } from './users.js';
+
+/** The shapes in which answers carry the nouns of an organization (client protocol, sections 2.4 and 6.4). */
+
+const times = (noun: { createdAt: number; updatedAt: number }) => ({
+  createdAt: timestamp(noun.createdAt),
+  updatedAt: timestamp(noun.updatedAt),
+});
+
+export function apiKeyResource(key: ApiKey) {
+  return {
+    credential: { publicKey: key.publicKey, type: key.credentialType },
+    apiKeyId: key.apiKeyId,
+    apiKeyName: key.apiKeyName,
+    ...times(key),
+    ...(key.expirationSeconds === undefined ? {} : { expirationSeconds: String(key.expirationSeconds) }),
+  };
+}
+
+export function authenticatorResource(one: Authenticator) {
+  return {
+    transports: one.transports,
+    attestationType: one.attestationType,
+    aaguid: one.aaguid,
+    credentialId: one.credentialId,
+    model: '',
+    credential: { publicKey: one.publicKey, type: 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR' },
+    authenticatorId: one.authenticatorId,
+    authenticatorName: one.authenticatorName,
+    ...times(one),
+  };
+}
+
+export function oauthProviderResource(provider: OauthProvider) {
+  const { providerId, providerName, issuer, audience, subject } = provider;
+  return { providerId, providerName, issuer, audience, subject, ...times(provider) };
+}
+
+export function userResource(user: User) {
+  return {
+    userId: user.userId,
+    userName: user.userName,
+    ...(user.userEmail ? { userEmail: user.userEmail } : {}),
+    ...(user.userPhoneNumber ? { userPhoneNumber: user.userPhoneNumber } : {}),
+    authenticators: user.authenticators.map(authenticatorResource),
+    apiKeys: user.apiKeys.map(apiKeyResource),
+    userTags: user.userTags,
+    oauthProviders: user.oauthProviders.map(oauthProviderResource),
+    mfaPolicies: [],
+    ...times(user),
+  };
+}
+
+export function userTagResource(tag: UserTag) {
+  return { tagId: tag.tagId, tagName: tag.tagName, tagType: 'TAG_TYPE_USER', ...times(tag) };
+}
+
+export function policyResource(policy: Policy) {
+  return {
+    policyId: policy.policyId,
+    policyName: policy.policyName,
+    effect: policy.effect,
+    notes: policy.notes,
+    consensus: policy.consensus ?? '',
+    condition: policy.condition ?? '',
+    ...(policy.time === undefined ? {} : { time: policy.time }),
+    ...times(policy),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
+import type { Organization } from './organization.js';
+import type { DomainEvent, Evolvers } from './event.js';
+
+/** A member of an organization. Times are milliseconds since the epoch. Never changed in place: each event makes a new one. */
+export interface User {
+  readonly userId: string;
+  readonly userName: string;
+  readonly userEmail?: string;
+  /** E.164. */
+  readonly userPhoneNumber?: string;
+  /** Ids of user tags. */
+  readonly userTags: readonly string[];
+  readonly apiKeys: readonly ApiKey[];
+  readonly authenticators: readonly Authenticator[];
+  readonly oauthProviders: readonly OauthProvider[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type UserEvent =
+  | DomainEvent<
+      'UserCreated',
+      { userId: string; userName: string; userEmail?: string; userPhoneNumber?: string; userTags: readonly string[] }
+    >
+  | DomainEvent<
+      'UserUpdated',
+      {
+        userId: string;
+        userName?: string;
+        /** An empty string removes the address. */
+        userEmail?: string;
+        /** An empty string removes the number. */
+        userPhoneNumber?: string;
+        userTags?: readonly string[];
+      }
+    >
+  | DomainEvent<'UserDeleted', { userId: string }>;
+
+export const evolveUsers: Evolvers<UserEvent> = {
+  UserCreated(organization, data, at) {
+    organization.users.set(data.userId, userCreated(data, at));
+  },
+  UserUpdated(organization, data, at) {
+    changeUser(organization, data.userId, (user) => userUpdated(user, data, at));
+  },
+  UserDeleted(organization, { userId }) {
+    const user = organization.users.get(userId);
+    if (!user) return;
+    for (const { publicKey } of user.apiKeys) organization.apiKeyOwners.delete(publicKey);
+    for (const { credentialId } of user.authenticators) organization.authenticatorOwners.delete(credentialId);
+    organization.users.delete(userId);
+  },
+};
+
+/** What a new user looks like; shared with the read model so that the two cannot disagree. */
+export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['data'], at: number): User {
+  return { ...data, apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at };
+}
+
+/** What an update makes of a user: members that the event lacks stay, an empty string removes. */
+export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUpdated' }>['data'], at: number): User {
+  const { userEmail, userPhoneNumber, ...rest } = user;
+  const email = data.userEmail ?? userEmail;
+  const phone = data.userPhoneNumber ?? userPhoneNumber;
+  return {
+    ...rest,
+    userName: data.userName ?? user.userName,
+    userTags: data.userTags ?? user.userTags,
+    ...(email ? { userEmail: email } : {}),
+    ...(phone ? { userPhoneNumber: phone } : {}),
+    updatedAt: at,
+  };
+}
+
+/** Replaces one user of the accumulator; a user that is gone is left alone, as history may mention it after its end. */
+export function changeUser(organization: Organization, userId: string, change: (user: User) => User): void {
+  const user = organization.users.get(userId);
+  if (user) organization.users.set(userId, change(user));
+}
