@@ -1,5 +1,6 @@
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
-import type { Organization } from './organization.js';
+import { CoordinatorError } from '../errors.js';
+import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
 /** A member of an organization. Times are milliseconds since the epoch. Never changed in place: each event makes a new one. */
@@ -77,4 +78,14 @@ export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUp
 export function changeUser(organization: Organization, userId: string, change: (user: User) => User): void {
   const user = organization.users.get(userId);
   if (user) organization.users.set(userId, change(user));
+}
+
+/** The user of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingUser(organization: OrganizationView, userId: string): User {
+  const user = organization.users.get(userId);
+  if (user) return user;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no user \`${userId}\` in organization \`${organization.organizationId}\`: list_users names them all`,
+  );
 }

@@ -1,0 +1,70 @@
+import type { ActivityDefinition } from '../../src/activities/define-activity.js';
+import { validate } from '../../src/coordinator/validate.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
+import { activities } from '../../src/activities/index.js';
+import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
+import {
+  emptyOrganization,
+  evolve,
+  type OrganizationEvent,
+} from '../../src/domain/organization/organization.js';
+
+const { policyEnvironment } = buildRegistry(activities);
+
+/** Recorded time of the facts that a test gives, and of its decision. */
+export const givenAt = Date.UTC(2026, 0, 1);
+export const decidedAt = Date.UTC(2026, 0, 2);
+
+
+/** A running number as a UUID: `id(1)` is the first id that a decision makes. */
+export const id = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+/** Folds the given facts with the real `evolve`, validates the intent with its real class, and decides. */
+export function given(...history: readonly OrganizationEvent[]) {
+  const organization = emptyOrganization();
+  for (const event of history) evolve(organization, event, givenAt);
+
+  return {
+    when<Intent extends object, Result extends object, Prepared = undefined>(
+      definition: ActivityDefinition<string, Intent, Result, Prepared>,
+      intent: object,
+      { submitterId = id(900), prepared }: { submitterId?: string; prepared?: Prepared } = {},
+    ) {
+      let count = 0;
+      const decide = () =>
+        definition.decide(
+          validate(definition.intent, intent, 'parameters'),
+          {
+            organization,
+            activityId: id(800),
+            submitterId,
+            now: decidedAt,
+            newId: () => id(++count),
+            policyEnvironment,
+          },
+          prepared as Prepared,
+        );
+      return {
+        then(events: readonly OrganizationEvent[], result: Result) {
+          const outcome = decide();
+          expect(outcome.events).toEqual(events);
+          expect(outcome.result).toEqual(result);
+          // What was decided must fold, or the stream could not be read again.
+          for (const event of outcome.events) evolve(organization, event, decidedAt);
+        },
+        thenRefused(code: ErrorCode, message: RegExp) {
+          let thrown: unknown;
+          try {
+            decide();
+          } catch (error) {
+            thrown = error;
+          }
+          expect(thrown).toBeInstanceOf(CoordinatorError);
+          const { code: actual, message: text } = thrown as CoordinatorError;
+          expect({ code: actual, message: text }).toEqual({ code, message: expect.stringMatching(message) });
+        },
+      };
+    },
+  };
+}
+
