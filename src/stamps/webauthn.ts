@@ -1,0 +1,400 @@
+import { createHash } from 'node:crypto';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { coseKey } from './keys.js';
+import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
+import { decodeBase64 } from './verify.js';
+import type { WebAuthnStamp } from './verify.js';
+
+/** What was kept of a passkey when it was registered. */
+export interface RegisteredAuthenticator {
+  /** Base64url. */
+  readonly credentialId: string;
+  /** COSE_Key, base64url. */
+  readonly publicKey: string;
+  /** SHA-256 of the RP id, hex. */
+  readonly rpIdHash: string;
+  /** The highest signature counter seen. */
+  readonly signCount: number;
+}
+
+/** A registration as the client sends it (client protocol, section 1.2); everything base64url. */
+export interface RegistrationInput {
+  /** The challenge the client used, at most 256 characters. */
+  readonly challenge: string;
+  readonly attestation: {
+    readonly credentialId: string;
+    readonly clientDataJson: string;
+    readonly attestationObject: string;
+    readonly transports: readonly string[];
+  };
+}
+
+/** A verified registration: ids and the COSE key in base64url, the RP id hash in hex, the AAGUID as a UUID. */
+export interface VerifiedRegistration {
+  readonly credentialId: string;
+  readonly publicKey: string;
+  readonly aaguid: string;
+  /** Attestation statement format: `none`, `packed`, … */
+  readonly attestationType: string;
+  readonly rpIdHash: string;
+  readonly signCount: number;
+  readonly origin: string;
+  readonly transports: readonly string[];
+}
+
+/** Origins that are accepted, exactly as a browser serialises them; without a list, see `originProblem`. */
+export interface OriginOptions {
+  readonly allowedOrigins?: readonly string[];
+}
+
+interface ClientData {
+  readonly type: string;
+  readonly challenge: string;
+  readonly origin: string;
+  readonly crossOrigin: unknown;
+  readonly topOrigin: unknown;
+}
+
+/** A refusal in the words of the caller's field or signature. */
+type Refuse = (reason: string, cause?: unknown) => CoordinatorError;
+
+const FLAG = {
+  userPresent: 0x01,
+  userVerified: 0x04,
+  backupEligible: 0x08,
+  backupState: 0x10,
+  attested: 0x40,
+  extensions: 0x80,
+};
+
+/**
+ * The formats whose statement is checked; android-safetynet is not among them, its service no longer exists.
+ * Typed as strings because the value that is looked up comes from the client.
+ */
+const ATTESTATION_FORMATS: readonly string[] = ['none', 'packed', 'tpm', 'android-key', 'apple', 'fido-u2f'];
+const CRL_DISTRIBUTION_POINTS = '2.5.29.31';
+const MAX_ATTESTATION_LENGTH = 65_536;
+
+/**
+ * The cheap part of the verification, before the body is parsed or a user looked up: an assertion (`webauthn.get`)
+ * whose challenge is SHA-256 of the body in hex. Throws UNAUTHENTICATED SIGNATURE_INVALID.
+ */
+export function checkWebAuthnChallenge(stamp: WebAuthnStamp, body: Uint8Array): void {
+  checkAssertionClientData(readClientData(stamp.clientDataJson, refuseSignature), challengeOfBody(body));
+}
+
+/**
+ * Verifies a passkey stamp over these body bytes by this passkey (WebAuthn level 3, section 7.2; client protocol,
+ * section 1.2). The user must be present; being verified is reported, not required. Throws UNAUTHENTICATED
+ * SIGNATURE_INVALID naming the check that failed; returns the counter to store.
+ */
+export function verifyWebAuthnStamp(
+  stamp: WebAuthnStamp,
+  body: Uint8Array,
+  authenticator: RegisteredAuthenticator,
+  options: OriginOptions,
+): Promise<{ signCount: number; userVerified: boolean }> {
+  return verifyAssertion(stamp, challengeOfBody(body), authenticator, options);
+}
+
+/** `verifyWebAuthnStamp` for any challenge: `challenge` says which strings (base64url, as in the client data) fit. */
+export async function verifyAssertion(
+  stamp: WebAuthnStamp,
+  challenge: ExpectedChallenge,
+  authenticator: RegisteredAuthenticator,
+  { allowedOrigins }: OriginOptions,
+): Promise<{ signCount: number; userVerified: boolean }> {
+  const refuse = refuseSignature;
+  if (stamp.credentialId !== authenticator.credentialId) {
+    throw refuse(`credential id is \`${stamp.credentialId}\`, the passkey is \`${authenticator.credentialId}\``);
+  }
+  const clientData = readClientData(stamp.clientDataJson, refuse);
+  checkAssertionClientData(clientData, challenge);
+
+  const authenticatorData = decodeBase64(stamp.authenticatorData);
+  if (authenticatorData === undefined || authenticatorData.length < 37) {
+    throw refuse(`authenticatorData is ${authenticatorData?.length ?? 0} bytes long, it has at least 37`);
+  }
+  const rpIdHash = authenticatorData.toString('hex', 0, 32);
+  const problem = originProblem(clientData, rpIdHash, allowedOrigins);
+  if (problem !== undefined) throw refuse(problem);
+  if (rpIdHash !== authenticator.rpIdHash.toLowerCase()) {
+    throw refuse(`rpIdHash is \`${rpIdHash}\`, the passkey was registered for \`${authenticator.rpIdHash}\``);
+  }
+  const flags = authenticatorData.readUInt8(32);
+  if ((flags & FLAG.userPresent) === 0)
+    throw refuse('the user present flag is not set: the user must touch the passkey');
+  if ((flags & FLAG.backupState) !== 0 && (flags & FLAG.backupEligible) === 0) {
+    throw refuse('the flags say that the passkey is backed up but not eligible for backup');
+  }
+  if (authenticatorData.length > 37 && (flags & (FLAG.attested | FLAG.extensions)) === 0) {
+    throw refuse(`authenticatorData has ${authenticatorData.length - 37} bytes more than its flags announce`);
+  }
+
+  const clientDataHash = sha256(Buffer.from(stamp.clientDataJson, 'base64url'));
+  const signed = Buffer.concat([authenticatorData, clientDataHash]);
+  await verifyCoseSignature(authenticator.publicKey, signed, decodeBase64(stamp.signature) ?? Buffer.alloc(0));
+
+  // Synchronised passkeys always send 0; a counter that has ever moved must keep moving (WebAuthn, section 7.2 step 22).
+  const signCount = authenticatorData.readUInt32BE(33);
+  if ((signCount !== 0 || authenticator.signCount !== 0) && signCount <= authenticator.signCount) {
+    throw refuse(
+      `signature counter is ${signCount}, not above the ${authenticator.signCount} seen before: the stamp is a repetition or the passkey a copy`,
+    );
+  }
+  return { signCount, userVerified: (flags & FLAG.userVerified) !== 0 };
+}
+
+/**
+ * Verifies a registration (WebAuthn level 3, section 7.1) against itself, as nobody here knows the client's RP id: the
+ * origin's host must fit the RP id hash, the challenge the one that was sent along, and the attestation statement must
+ * be signed as its format says. Whether its certificates come from a maker one trusts is not judged, and nothing is
+ * fetched. Throws INVALID_ARGUMENT naming the field.
+ */
+export async function verifyRegistration(input: RegistrationInput): Promise<VerifiedRegistration> {
+  const { challenge, attestation } = input;
+  if (challenge.length === 0 || challenge.length > 256) {
+    throw invalidField('challenge', `has ${challenge.length} characters, it must have 1 to 256`);
+  }
+  if (attestation.credentialId.length > 256) {
+    throw invalidField(
+      'attestation.credentialId',
+      `has ${attestation.credentialId.length} characters, at most 256 are kept`,
+    );
+  }
+  const clientDataBytes = sentBytes('attestation.clientDataJson', attestation.clientDataJson);
+  const attestationBytes = sentBytes('attestation.attestationObject', attestation.attestationObject);
+  const credentialId = sentBytes('attestation.credentialId', attestation.credentialId).toString('base64url');
+
+  const refuseClientData: Refuse = (reason) => invalidField('attestation.clientDataJson', reason);
+  const clientData = readClientData(clientDataBytes.toString('base64url'), refuseClientData);
+  if (clientData.type !== 'webauthn.create') {
+    throw refuseClientData(`type is \`${clientData.type}\`, a registration has \`webauthn.create\``);
+  }
+  if (!isSameChallenge(clientData.challenge, challenge)) {
+    throw refuseClientData(`challenge is \`${clientData.challenge}\`, the request says \`${challenge}\``);
+  }
+
+  // Loading the library takes a quarter of a second, which only processes that register passkeys should pay.
+  const [{ SettingsService, verifyRegistrationResponse }, helpers] = await Promise.all([
+    import('@simplewebauthn/server'),
+    import('@simplewebauthn/server/helpers'),
+  ]);
+  const refuseAttestation: Refuse = (reason) => invalidField('attestation.attestationObject', reason);
+  const parsed = attempt(refuseAttestation, 'cannot be read', () => {
+    const object = helpers.decodeAttestationObject(new Uint8Array(attestationBytes));
+    const authenticatorData = helpers.parseAuthenticatorData(object.get('authData'));
+    return { format: object.get('fmt'), statement: object.get('attStmt'), authenticatorData };
+  });
+  const { format, statement, authenticatorData } = parsed;
+  if (!ATTESTATION_FORMATS.includes(format)) {
+    throw refuseAttestation(
+      `format \`${String(format)}\` is not supported: use one of ${ATTESTATION_FORMATS.join(', ')}`,
+    );
+  }
+  const { credentialID, credentialPublicKey } = authenticatorData;
+  if (credentialID === undefined || credentialPublicKey === undefined)
+    throw refuseAttestation('has no credential in it');
+  const attestedId = Buffer.from(credentialID).toString('base64url');
+  if (attestedId !== credentialId) {
+    throw invalidField('attestation.credentialId', `is \`${credentialId}\`, the attestation is for \`${attestedId}\``);
+  }
+  const rpIdHash = Buffer.from(authenticatorData.rpIdHash).toString('hex');
+  const problem = originProblem(clientData, rpIdHash, undefined);
+  if (problem !== undefined) throw refuseClientData(problem);
+  const publicKey = Buffer.from(credentialPublicKey).toString('base64url');
+  attempt(refuseAttestation, 'has a key that cannot be used', () => coseKey(publicKey));
+
+  if (format === 'android-key') {
+    // The library would fetch the revocation lists that these certificates name before it knows whose they are.
+    const certificates = attempt(refuseAttestation, 'has certificates that cannot be read', () =>
+      [...(statement.get('x5c') ?? [])].flatMap(
+        (certificate) => helpers.getCertificateInfo(certificate).parsedCertificate.tbsCertificate.extensions ?? [],
+      ),
+    );
+    if (certificates.some(({ extnID }) => extnID === CRL_DISTRIBUTION_POINTS)) {
+      throw refuseAttestation('names revocation lists, which are not fetched: register without attestation (`none`)');
+    }
+  }
+  // With roots set the library fetches revocation lists from addresses in certificates that an owner of a genuine
+  // device can issue below its attested key: a request forger's tool, for a judgement of trust that nobody asks for.
+  for (const identifier of ['apple', 'android-key', 'android-safetynet'] as const) {
+    SettingsService.setRootCertificates({ identifier, certificates: [] });
+  }
+
+  const verified = await verifyRegistrationResponse({
+    response: {
+      id: credentialId,
+      rawId: credentialId,
+      type: 'public-key',
+      clientExtensionResults: {},
+      response: {
+        clientDataJSON: clientDataBytes.toString('base64url'),
+        attestationObject: attestationBytes.toString('base64url'),
+      },
+    },
+    expectedChallenge: (sent) => isSameChallenge(sent, challenge),
+    expectedOrigin: clientData.origin,
+    requireUserVerification: false,
+    supportedAlgorithmIDs: [-7, -8, -257],
+  }).catch((cause: unknown) => {
+    throw refuseAttestation(`was refused: ${messageOf(cause)}`, cause);
+  });
+  if (!verified.verified) throw refuseAttestation(`has a statement of format \`${format}\` that does not verify`);
+  const { aaguid, credential } = verified.registrationInfo;
+  return {
+    credentialId,
+    publicKey,
+    aaguid,
+    attestationType: format,
+    rpIdHash,
+    signCount: credential.counter,
+    origin: clientData.origin,
+    transports: attestation.transports,
+  };
+}
+
+/** Tells whether a challenge of the client data is the expected one, and how to say what was expected. */
+export interface ExpectedChallenge {
+  readonly matches: (challenge: string) => boolean;
+  readonly description: string;
+}
+
+/** The challenge is text, the hex of the hash; some clients' platforms base64 that text once more on the way. */
+function challengeOfBody(body: Uint8Array): ExpectedChallenge {
+  const expected = sha256(body).toString('hex');
+  return {
+    matches: (challenge) => {
+      const once = decodeBase64(challenge)?.toString('latin1');
+      return once === expected || (once !== undefined && decodeBase64(once)?.toString('latin1') === expected);
+    },
+    description: `the SHA-256 of the ${body.length} body bytes in hex, \`${expected}\``,
+  };
+}
+
+function checkAssertionClientData({ type, challenge }: ClientData, expected: ExpectedChallenge): void {
+  if (type !== 'webauthn.get') throw refuseSignature(`type is \`${type}\`, an assertion has \`webauthn.get\``);
+  if (!expected.matches(challenge)) {
+    throw refuseSignature(`challenge is \`${challenge}\`, it must be base64url of ${expected.description}`);
+  }
+}
+
+/** Unknown members are tolerated: browsers add some, to keep readers from comparing templates (WebAuthn, section 5.8.1). */
+function readClientData(base64url: string, refuse: Refuse): ClientData {
+  const bytes = decodeBase64(base64url);
+  if (bytes === undefined) throw refuse('clientDataJson is not base64url');
+  const parsed = attempt(refuse, 'clientDataJson is not JSON in UTF-8', (): unknown =>
+    JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)),
+  );
+  if (typeof parsed !== 'object' || parsed === null) throw refuse('clientDataJson is not a JSON object');
+  const members = new Map<string, unknown>(Object.entries(parsed));
+  const text = (name: string): string => {
+    const value = members.get(name);
+    if (typeof value !== 'string') throw refuse(`clientDataJson has no string member ${name}`);
+    return value;
+  };
+  return {
+    type: text('type'),
+    challenge: text('challenge'),
+    origin: text('origin'),
+    crossOrigin: members.get('crossOrigin'),
+    topOrigin: members.get('topOrigin'),
+  };
+}
+
+/**
+ * Why an origin is refused, or undefined. With a list: it must be in it, exactly. Without: https, or http on a loopback
+ * host, whose host or a parent domain of it hashes to the RP id hash; or a native app's, which the platform binds to
+ * the RP id by other means. Iframes of other sites are always refused.
+ */
+function originProblem(
+  { origin, crossOrigin, topOrigin }: ClientData,
+  rpIdHash: string,
+  allowedOrigins: readonly string[] | undefined,
+): string | undefined {
+  if (crossOrigin !== undefined && crossOrigin !== false) {
+    return `crossOrigin is \`${String(crossOrigin)}\`: passkeys are not accepted from within another site's page`;
+  }
+  if (topOrigin !== undefined) {
+    return `topOrigin is \`${String(topOrigin)}\`: passkeys are not accepted from within another site's page`;
+  }
+  if (allowedOrigins !== undefined) {
+    if (allowedOrigins.includes(origin)) return undefined;
+    return `origin \`${origin}\` is not one of the allowed origins \`${allowedOrigins.join('`, `')}\``;
+  }
+  if (/^android:apk-key-hash:[A-Za-z0-9_-]{27,43}={0,2}$|^ios:bundle-id:[A-Za-z0-9.-]{1,155}$/.test(origin))
+    return undefined;
+
+  const url = URL.canParse(origin) ? new URL(origin) : undefined;
+  if (url === undefined || url.origin !== origin)
+    return `origin \`${origin}\` is not a web origin such as https://example.com`;
+  const { protocol, hostname } = url;
+  const isLoopback = /^(?:127\.0\.0\.1|\[::1\]|(?:[^.]+\.)*localhost)$/.test(hostname);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback)) {
+    return `origin \`${origin}\` is not https (http is accepted on localhost only)`;
+  }
+  if (rpIdsOf(hostname).some((rpId) => sha256(Buffer.from(rpId)).toString('hex') === rpIdHash)) return undefined;
+  return `rpIdHash \`${rpIdHash}\` is the hash of neither the host of origin \`${origin}\` nor a parent domain of it`;
+}
+
+/** The host and its parent domains down to two labels; browsers allow one label, or an address, only as the whole host. */
+function rpIdsOf(hostname: string): string[] {
+  const labels = hostname.split('.');
+  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return [hostname];
+  const parents = labels.map((_, index) => labels.slice(index)).filter((rest) => rest.length >= 2);
+  const rpIds = [hostname, ...parents.map((rest) => rest.join('.'))];
+  return labels.at(-1) === 'localhost' ? [...rpIds, 'localhost'] : rpIds;
+}
+
+async function verifyCoseSignature(publicKey: string, signed: Uint8Array, signature: Uint8Array): Promise<void> {
+  const { algorithm, keyObject } = attempt(refuseSignature, 'the stored key cannot be used', () => coseKey(publicKey));
+  const problem =
+    algorithm === -7
+      ? ecdsaSignatureProblem(signature, 'p256')
+      : algorithm === -8
+        ? ed25519SignatureProblem(signature)
+        : undefined;
+  if (problem !== undefined) throw refuseSignature(problem);
+  if (!(await verifySignature(algorithm === -8 ? null : 'sha256', signed, keyObject, signature))) {
+    throw refuseSignature(
+      'the signature is not one of this passkey over authenticatorData and the hash of clientDataJson',
+    );
+  }
+}
+
+/** Compared as bytes, so that padding and alphabet do not matter; plain text is taken as its UTF-8 bytes. */
+function isSameChallenge(inClientData: string, sent: string): boolean {
+  const bytes = decodeBase64(inClientData);
+  if (bytes === undefined) return false;
+  return decodeBase64(sent)?.equals(bytes) === true || Buffer.from(sent).equals(bytes);
+}
+
+function sentBytes(field: string, text: string): Buffer {
+  if (text.length > MAX_ATTESTATION_LENGTH) throw invalidField(field, `has ${text.length} characters, too many`);
+  const bytes = decodeBase64(text);
+  if (bytes === undefined || bytes.length === 0) throw invalidField(field, 'is not base64url');
+  return bytes;
+}
+
+function refuseSignature(reason: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError('UNAUTHENTICATED', `could not verify WebAuthN signature: ${reason}`, {
+    category: 'SIGNATURE_INVALID',
+    cause,
+  });
+}
+
+function attempt<Value>(refuse: Refuse, what: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (cause) {
+    throw refuse(`${what}: ${messageOf(cause)}`, cause);
+  }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message.replace(/\s+/g, ' ').slice(0, 300) : 'unknown reason';
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
