@@ -1,0 +1,98 @@
+import type { AuthorizationRequest, Clause, PolicyType, PolicyValue, UserApproval } from './types.js';
+
+/** One root name of the policy language: where it may be used, what it is, and its value in a request. */
+export interface Namespace {
+  readonly name: string;
+  readonly clauses: readonly Clause[];
+  readonly type: PolicyType;
+  /**
+   * Undefined when the request has no such thing; reading it is then an error. `approvals` are in vote order, one per
+   * user; `context.now` is milliseconds since the epoch.
+   */
+  value(
+    request: AuthorizationRequest,
+    approvals: readonly UserApproval[],
+    context: { readonly now: number },
+  ): PolicyValue | undefined;
+}
+
+/** Everything that policies of a build can speak of. Build it once: compiled expressions are kept by its identity. */
+export interface PolicyEnvironment {
+  readonly namespaces: ReadonlyMap<string, Namespace>;
+}
+
+const string = { kind: 'string' } as const;
+
+const userType: PolicyType = {
+  kind: 'record',
+  name: 'User',
+  fields: { id: string, tags: { kind: 'list', of: string }, email: string, alias: string },
+};
+
+const credentialType: PolicyType = {
+  kind: 'record',
+  name: 'Credential',
+  fields: { id: string, user_id: string, type: string, credential_id: string, public_key: string },
+};
+
+const approvers: Namespace = {
+  name: 'approvers',
+  clauses: ['consensus'],
+  type: { kind: 'list', of: userType },
+  value: (_request, approvals) =>
+    approvals.map(({ user }) => ({ id: user.userId, tags: user.tags, email: user.email, alias: user.userName })),
+};
+
+const credentials: Namespace = {
+  name: 'credentials',
+  clauses: ['consensus'],
+  type: { kind: 'list', of: credentialType },
+  value: (_request, approvals) =>
+    approvals.map(({ user, credential }) => ({
+      id: credential.id,
+      user_id: user.userId,
+      type: credential.type,
+      credential_id: credential.credentialId,
+      public_key: credential.publicKey,
+    })),
+};
+
+const time: Namespace = {
+  name: 'time',
+  clauses: ['time'],
+  type: { kind: 'record', name: 'Time', fields: { now: { kind: 'timestamp' } } },
+  value: (_request, _approvals, { now }) => ({ now: BigInt(now) }),
+};
+
+/**
+ * The namespaces of client protocol 9.3. `params` gives the fields of `activity.params`; `extra` adds resource
+ * namespaces, where a nested name such as `eth.tx` is a field of the root `eth`.
+ * @throws {Error} when two namespaces share a name: a defect of the caller
+ */
+export function policyEnvironment(
+  params: Readonly<Record<string, PolicyType>>,
+  extra: readonly Namespace[] = [],
+): PolicyEnvironment {
+  const activity: Namespace = {
+    name: 'activity',
+    clauses: ['condition'],
+    type: {
+      kind: 'record',
+      name: 'Activity',
+      fields: {
+        type: string,
+        kind: string,
+        resource: string,
+        action: string,
+        params: { kind: 'record', name: 'ActivityParams', fields: params },
+      },
+    },
+    value: (request) => request.activity,
+  };
+  const namespaces = new Map<string, Namespace>();
+  for (const namespace of [activity, approvers, credentials, time, ...extra]) {
+    if (namespaces.has(namespace.name)) throw new Error(`namespace \`${namespace.name}\` is declared twice`);
+    namespaces.set(namespace.name, namespace);
+  }
+  return { namespaces };
+}

@@ -1,0 +1,91 @@
+/**
+ * The type of an expression of the policy language (docs/reference/policy-language.md). `int` is 128-bit signed,
+ * `uint` 256-bit unsigned, `timestamp` milliseconds since the epoch.
+ */
+export type PolicyType =
+  | { readonly kind: 'bool' }
+  | { readonly kind: 'int' }
+  | { readonly kind: 'uint' }
+  | { readonly kind: 'string' }
+  | { readonly kind: 'timestamp' }
+  | { readonly kind: 'list'; readonly of: PolicyType }
+  | { readonly kind: 'map'; readonly of: PolicyType }
+  | { readonly kind: 'record'; readonly name: string; readonly fields: Readonly<Record<string, PolicyType>> };
+
+/** A value of the policy language: int, uint and timestamp are bigint; an undefined field is a field the request lacks. */
+export type PolicyValue =
+  boolean | bigint | string | readonly PolicyValue[] | { readonly [field: string]: PolicyValue | undefined };
+
+/** What a policy may say: `condition` = when it applies, `consensus` = who must approve, `time` = when it is active. */
+export type Clause = 'condition' | 'consensus' | 'time';
+
+/** What one policy said about one request (client protocol 9.4). */
+export type PolicyOutcome =
+  | 'OUTCOME_ALLOW'
+  | 'OUTCOME_DENY_EXPLICIT'
+  | 'OUTCOME_DENY_IMPLICIT'
+  | 'OUTCOME_REQUIRES_CONSENSUS'
+  | 'OUTCOME_REJECTED'
+  | 'OUTCOME_ERROR'
+  | 'OUTCOME_REQUIRES_AUTHENTICATORS'
+  | 'OUTCOME_TIME_INACTIVE';
+
+/** A policy of an organization. An absent clause restricts nothing. Times are milliseconds since the epoch. */
+export interface Policy {
+  readonly policyId: string;
+  readonly policyName: string;
+  readonly effect: 'EFFECT_ALLOW' | 'EFFECT_DENY';
+  readonly condition?: string;
+  readonly consensus?: string;
+  readonly time?: string;
+  readonly notes: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A credential as policies see it. `type` is CREDENTIAL_TYPE_…; only passkeys have a `credentialId`. */
+export interface PolicyCredential {
+  readonly id: string;
+  readonly userId: string;
+  readonly type: string;
+  readonly publicKey: string;
+  readonly credentialId?: string;
+}
+
+/** A user as policies see it. `tags` are tag ids; `credentials` are those the user could approve with now. */
+export interface PolicyUser {
+  readonly userId: string;
+  readonly userName: string;
+  readonly email?: string;
+  readonly tags: readonly string[];
+  readonly credentials: readonly PolicyCredential[];
+}
+
+/** A live approval: who, and with which credential. */
+export interface Approval {
+  readonly userId: string;
+  readonly credential: PolicyCredential;
+}
+
+/** An approval whose user is known, as cast or as it could be cast. */
+export interface UserApproval {
+  readonly user: PolicyUser;
+  readonly credential: PolicyCredential;
+}
+
+/** What is to be decided. `resources` are the roots of namespaces that speak of wallets, keys and transactions. */
+export interface AuthorizationRequest {
+  readonly activity: {
+    readonly type: string;
+    readonly kind: string;
+    readonly resource?: string;
+    readonly action?: string;
+    readonly params: Readonly<Record<string, PolicyValue | undefined>>;
+  };
+  readonly resources?: Readonly<Record<string, PolicyValue>>;
+  readonly submitterId: string;
+  /** Policies cannot grant it (client protocol 9.4). */
+  readonly rootQuorumOnly: boolean;
+  /** It manages credentials of the submitter's own. */
+  readonly ownCredentials: boolean;
+}
