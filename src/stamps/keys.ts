@@ -199,7 +199,7 @@ function readCoseKey(bytes: Uint8Array): CoseKey {
 }
 
 function rsaKey(n: Buffer, e: Buffer): KeyObject {
-  const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24;
+  const bits = n.length === 0 ? 0 : n.length * 8 + 24 - Math.clz32(n.readUInt8(0));
   if (n[0] === 0 || bits < 2048 || bits > 8192) {
     throw invalidKey(`COSE key: the RSA modulus has ${bits} bits: it must have 2048 to 8192, without leading zeros`);
   }
