@@ -42,13 +42,6 @@ export function streamDeleted(stream: string): Error {
   return new Error(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
 }
 
-/** Refusal of an event whose id is in the store already, but not as a repetition of the same append. */
-export function idTaken(id: string, stream: string): Error {
-  return new Error(
-    `the event id \`${id}\` in an append to stream \`${stream}\` is already used: give each event its own`,
-  );
-}
-
 /** A value from JSON, made unchangeable in depth, so that several readers can share it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {

@@ -3,7 +3,6 @@ import {
   checkDelete,
   deepFreeze,
   firstRevision,
-  idTaken,
   jsonText,
   revisionOf,
   streamDeleted,
@@ -25,7 +24,6 @@ export class InMemoryEventStore implements EventStore {
   readonly exclusive = true;
   readonly #streams = new Map<string, RecordedEvent[]>();
   readonly #deleted = new Set<string>();
-  readonly #ids = new Set<string>();
   readonly #feeds = new Set<Feed>();
   #all: RecordedEvent[] = [];
   #position = 0n;
@@ -45,11 +43,6 @@ export class InMemoryEventStore implements EventStore {
     }
     if (recorded.length !== first) throw new WrongRevision(stream, expected, revisionOf(recorded.length));
 
-    const ids = new Set<string>();
-    for (const { id } of events) {
-      if (this.#ids.has(id) || ids.has(id)) throw idTaken(id, stream);
-      ids.add(id);
-    }
     // INVARIANT: everything that can fail is done before the first change, so that a batch is written whole or not.
     const added = events.map((event, index) =>
       record(event, stream, first + index, this.#position + BigInt(index) + 1n),
@@ -57,7 +50,6 @@ export class InMemoryEventStore implements EventStore {
     for (const event of added) {
       recorded.push(event);
       this.#all.push(event);
-      this.#ids.add(event.id);
     }
     this.#streams.set(stream, recorded);
     this.#position += BigInt(added.length);

@@ -1,0 +1,37 @@
+/**
+ * What the SQLite adapter and its worker thread say to each other: one answer to each request, in the order of the
+ * requests. Lists are flat, because copying many small objects between threads costs more than writing them to disk.
+ */
+
+/** A recorded event in seven fields: position, stream, revision, id, type, data and metadata as JSON text. */
+export const FIELDS_PER_ROW = 7;
+
+export type Request =
+  /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
+  | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
+  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
+  | { readonly kind: 'read-all'; readonly after: number }
+  | { readonly kind: 'delete'; readonly stream: string }
+  | { readonly kind: 'close' };
+
+export type Answer =
+  /** The file is open and ours; `head` is the position of its last event, 0 when it has none. */
+  | { readonly kind: 'opened'; readonly head: number }
+  /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
+  | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
+  | { readonly kind: 'page'; readonly rows: readonly (string | number)[]; readonly last: boolean }
+  | { readonly kind: 'deleted'; readonly head: number }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** How one append of a batch has ended, and what the two numbers behind it mean. */
+export const OUTCOME = {
+  /** Last revision, last position. */
+  written: 0,
+  /** The same append was written before: last revision, last position. */
+  repeated: 1,
+  /** Last revision the stream really has (-1: it has no events), 0. */
+  wrongRevision: 2,
+  /** 0, 0. */
+  streamDeleted: 3,
+} as const;

@@ -1,0 +1,38 @@
+import type { RecordedEvent } from './event-store.js';
+
+/** From one version of a type's `data` to the next. */
+type Lift = (data: unknown) => unknown;
+
+/**
+ * For each type that has changed its shape, the lifts from version 1 to 2, 2 to 3 and so on: today's version of a type
+ * is one more than it has lifts. Never edit or remove a lift that was released: the events of that time are still there.
+ */
+const LIFTS: ReadonlyMap<string, readonly Lift[]> = new Map();
+
+/**
+ * A recorded event in today's shape of its type: `data` lifted, `metadata.schemaVersion` raised. What is up to date is
+ * returned as it is. Pure; call it after `verifyChain`.
+ * @throws {Error} when the event has no schema version, or one that only a newer release knows
+ */
+export function upcast(event: RecordedEvent, lifts: ReadonlyMap<string, readonly Lift[]> = LIFTS): RecordedEvent {
+  const { metadata, type } = event;
+  const version: unknown =
+    typeof metadata === 'object' && metadata !== null && 'schemaVersion' in metadata
+      ? metadata.schemaVersion
+      : undefined;
+  const steps = lifts.get(type) ?? [];
+  const today = steps.length + 1;
+  if (version === today) return event;
+
+  const where = `the event \`${type}\` at revision ${event.revision} of stream \`${event.stream}\``;
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
+    throw new Error(`${where} has the schema version \`${String(version)}\`, which is not a whole number from 1`);
+  }
+  if (version > today) {
+    throw new Error(
+      `${where} has schema version ${version}, this release knows up to ${today}: start the release that wrote it, or a newer one`,
+    );
+  }
+  const data = steps.slice(version - 1).reduce((lifted, lift) => lift(lifted), event.data);
+  return { ...event, data, metadata: { ...metadata, schemaVersion: today } };
+}
