@@ -1,13 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import {
-  checkAppend,
-  checkDelete,
-  deepFreeze,
-  firstRevision,
-  idTaken,
-  jsonText,
-  streamDeleted,
-} from './append-rules.js';
+import { checkAppend, checkDelete, deepFreeze, firstRevision, jsonText, streamDeleted } from './append-rules.js';
 import { StoreUnavailable, WrongRevision } from './event-store.js';
 import type {
   Appended,

@@ -16,16 +16,13 @@ const LIFTS: ReadonlyMap<string, readonly Lift[]> = new Map();
  */
 export function upcast(event: RecordedEvent, lifts: ReadonlyMap<string, readonly Lift[]> = LIFTS): RecordedEvent {
   const { metadata, type } = event;
-  const version: unknown =
-    typeof metadata === 'object' && metadata !== null && 'schemaVersion' in metadata
-      ? metadata.schemaVersion
-      : undefined;
+  const version = isObject(metadata) ? metadata['schemaVersion'] : undefined;
   const steps = lifts.get(type) ?? [];
   const today = steps.length + 1;
   if (version === today) return event;
 
   const where = `the event \`${type}\` at revision ${event.revision} of stream \`${event.stream}\``;
-  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
+  if (!isObject(metadata) || typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
     throw new Error(`${where} has the schema version \`${String(version)}\`, which is not a whole number from 1`);
   }
   if (version > today) {
@@ -35,4 +32,8 @@ export function upcast(event: RecordedEvent, lifts: ReadonlyMap<string, readonly
   }
   const data = steps.slice(version - 1).reduce((lifted, lift) => lift(lifted), event.data);
   return { ...event, data, metadata: { ...metadata, schemaVersion: today } };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
