@@ -1,0 +1,75 @@
+/** Who may import whom, by folder (docs/adr and the map in the README). A planted violation of each is a test. */
+const only = (name, from, allowed) => ({
+  name,
+  severity: 'error',
+  from: { path: from },
+  to: { path: '^src/', pathNot: [from, ...allowed] },
+});
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    only('domain-knows-nothing', '^src/domain/', []),
+    {
+      name: 'domain-is-pure',
+      severity: 'error',
+      comment: 'no Nest, no IO; xstate is used as a library of pure functions',
+      from: { path: '^src/domain/' },
+      to: { dependencyTypes: ['npm', 'npm-dev', 'core'], pathNot: 'node_modules/xstate/' },
+    },
+    only('activities-know-the-domain', '^src/activities/', ['^src/domain/', '^src/schema/', '^src/stamps/keys\\.ts$']),
+    only('schema-knows-nothing', '^src/schema/', []),
+    only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
+    only('stamps-know-errors', '^src/stamps/', ['^src/domain/errors\\.ts$']),
+    only('read-models-know-domain-and-store', '^src/read-models/', ['^src/domain/', '^src/schema/', '^src/event-store/(event-store|chain|upcast)\\.ts$']),
+    only('coordinator-knows-ports', '^src/coordinator/', [
+      '^src/domain/',
+      '^src/activities/',
+      '^src/schema/',
+      '^src/stamps/',
+      '^src/event-store/(event-store|chain|upcast)\\.ts$',
+      '^src/read-models/(database|define-query|runner)\\.ts$',
+    ]),
+    only('http-knows-doors', '^src/http/', [
+      '^src/coordinator/(answers|ports|registry|requests|run-query|submit-activity)\\.ts$',
+      '^src/domain/errors\\.ts$',
+      '^src/event-store/event-store\\.ts$',
+      '^src/read-models/',
+      '^src/schema/',
+      '^src/stamps/',
+      '^src/config\\.ts$',
+    ]),
+    {
+      name: 'nest-at-the-edge',
+      severity: 'error',
+      from: { path: '^src/(domain|activities|schema|event-store|read-models|testing|cli)/' },
+      to: { path: 'node_modules/@nestjs/' },
+    },
+    {
+      name: 'nobody-imports-the-root',
+      severity: 'error',
+      from: { pathNot: '^src/(main|testing/.*)\\.ts$' },
+      to: { path: '^src/(main|app\\.module)\\.ts$' },
+    },
+    {
+      name: 'one-driver-for-sqlite',
+      severity: 'error',
+      from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database)\\.ts$' },
+      to: { path: 'node_modules/libsql/' },
+    },
+    {
+      name: 'no-test-code-in-the-product',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/testing/' },
+      to: { path: '^(test|bench|src/testing)/' },
+    },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};

@@ -1,0 +1,34 @@
+import tseslint from 'typescript-eslint';
+
+/** Domain and activities must decide alike at every replay, so nothing in them may ask the world. */
+const noWorld = [
+  { selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']", message: 'time comes in as `now`' },
+  { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: 'time comes in as `now`' },
+  { selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']", message: 'randomness comes in through a port' },
+  { selector: "CallExpression[callee.name='randomUUID']", message: 'ids come from `newId`' },
+];
+
+export default tseslint.config(
+  { ignores: ['dist', 'coverage', 'data', '*.config.js', '.dependency-cruiser.cjs'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: {
+        projectService: { allowDefaultProject: ['test/build-before-tests.mjs', 'bench/*.mjs', 'scripts/*.mjs'] },
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/unbound-method': 'off',
+      eqeqeq: 'error',
+      'no-restricted-syntax': ['error', { selector: 'ExportDefaultDeclaration', message: 'name what you export' }],
+    },
+  },
+  { files: ['src/domain/**', 'src/activities/**'], rules: { 'no-restricted-syntax': ['error', ...noWorld] } },
+  { files: ['**/*.mjs', '**/*.js', '**/*.cjs'], ...tseslint.configs.disableTypeChecked },
+  { files: ['test/build-before-tests.mjs'], rules: { 'no-restricted-syntax': 'off' } },
+);

@@ -1,0 +1,226 @@
+import helmet from '@fastify/helmet';
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
+import { CqrsModule } from '@nestjs/cqrs';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
+import { activities } from './activities/index.js';
+import type { Config } from './config.js';
+import { ActivityAnswers } from './coordinator/answers.js';
+import { CastVoteHandler } from './coordinator/cast-vote.js';
+import { DenialLog } from './coordinator/denials.js';
+import { Driver } from './coordinator/drive.js';
+import { OrganizationLoader } from './coordinator/load-organization.js';
+import {
+  CLOCK,
+  EVENT_STORE,
+  RANDOMNESS,
+  REGISTRY,
+  ROWS,
+  type Clock,
+  type KnownActivities,
+  type Randomness,
+} from './coordinator/ports.js';
+import { buildRegistry, type Registry } from './coordinator/registry.js';
+import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
+import { SubmitActivityHandler } from './coordinator/submit-activity.js';
+import type { EventStore } from './event-store/event-store.js';
+import { CONFIG } from './http/config.token.js';
+import { DocsController } from './http/docs.controller.js';
+import { ErrorsFilter } from './http/errors.filter.js';
+import { Freshness } from './http/freshness.js';
+import { LOGGER, nestLogger } from './http/logger.js';
+import { Metrics } from './http/metrics.js';
+import { OperationsController } from './http/operations.controller.js';
+import { QueryController } from './http/query.controller.js';
+import { RateLimits } from './http/rate-limits.js';
+import { SubmitController } from './http/submit.controller.js';
+import { activityOf, findByFingerprint } from './read-models/activities.js';
+import { ReadModelDatabase } from './read-models/database.js';
+import { readModels } from './read-models/index.js';
+import { ReadModelRunner } from './read-models/runner.js';
+import { StampGuard } from './stamps/stamp.guard.js';
+import { verifyRegistration } from './stamps/webauthn.js';
+
+/** The adapters that a process chooses; everything else is made from them. */
+export interface Adapters {
+  readonly store: EventStore;
+  /** File of the read models, or `:memory:`. */
+  readonly readModelFile: string;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+}
+
+/** Largest request body, in bytes. */
+const maxBody = 2 * 1024 * 1024;
+
+@Module({})
+class AppModule {}
+
+function coordinatorModule(
+  config: Config,
+  { store, readModelFile, clock, randomness, logger }: Adapters,
+): DynamicModule {
+  const providers: Provider[] = [
+    { provide: CONFIG, useValue: config },
+    { provide: LOGGER, useValue: logger },
+    { provide: EVENT_STORE, useValue: store },
+    { provide: CLOCK, useValue: clock },
+    { provide: RANDOMNESS, useValue: randomness },
+    { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
+    { provide: ROWS, useFactory: () => new ReadModelDatabase(readModelFile) },
+    Metrics,
+    {
+      provide: ReadModelRunner,
+      inject: [ROWS, Metrics],
+      useFactory: (database: ReadModelDatabase, metrics: Metrics) =>
+        new ReadModelRunner(
+          store,
+          database,
+          readModels,
+          metrics.observing({
+            failed: (model, position, error) =>
+              logger.error({ err: error, model, position: String(position) }, 'read model stopped'),
+            interrupted: (error) => logger.warn({ err: error }, 'event feed interrupted, resuming'),
+          }),
+        ),
+    },
+    {
+      provide: OrganizationLoader,
+      inject: [Metrics],
+      useFactory: (metrics: Metrics) => new OrganizationLoader(store, metrics),
+    },
+    {
+      provide: Driver,
+      inject: [OrganizationLoader, REGISTRY, ReadModelRunner, ROWS, Metrics],
+      useFactory: (
+        loader: OrganizationLoader,
+        registry: Registry,
+        runner: ReadModelRunner,
+        rows: ReadModelDatabase,
+        metrics: Metrics,
+      ) =>
+        new Driver({
+          store,
+          loader,
+          registry,
+          known: knownActivities(runner, rows),
+          denials: new DenialLog(store, clock),
+          clock,
+          randomness,
+          prepare: { verifyRegistration },
+          metrics,
+        }),
+    },
+    {
+      provide: ActivityAnswers,
+      inject: [Driver, OrganizationLoader, ReadModelRunner, ROWS, REGISTRY],
+      useFactory: (
+        driver: Driver,
+        loader: OrganizationLoader,
+        runner: ReadModelRunner,
+        rows: ReadModelDatabase,
+        registry: Registry,
+      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry),
+    },
+    { provide: APP_FILTER, useClass: ErrorsFilter },
+    SubmitActivityHandler,
+    CastVoteHandler,
+    RunQueryHandler,
+    Freshness,
+    RateLimits,
+    StampGuard,
+  ];
+  return {
+    module: AppModule,
+    imports: [CqrsModule.forRoot()],
+    controllers: [SubmitController, QueryController, OperationsController, DocsController],
+    providers,
+  };
+}
+
+function knownActivities(runner: ReadModelRunner, rows: ReadModelDatabase): KnownActivities {
+  return {
+    checkpoint: () => runner.checkpoint('activities'),
+    findByFingerprint: (organizationId, fingerprint) => findByFingerprint(rows, organizationId, fingerprint),
+    async read(organizationId, activityId, position) {
+      if (position !== undefined) await runner.passed(position, readWaitMs);
+      return activityOf(rows, organizationId, activityId);
+    },
+  };
+}
+
+/** A coordinator that has been put together and can listen. */
+export interface Coordinator {
+  readonly app: NestFastifyApplication;
+  /** Finishes what was accepted, then lets go of everything; the store is closed too. */
+  close(): Promise<void>;
+}
+
+/** Puts the parts together. The read models follow the store from here on. */
+export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
+  const adapter = new FastifyAdapter({
+    bodyLimit: maxBody,
+    trustProxy: config.trustProxy,
+    forceCloseConnections: 'idle',
+  });
+  const fastify = adapter.getInstance();
+  const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters), adapter, {
+    logger: nestLogger(adapters.logger),
+    bodyParser: false,
+    abortOnError: false,
+  });
+
+  // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  await app.register(helmet, {
+    crossOriginResourcePolicy: { policy: 'cross-origin' },
+    contentSecurityPolicy: {
+      directives: {
+        defaultSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        upgradeInsecureRequests: null,
+      },
+    },
+  });
+  app.enableCors({
+    origin: '*',
+    methods: ['GET', 'POST'],
+    allowedHeaders: [
+      'Content-Type',
+      'Accept',
+      'X-Stamp',
+      'X-Stamp-WebAuthn',
+      'X-Stamp-Attested',
+      'X-Client-Version',
+      'X-Session',
+      'X-Min-Position',
+      'X-Auth-Proxy-Config-ID',
+      'X-Captcha-Token',
+    ],
+    exposedHeaders: ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'],
+    maxAge: 7_200,
+  });
+  const metrics = app.get(Metrics);
+  fastify.addHook('onResponse', (request, reply, done) => {
+    metrics.answered(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1000);
+    done();
+  });
+  await app.init();
+  const runner = app.get(ReadModelRunner);
+  runner.start();
+
+  return {
+    app,
+    async close() {
+      await app.close();
+      await app.get(Driver).drain();
+      await runner.close();
+      app.get<ReadModelDatabase>(ROWS).close();
+      await adapters.store.close();
+    },
+  };
+}

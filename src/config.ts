@@ -1,0 +1,109 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+
+/** Every setting of the process, checked once. Frozen. */
+export interface Config {
+  /** Address to listen on. */
+  readonly host: string;
+  /** Port to listen on; 0 lets the system choose. */
+  readonly port: number;
+  /** Folder of everything that is kept on disk. */
+  readonly dataDir: string;
+  /** Where events live. */
+  readonly eventStore: 'sqlite:' | 'memory:';
+  /** Where this server is reached from outside; undefined means the address that it listens on. */
+  readonly publicUrl: string | undefined;
+  /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
+  readonly rootApiPublicKey: string | undefined;
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
+  /** Requests per second; undefined is no limit. */
+  readonly rateLimits: {
+    readonly perAddress: number | undefined;
+    readonly perOrganization: number | undefined;
+    readonly perCredential: number | undefined;
+  };
+  /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
+  readonly trustProxy: boolean;
+}
+
+/** A setting that cannot be used; the message is the one line that the operator sees. */
+export class BadSetting extends Error {
+  constructor(name: string, value: string, rule: string) {
+    super(`${name}=${value}: ${rule}`);
+    this.name = 'BadSetting';
+  }
+}
+
+/** Every setting: name, default as shown in the reference, and what it does. */
+export const settings = [
+  ['HOST', '127.0.0.1', 'Address to listen on; `0.0.0.0` or `::` for all.'],
+  ['PORT', '8080', 'Port to listen on; `0` lets the system choose a free one.'],
+  ['DATA_DIR', './data', 'Folder of everything kept on disk.'],
+  ['EVENT_STORE', 'sqlite:', 'Where events live: `sqlite:` (a file in DATA_DIR) or `memory:` (gone at the end).'],
+  ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
+  [
+    'ROOT_API_PUBLIC_KEY',
+    '',
+    'First start only: compressed P-256 key (hex) of the root user; no private key is written.',
+  ],
+  ['LOG_LEVEL', 'info', '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.'],
+  ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit when empty.'],
+  ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit when empty.'],
+  ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit when empty.'],
+  ['TRUST_PROXY', 'false', "`true` takes the caller's address from X-Forwarded-For."],
+] as const satisfies readonly (readonly [string, string, string])[];
+
+type SettingName = (typeof settings)[number][0];
+
+/** The environment, with `.env` of the working folder under it. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  return existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...process.env } : process.env;
+}
+
+/**
+ * Reads the settings.
+ * @throws {BadSetting} that names the setting, its value and the rule
+ */
+export function readConfig(from: Readonly<Record<string, string | undefined>>): Config {
+  const defaults = Object.fromEntries(settings.map(([name, value]) => [name, value])) as Record<SettingName, string>;
+  const text = (name: SettingName): string => from[name]?.trim() || defaults[name];
+  const optional = (name: SettingName): string | undefined => text(name) || undefined;
+  const oneOf = <Value extends string>(name: SettingName, values: readonly Value[]): Value => {
+    const value = values.find((one) => one === text(name));
+    if (value === undefined) throw new BadSetting(name, text(name), `must be one of ${values.join(', ')}`);
+    return value;
+  };
+  const rate = (name: SettingName): number | undefined => {
+    const value = optional(name);
+    if (value === undefined) return undefined;
+    if (!/^[1-9]\d{0,6}$/.test(value)) throw new BadSetting(name, value, 'must be a whole number of requests a second');
+    return Number(value);
+  };
+
+  const port = text('PORT');
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
+  const publicUrl = optional('PUBLIC_URL');
+  if (publicUrl !== undefined && !/^https?:\/\/[^/?#]+$/.test(publicUrl)) {
+    throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
+  }
+  const rootApiPublicKey = optional('ROOT_API_PUBLIC_KEY')?.toLowerCase();
+  if (rootApiPublicKey !== undefined && !/^0[23][0-9a-f]{64}$/.test(rootApiPublicKey)) {
+    throw new BadSetting('ROOT_API_PUBLIC_KEY', rootApiPublicKey, 'must be a compressed P-256 key, 66 hex characters');
+  }
+
+  return Object.freeze({
+    host: text('HOST'),
+    port: Number(port),
+    dataDir: text('DATA_DIR'),
+    eventStore: oneOf('EVENT_STORE', ['sqlite:', 'memory:']),
+    publicUrl,
+    rootApiPublicKey,
+    logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
+    rateLimits: Object.freeze({
+      perAddress: rate('RATE_LIMIT_PER_ADDRESS'),
+      perOrganization: rate('RATE_LIMIT_PER_ORGANIZATION'),
+      perCredential: rate('RATE_LIMIT_PER_CREDENTIAL'),
+    }),
+    trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
+  });
+}

@@ -1,0 +1,56 @@
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import { apiKeyCredentialType, type ApiKeyCurve } from '../domain/organization/credentials.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH } from '../event-store/chain.js';
+import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
+import { derivedId } from './ids.js';
+
+/** What an organization begins with: one root user with one API key, who alone is the root quorum. */
+export interface Founding {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly userId: string;
+  readonly userName: string;
+  readonly apiPublicKey: string;
+  readonly curve: ApiKeyCurve;
+  /** Recorded time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * Writes the first events of an organization. Their ids follow from the founding, so that doing it again, after a crash or
+ * by another instance, changes nothing.
+ */
+export async function foundOrganization(store: EventStore, founding: Founding): Promise<void> {
+  const { organizationId, organizationName, userId, userName, apiPublicKey, curve, at } = founding;
+  const events: readonly OrganizationEvent[] = [
+    { type: 'OrganizationCreated', data: { organizationId, name: organizationName } },
+    { type: 'UserCreated', data: { userId, userName, userTags: [] } },
+    {
+      type: 'ApiKeyCreated',
+      data: {
+        userId,
+        apiKeyId: derivedId(organizationId, 'root-api-key'),
+        apiKeyName: 'Root API key',
+        publicKey: apiPublicKey,
+        curve,
+        credentialType: apiKeyCredentialType[curve],
+      },
+    },
+    { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
+  ];
+  const stream = organizationStream(organizationId);
+  let hash = GENESIS_HASH;
+  const sealed = events.map(({ type, data }, revision): NewEvent => {
+    const id = derivedId(stream, 'founding', String(revision));
+    const metadata = { at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
+    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+    return { id, type, data, metadata: { ...metadata, hash } };
+  });
+  try {
+    await store.append(stream, sealed, 'no-stream');
+  } catch (error) {
+    // Founded before; what it has become since is not ours to touch.
+    if (!(error instanceof WrongRevision)) throw error;
+  }
+}

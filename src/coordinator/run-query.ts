@@ -1,0 +1,72 @@
+import { Inject } from '@nestjs/common';
+import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
+import { activityEnvelope } from '../domain/activity/envelope.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { Rows } from '../read-models/database.js';
+import type { AnyQuery } from '../read-models/define-query.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { Driver, verifyPasskeyOf } from './drive.js';
+import { OrganizationLoader } from './load-organization.js';
+import { CLOCK, REGISTRY, ROWS, type Clock } from './ports.js';
+import type { Registry } from './registry.js';
+import type { StampedRequest } from './requests.js';
+import { resolveCaller } from './resolve-caller.js';
+import { parseStrictJson } from './strict-json.js';
+import { validate } from './validate.js';
+
+/** Longest wait of a query for the read models, in milliseconds. */
+export const readWaitMs = 2_000;
+
+/** A stamped request to a query path, to be answered from a state that has seen `minPosition`. */
+export class RunQuery extends Query<object> {
+  constructor(
+    readonly definition: AnyQuery,
+    readonly request: StampedRequest,
+    readonly minPosition: bigint,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(RunQuery)
+export class RunQueryHandler implements IQueryHandler<RunQuery> {
+  constructor(
+    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(ROWS) private readonly rows: Rows,
+    private readonly runner: ReadModelRunner,
+    private readonly loader: OrganizationLoader,
+    private readonly driver: Driver,
+  ) {}
+
+  async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
+    const { stamp, body } = request;
+    const question = validate(definition.request, parseStrictJson(body).value);
+    const { organizationId } = question;
+    const { organization } = await this.loader.load(organizationId);
+    const { parentOrganizationId } = organization;
+    const parent = parentOrganizationId ? (await this.loader.load(parentOrganizationId)).organization : undefined;
+    // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
+    const caller = resolveCaller(stamp, organization, parent, this.clock.now());
+    if (stamp.kind === 'webauthn')
+      await verifyPasskeyOf(stamp, body, { loader: this.loader, clock: this.clock }, organizationId);
+    await this.runner.passed(minPosition, readWaitMs);
+    const failed = this.runner.failures();
+    if (failed.length > 0) {
+      throw new CoordinatorError(
+        'UNAVAILABLE',
+        `read models have stopped (${failed.map(({ model }) => model).join(', ')}): the log of the server says why`,
+      );
+    }
+    return definition.answer(question, {
+      rows: this.rows,
+      callerOrganizationId: caller.organizationId,
+      callerUserId: caller.user.userId,
+      envelope: (record) =>
+        activityEnvelope(record, {
+          keys: this.registry.versions.get(record.type)!.keys,
+          rights: this.driver.rights(organization, record.activityId, caller.user.userId),
+        }),
+    });
+  }
+}

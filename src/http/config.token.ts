@@ -1,0 +1,2 @@
+/** Injects the frozen settings (`config.ts`). */
+export const CONFIG = Symbol('Config');

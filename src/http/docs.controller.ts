@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Controller, Get, Header, Inject, Param, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { CONFIG } from './config.token.js';
+import type { Config } from '../config.js';
+import { REGISTRY } from '../coordinator/ports.js';
+import type { Registry } from '../coordinator/registry.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { queries } from '../read-models/index.js';
+import { openApiDocument } from './openapi.js';
+
+const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+const contentTypes: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+};
+
+const page = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Countersign API</title><link rel="stylesheet" href="/docs/swagger-ui.css"></head>
+<body><div id="swagger-ui"></div><script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body>
+</html>
+`;
+
+// Requests need a stamp over their body, which a form cannot make: the page is for reading.
+const start = `window.ui = SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', supportedSubmitMethods: [] });\n`;
+
+/** The OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
+@Controller()
+export class DocsController {
+  private readonly document: object;
+
+  constructor(@Inject(REGISTRY) registry: Registry, @Inject(CONFIG) config: Config) {
+    this.document = openApiDocument(registry, queries, config.publicUrl ?? '/');
+  }
+
+  @Get('openapi.json')
+  openapi(): object {
+    return this.document;
+  }
+
+  @Get('docs')
+  @Header('content-type', 'text/html; charset=utf-8')
+  docs(): string {
+    return page;
+  }
+
+  @Get('docs/:file')
+  async asset(@Param('file') file: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | string> {
+    if (file === 'start.js') {
+      void reply.type('text/javascript; charset=utf-8');
+      return start;
+    }
+    const contentType = Object.hasOwn(contentTypes, file) ? contentTypes[file] : undefined;
+    if (!contentType) throw new CoordinatorError('NOT_FOUND', 'no such file: /docs is the page');
+    void reply.type(contentType);
+    return readFile(join(assets, file));
+  }
+}

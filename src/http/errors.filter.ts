@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { Logger } from 'pino';
+import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { LOGGER } from './logger.js';
+
+/** The HTTP status of each error code (client protocol 3.2). The one such table. */
+export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
+  INVALID_ARGUMENT: 400,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  PERMISSION_DENIED: 403,
+  RESOURCE_EXHAUSTED: 429,
+  FAILED_PRECONDITION: 400,
+  ABORTED: 409,
+  UNIMPLEMENTED: 501,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  UNAUTHENTICATED: 401,
+};
+
+/** What every answer that is not a success carries (client protocol 3.1). */
+export interface ErrorBody {
+  readonly code: number;
+  readonly message: string;
+  readonly details: readonly ErrorDetail[];
+  readonly turnkeyErrorCode: string;
+}
+
+/** The body of an error on the wire. The category stands twice because clients look in both places. */
+export function errorBody({ code, message, details, category }: CoordinatorError): ErrorBody {
+  const categoryDetail = category
+    ? [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: category }]
+    : [];
+  return {
+    code: grpcNumbers[code],
+    message,
+    details: [...details, ...categoryDetail],
+    turnkeyErrorCode: category ?? '',
+  };
+}
+
+/** Turns whatever was thrown into the wire format. What is not meant for the caller is logged under an id, not shown. */
+@Catch()
+export class ErrorsFilter implements ExceptionFilter {
+  constructor(@Inject(LOGGER) private readonly logger: Logger) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const error = this.translate(thrown);
+    if (error.code === 'UNAVAILABLE') void reply.header('retry-after', '1');
+    void reply.status(httpStatuses[error.code]).send(errorBody(error));
+  }
+
+  private translate(thrown: unknown): CoordinatorError {
+    if (thrown instanceof CoordinatorError) return thrown;
+    const status = statusOf(thrown);
+    if (status === 404) return new CoordinatorError('NOT_FOUND', 'no such path: /docs lists what this server has');
+    if (status === 413) {
+      return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', {
+        category: 'REQUEST_INVALID',
+      });
+    }
+    if (status !== undefined && status >= 400 && status < 500) {
+      const message = thrown instanceof Error ? thrown.message : 'bad request';
+      return new CoordinatorError('INVALID_ARGUMENT', message, { category: 'REQUEST_INVALID' });
+    }
+    const id = randomUUID();
+    this.logger.error({ err: thrown, errorId: id }, 'unexpected error');
+    return new CoordinatorError('INTERNAL', `internal server error (${id})`, { category: 'INTERNAL', cause: thrown });
+  }
+}
+
+function statusOf(thrown: unknown): number | undefined {
+  if (thrown instanceof HttpException) return thrown.getStatus();
+  if (typeof thrown === 'object' && thrown !== null && 'statusCode' in thrown) return Number(thrown.statusCode);
+  return undefined;
+}

@@ -1,0 +1,32 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { invalidField } from '../domain/errors.js';
+
+/**
+ * Read-your-writes, paid by the reader: a submit answers as soon as it is durable and names its position; a query waits
+ * until the read models have passed the last position that this instance has answered with, or a later one it is asked for.
+ */
+@Injectable()
+export class Freshness {
+  private latest = -1n;
+
+  /** Notes the position of an answer, and tells it to the caller in `X-Position`. */
+  answered(position: bigint, reply: FastifyReply): void {
+    if (position > this.latest) this.latest = position;
+    void reply.header('x-position', String(position));
+  }
+
+  /**
+   * The position that a query must have seen.
+   * @throws {CoordinatorError} INVALID_ARGUMENT when `X-Min-Position` is not a decimal number
+   */
+  wanted(request: FastifyRequest): bigint {
+    const header = request.headers['x-min-position'];
+    if (header === undefined) return this.latest;
+    if (typeof header !== 'string' || !/^\d{1,20}$/.test(header)) {
+      throw invalidField('X-Min-Position', 'must be the X-Position of an earlier answer, a decimal number');
+    }
+    const asked = BigInt(header);
+    return asked > this.latest ? asked : this.latest;
+  }
+}

@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { DriverMetrics } from '../coordinator/ports.js';
+import type { RunnerObserver } from '../read-models/runner.js';
+
+const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Prometheus metrics of one running coordinator; not global, so that many can run in one process. */
+@Injectable()
+export class Metrics implements DriverMetrics {
+  readonly registry = new Registry();
+
+  private readonly requests = new Histogram({
+    name: 'countersign_http_request_seconds',
+    help: 'Time to answer a request, by route and status.',
+    labelNames: ['route', 'status'],
+    buckets: seconds,
+    registers: [this.registry],
+  });
+  private readonly decisions = new Counter({
+    name: 'countersign_decisions_total',
+    help: 'Decisions of the policy engine, by outcome and activity type.',
+    labelNames: ['outcome', 'type'],
+    registers: [this.registry],
+  });
+  private readonly appends = new Histogram({
+    name: 'countersign_append_seconds',
+    help: 'Time until an append was durable.',
+    buckets: seconds,
+    registers: [this.registry],
+  });
+  private readonly batches = new Histogram({
+    name: 'countersign_append_requests',
+    help: 'Requests decided and recorded in one append.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers: [this.registry],
+  });
+  private readonly conflicts = new Counter({
+    name: 'countersign_append_conflicts_total',
+    help: 'Appends that another writer was faster than, and that were decided again.',
+    registers: [this.registry],
+  });
+  private readonly folds = new Histogram({
+    name: 'countersign_fold_seconds',
+    help: 'Time to fold the unread part of an organization stream.',
+    buckets: seconds,
+    registers: [this.registry],
+  });
+  private readonly foldedEvents = new Counter({
+    name: 'countersign_folded_events_total',
+    help: 'Events folded into organizations.',
+    registers: [this.registry],
+  });
+  private readonly positions = new Gauge({
+    name: 'countersign_read_model_position',
+    help: 'Store position that a read model has reached.',
+    labelNames: ['model'],
+    registers: [this.registry],
+  });
+  private readonly failures = new Counter({
+    name: 'countersign_read_model_failures_total',
+    help: 'Read models that have stopped.',
+    labelNames: ['model'],
+    registers: [this.registry],
+  });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** Asks `lag` for the events that the read models are behind, whenever the metrics are read. */
+  measureLag(lag: () => Promise<number>): void {
+    new Gauge({
+      name: 'countersign_read_model_lag_positions',
+      help: 'Store positions between the last event and the slowest read model.',
+      registers: [this.registry],
+      async collect() {
+        this.set(await lag());
+      },
+    });
+  }
+
+  answered(route: string, status: number, elapsedSeconds: number): void {
+    this.requests.observe({ route, status: String(status) }, elapsedSeconds);
+  }
+
+  decided(outcome: string, type: string): void {
+    this.decisions.inc({ outcome, type });
+  }
+
+  appended(elapsedSeconds: number, batch: number): void {
+    this.appends.observe(elapsedSeconds);
+    this.batches.observe(batch);
+  }
+
+  conflict(): void {
+    this.conflicts.inc();
+  }
+
+  folded(elapsedSeconds: number, events: number): void {
+    this.folds.observe(elapsedSeconds);
+    this.foldedEvents.inc(events);
+  }
+
+  /** What the read model runner tells, as metrics; the rest goes to `and`. */
+  observing(and: Omit<RunnerObserver, 'projected'>): RunnerObserver {
+    return {
+      projected: (model, position) => this.positions.set({ model }, Number(position)),
+      failed: (model, position, error) => {
+        this.failures.inc({ model });
+        and.failed(model, position, error);
+      },
+      interrupted: (error) => and.interrupted(error),
+    };
+  }
+}

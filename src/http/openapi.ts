@@ -1,0 +1,155 @@
+import type { ActivityVersion, Registry } from '../coordinator/registry.js';
+import { grpcNumbers } from '../domain/errors.js';
+import type { AnyQuery } from '../read-models/define-query.js';
+import { ActivityShape } from '../read-models/shapes.js';
+import { schemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { httpStatuses } from './errors.filter.js';
+
+type Components = Parameters<typeof schemaOf>[1];
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  required: ['code', 'message', 'details', 'turnkeyErrorCode'],
+  properties: {
+    code: { type: 'integer', enum: Object.values(grpcNumbers), description: 'google.rpc.Code' },
+    message: { type: 'string', description: 'What was wrong, with which value, and what to do.' },
+    details: { type: 'array', items: { type: 'object', required: ['@type'] } },
+    turnkeyErrorCode: { type: 'string', description: 'Category that a client can branch on; empty when none.' },
+  },
+};
+
+const json = (schema: JsonSchema) => ({ 'application/json': { schema } });
+
+const errorResponses = Object.fromEntries(
+  [...new Set(Object.values(httpStatuses))].map((status) => [
+    String(status),
+    { description: namesOf(status), content: json({ $ref: '#/components/schemas/Error' }) },
+  ]),
+);
+
+function namesOf(status: number): string {
+  return Object.entries(httpStatuses)
+    .filter(([, one]) => one === status)
+    .map(([name]) => name)
+    .join(' or ');
+}
+
+/** The OpenAPI 3.1 document of everything that is listed: activities, queries and operations. */
+export function openApiDocument(registry: Registry, queries: readonly AnyQuery[], server: string): object {
+  const components: Components = new Map();
+  const activity = schemaOf(ActivityShape, components);
+  const paths: Record<string, unknown> = {};
+
+  for (const [path, versions] of [...registry.paths].sort(([one], [other]) => one.localeCompare(other))) {
+    const [newest] = versions;
+    if (!newest) continue;
+    paths[`/public/v1/submit/${path}`] = {
+      post: {
+        operationId: path,
+        tags: [tagOf(newest)],
+        summary: newest.definition.summary,
+        description: descriptionOf(newest),
+        requestBody: {
+          required: true,
+          content: json({ oneOf: versions.map((version) => submitSchema(version, components)) }),
+        },
+        responses: {
+          '200': {
+            description: 'The activity, finished or waiting for votes.',
+            headers: {
+              'X-Position': { schema: { type: 'string' }, description: 'For X-Min-Position of a later query.' },
+            },
+            content: json({ type: 'object', required: ['activity'], properties: { activity } }),
+          },
+          ...errorResponses,
+        },
+      },
+    };
+  }
+  for (const query of queries) {
+    paths[`/public/v1/query/${query.path}`] = {
+      post: {
+        operationId: query.path,
+        tags: ['Queries'],
+        summary: query.summary,
+        parameters: [
+          {
+            name: 'X-Min-Position',
+            in: 'header',
+            schema: { type: 'string' },
+            description: 'X-Position of an earlier answer.',
+          },
+        ],
+        requestBody: { required: true, content: json(schemaOf(query.request, components)) },
+        responses: {
+          '200': { description: 'The answer.', content: json(schemaOf(query.response, components)) },
+          ...errorResponses,
+        },
+      },
+    };
+  }
+
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Countersign Activity API',
+      version: '1',
+      description:
+        'Every write is a signed intent, every read a signed question. The stamp in `X-Stamp` (API key) or ' +
+        '`X-Stamp-WebAuthn` (passkey) is a signature over the exact bytes of the request body.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: server }],
+    security: [{ ApiKeyStamp: [] }, { PasskeyStamp: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        ApiKeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp' },
+        PasskeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp-WebAuthn' },
+      },
+      schemas: {
+        Error: errorSchema,
+        ...Object.fromEntries([...components].map(([name, { schema }]) => [name, schema])),
+      },
+    },
+  };
+}
+
+function submitSchema({ type, intent, keys }: ActivityVersion, components: Components): JsonSchema {
+  return {
+    type: 'object',
+    title: keys.intentKey,
+    required: ['type', 'timestampMs', 'organizationId', 'parameters'],
+    additionalProperties: false,
+    properties: {
+      type: { const: type },
+      timestampMs: {
+        type: 'string',
+        description: 'Request time in milliseconds: less than 1 h old, at most 5 min ahead.',
+      },
+      organizationId: { type: 'string', format: 'uuid' },
+      parameters: schemaOf(intent, components),
+      generateAppProofs: { type: 'boolean' },
+    },
+  };
+}
+
+function tagOf({ definition }: ActivityVersion): string {
+  if (definition.kind === 'vote') return 'Consensus';
+  return definition.policy === 'root-quorum-only' ? 'Root quorum only' : definition.policy.resource;
+}
+
+function descriptionOf({ definition, keys }: ActivityVersion): string {
+  if (definition.kind === 'vote') return 'Answered with the activity that the vote is about.';
+  const policy =
+    definition.policy === 'root-quorum-only'
+      ? 'Only the root quorum may do this; policies are not asked.'
+      : `Policies see \`activity.resource == '${definition.policy.resource}' && activity.action == '${definition.policy.action}'\`.`;
+  const params = Object.keys(definition.params ?? {}).map((name) => `\`activity.params.${name}\``);
+  return [
+    `Result: \`${keys.resultKey}\`.`,
+    policy,
+    ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
+    ...(definition.apiKeyOnly ? ['Takes X-Stamp only.'] : []),
+  ].join(' ');
+}

@@ -1,0 +1,75 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { CONFIG } from './config.token.js';
+import type { Config } from '../config.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { Stamp } from '../stamps/verify.js';
+
+interface Limit {
+  readonly perSecond: number;
+  readonly limiter: RateLimiterMemory;
+}
+
+const organizationPattern = /"organizationId"\s*:\s*"([0-9a-fA-F-]{36})"/;
+
+/** Requests per second for one address, one organization and one credential. Off unless configured. */
+@Injectable()
+export class RateLimits {
+  private readonly address: Limit | undefined;
+  private readonly organization: Limit | undefined;
+  private readonly credential: Limit | undefined;
+
+  constructor(@Inject(CONFIG) { rateLimits }: Config) {
+    this.address = limitOf(rateLimits.perAddress);
+    this.organization = limitOf(rateLimits.perOrganization);
+    this.credential = limitOf(rateLimits.perCredential);
+  }
+
+  /** True when any limit is on. */
+  get isOn(): boolean {
+    return Boolean(this.address ?? this.organization ?? this.credential);
+  }
+
+  /**
+   * Counts one stamped request of an address, an organization and a credential, and puts the tightest of their limits into
+   * the answer's headers (`ratelimit-limit`, `ratelimit-remaining`).
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
+   */
+  async check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, stamp: Stamp): Promise<void> {
+    if (!this.isOn) return;
+    const credential = stamp.kind === 'api-key' ? stamp.publicKey : stamp.credentialId;
+    // The body is not parsed yet; a wrong guess here only counts towards another organization's limit of this caller.
+    const organization = organizationPattern.exec(
+      Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
+    );
+    await consume(this.address, request.ip, reply);
+    await consume(this.credential, credential, reply);
+    if (organization) await consume(this.organization, organization[1]!.toLowerCase(), reply);
+  }
+}
+
+function limitOf(perSecond: number | undefined): Limit | undefined {
+  if (perSecond === undefined) return undefined;
+  return { perSecond, limiter: new RateLimiterMemory({ points: perSecond, duration: 1 }) };
+}
+
+async function consume(limit: Limit | undefined, key: string, reply: FastifyReply): Promise<void> {
+  if (!limit) return;
+  try {
+    tell(reply, limit, (await limit.limiter.consume(key)).remainingPoints);
+  } catch (rejection) {
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    tell(reply, limit, 0);
+    void reply.header('retry-after', '1');
+    throw new CoordinatorError('RESOURCE_EXHAUSTED', 'Too many requests. Please wait and try again in a few seconds', {
+      category: 'RATE_LIMIT_EXCEEDED',
+    });
+  }
+}
+
+function tell(reply: FastifyReply, { perSecond }: Limit, remaining: number): void {
+  const known = reply.getHeader('ratelimit-remaining');
+  if (known !== undefined && Number(known) <= remaining) return;
+  void reply.header('ratelimit-limit', String(perSecond)).header('ratelimit-remaining', String(remaining));
+}

@@ -1,0 +1,44 @@
+import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ActivityAnswer } from '../coordinator/answers.js';
+import { REGISTRY } from '../coordinator/ports.js';
+import type { Registry } from '../coordinator/registry.js';
+import { SubmitActivity } from '../coordinator/submit-activity.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { rawBody, StampGuard } from '../stamps/stamp.guard.js';
+import { Freshness } from './freshness.js';
+import { RateLimits } from './rate-limits.js';
+
+/** POST /public/v1/submit/<activity>: one stamped intent. */
+@Controller('public/v1/submit')
+@UseGuards(StampGuard)
+export class SubmitController {
+  constructor(
+    @Inject(REGISTRY) private readonly registry: Registry,
+    private readonly commands: CommandBus,
+    private readonly freshness: Freshness,
+    private readonly limits: RateLimits,
+  ) {}
+
+  @Post(':name')
+  @HttpCode(200)
+  async submit(
+    @Param('name') path: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<{ activity: ActivityAnswer['activity'] }> {
+    if (!this.registry.paths.has(path)) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `no activity is submitted to \`${path.slice(0, 100)}\`: /docs lists them`,
+      );
+    }
+    const body = rawBody(request);
+    const stamp = request.stamp!;
+    await this.limits.check(request, reply, body, stamp);
+    const { activity, position } = await this.commands.execute(new SubmitActivity({ path, body, stamp }));
+    if (position !== undefined) this.freshness.answered(position, reply);
+    return { activity };
+  }
+}

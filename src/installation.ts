@@ -1,0 +1,113 @@
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from './config.js';
+import { foundOrganization, type Founding } from './coordinator/found-organization.js';
+import { derivedId, uuidV7 } from './coordinator/ids.js';
+import type { Clock, Randomness } from './coordinator/ports.js';
+import { chainEvent, GENESIS_HASH } from './event-store/chain.js';
+import { WrongRevision, type EventStore } from './event-store/event-store.js';
+import { apiKeyPairFromPrivate, generateApiKeyPair } from './stamps/sign.js';
+
+/** What a newcomer needs for the first request; kept in `DATA_DIR/root.json`, readable by its owner only. */
+export interface RootCredentials {
+  readonly apiUrl: string;
+  readonly organizationId: string;
+  readonly userId: string;
+  /** Compressed P-256 key, hex. */
+  readonly apiPublicKey: string;
+  /** 32 bytes, hex; absent when the key was given with ROOT_API_PUBLIC_KEY. */
+  readonly apiPrivateKey?: string;
+}
+
+const stream = 'installation-root';
+
+interface World {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/**
+ * Makes the root organization on the first start, and finds it on every later one. Safe to interrupt: the credentials
+ * are on disk before the fact that names them is recorded, and every step can be done again.
+ */
+export async function install(
+  { rootApiPublicKey }: Pick<Config, 'rootApiPublicKey'>,
+  { store, clock, randomness }: World,
+  remembered: Partial<RootCredentials> | undefined,
+  remember: (root: Omit<RootCredentials, 'apiUrl'>) => Promise<void>,
+): Promise<{ readonly founding: Founding; readonly isNew: boolean }> {
+  const known = await recordedFounding(store);
+  if (known) {
+    await foundOrganization(store, known);
+    return { founding: known, isNew: false };
+  }
+  const pair =
+    rootApiPublicKey === undefined
+      ? remembered?.apiPrivateKey
+        ? apiKeyPairFromPrivate(remembered.apiPrivateKey)
+        : generateApiKeyPair((count) => randomness.bytes(count))
+      : undefined;
+  const organizationId = remembered?.organizationId ?? uuidV7(clock, randomness);
+  const founding: Founding = {
+    organizationId,
+    organizationName: 'Root organization',
+    userId: remembered?.userId ?? derivedId(organizationId, 'root-user'),
+    userName: 'Root user',
+    apiPublicKey: pair?.publicKey ?? rootApiPublicKey!,
+    curve: 'API_KEY_CURVE_P256',
+    at: clock.now(),
+  };
+  await remember({
+    organizationId,
+    userId: founding.userId,
+    apiPublicKey: founding.apiPublicKey,
+    ...(pair ? { apiPrivateKey: pair.privateKey } : {}),
+  });
+  const id = derivedId(stream, organizationId);
+  const metadata = { at: founding.at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
+  const fact = { stream, revision: 0, id, type: 'CoordinatorInstalled', data: founding, metadata };
+  const hash = chainEvent(GENESIS_HASH, fact);
+  try {
+    const { type, data } = fact;
+    await store.append(stream, [{ id, type, data, metadata: { ...metadata, hash } }], 'no-stream');
+  } catch (error) {
+    if (!(error instanceof WrongRevision)) throw error;
+    // Another instance installed at the same moment: its root organization is the one.
+    return install({ rootApiPublicKey }, { store, clock, randomness }, remembered, remember);
+  }
+  await foundOrganization(store, founding);
+  return { founding, isNew: true };
+}
+
+async function recordedFounding(store: EventStore): Promise<Founding | undefined> {
+  for await (const { data } of store.read(stream)) return data as Founding;
+  return undefined;
+}
+
+/** `DATA_DIR/root.json`. */
+export class RootFile {
+  private readonly file: string;
+
+  constructor(private readonly dataDir: string) {
+    this.file = join(dataDir, 'root.json');
+  }
+
+  async read(): Promise<Partial<RootCredentials> | undefined> {
+    try {
+      return JSON.parse(await readFile(this.file, 'utf8')) as Partial<RootCredentials>;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      throw new Error(`${this.file} cannot be read (${String(error)}): repair it, or move it away`, { cause: error });
+    }
+  }
+
+  /** Replaces the file as a whole, so that a crash leaves the old one or the new one. */
+  async write(root: Partial<RootCredentials>): Promise<void> {
+    await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
+    const temporary = `${this.file}.new`;
+    await writeFile(temporary, `${JSON.stringify(root, null, 2)}\n`, { mode: 0o600 });
+    await chmod(temporary, 0o600);
+    await rename(temporary, this.file);
+  }
+}

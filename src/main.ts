@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createCoordinator, type Coordinator } from './app.module.js';
+import { BadSetting, environment, readConfig, type Config } from './config.js';
+import type { EventStore } from './event-store/event-store.js';
+import { InMemoryEventStore } from './event-store/in-memory.js';
+import { SqliteEventStore } from './event-store/sqlite.js';
+import { createLogger } from './http/logger.js';
+import { install, RootFile } from './installation.js';
+
+/** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
+const drainMs = 10_000;
+
+async function openStore({ eventStore, dataDir }: Config): Promise<EventStore> {
+  return eventStore === 'memory:' ? new InMemoryEventStore() : SqliteEventStore.open(join(dataDir, 'events.db'));
+}
+
+async function start(config: Config): Promise<Coordinator> {
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const logger = createLogger(config.logLevel);
+  const world = {
+    store: await openStore(config),
+    clock: { now: () => Date.now() },
+    randomness: { bytes: (count: number) => randomBytes(count) },
+  };
+  const rootFile = new RootFile(config.dataDir);
+  const remembered = await rootFile.read();
+  const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
+  const readModelFile = config.eventStore === 'memory:' ? ':memory:' : join(config.dataDir, 'read-models.db');
+  const coordinator = await createCoordinator(config, { ...world, logger, readModelFile });
+  await coordinator.app.listen(config.port, config.host);
+
+  const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');
+  const root = await rootFile.read();
+  if (root && root.apiUrl !== apiUrl) await rootFile.write({ ...root, apiUrl });
+  const dataDir = resolve(config.dataDir);
+  process.stdout.write(
+    [
+      `Countersign is up${isNew ? ', with a new root organization' : ''}.`,
+      '',
+      `  API            ${apiUrl}`,
+      `  Reference      ${apiUrl}/docs`,
+      `  Health         ${apiUrl}/health/ready    metrics: ${apiUrl}/metrics`,
+      `  Organization   ${founding.organizationId}`,
+      `  Data           ${config.eventStore === 'memory:' ? 'in memory, gone at the end' : dataDir}`,
+      root?.apiPrivateKey
+        ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
+        : `  Root API key   ${founding.apiPublicKey} (its private part is yours)`,
+      '',
+      'First request:   npm run tour      (in a second terminal)',
+      '',
+    ].join('\n'),
+  );
+  return coordinator;
+}
+
+function stopOn(signal: NodeJS.Signals, coordinator: Coordinator): void {
+  process.once(signal, () => {
+    const late = setTimeout(() => {
+      process.stderr.write(`requests were still running ${drainMs} ms after ${signal}\n`);
+      process.exit(1);
+    }, drainMs);
+    coordinator.close().then(
+      () => {
+        clearTimeout(late);
+        process.exit(0);
+      },
+      (error: unknown) => {
+        process.stderr.write(`could not stop cleanly: ${String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  });
+}
+
+try {
+  const coordinator = await start(readConfig(environment()));
+  stopOn('SIGTERM', coordinator);
+  stopOn('SIGINT', coordinator);
+} catch (error) {
+  // One line that says what to do; the operator has no use for our stack.
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`countersign cannot start: ${message}\n`);
+  process.exit(error instanceof BadSetting ? 2 : 1);
+}

@@ -1,0 +1,247 @@
+import { activityStatuses } from '../domain/activity/events.js';
+import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
+import type { ActivityEvent } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import type { User } from '../domain/organization/users.js';
+import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest, pageLimit, PaginatedRequest, unknownCursor } from './define-query.js';
+import type { ReadModel } from './read-model.js';
+import { ActivityShape, TimestampShape } from './shapes.js';
+import { userAt } from './users.js';
+
+/** A voter is kept as the position of the vote: who the user was then is in the users model. */
+type StoredActivity = ActivityRecord<string>;
+
+export const activitiesModel: ReadModel = {
+  name: 'activities',
+  version: 1,
+  tables: ['activities', 'activity_fingerprints'],
+  schema: `
+    CREATE TABLE activities (
+      organization_id TEXT NOT NULL, activity_id TEXT NOT NULL, submitted INTEGER NOT NULL,
+      type TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, activity_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX activities_by_time ON activities (organization_id, submitted);
+    CREATE TABLE activity_fingerprints (
+      organization_id TEXT NOT NULL, fingerprint TEXT NOT NULL, activity_id TEXT NOT NULL,
+      PRIMARY KEY (organization_id, fingerprint)
+    ) WITHOUT ROWID;`,
+
+  project(rows, { organizationId, position, at, event }) {
+    if (!isActivityEvent(event)) return;
+    const { activityId } = event.data;
+    const known = event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId);
+    const record = evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) });
+    rows.run(
+      'INSERT OR REPLACE INTO activities VALUES (?, ?, ?, ?, ?, ?)',
+      organizationId,
+      activityId,
+      known?.submitted ?? position,
+      record.type,
+      record.status,
+      JSON.stringify(record),
+    );
+    const fingerprint = fingerprintIn(event);
+    if (fingerprint) {
+      rows.run('INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)', organizationId, fingerprint, activityId);
+    }
+  },
+};
+
+function isActivityEvent(event: { type: string }): event is ActivityEvent {
+  return event.type.startsWith('Activity');
+}
+
+function fingerprintIn(event: ActivityEvent): string | undefined {
+  switch (event.type) {
+    case 'ActivitySubmitted':
+      return event.data.fingerprint;
+    case 'ActivityApproved':
+    case 'ActivityRejected':
+      return event.data.vote.fingerprint;
+    default:
+      return undefined;
+  }
+}
+
+function storedActivity(rows: Rows, organizationId: string, activityId: string) {
+  const row = rows.get(
+    'SELECT submitted, doc FROM activities WHERE organization_id = ? AND activity_id = ?',
+    organizationId,
+    activityId,
+  );
+  return row && { submitted: BigInt(row['submitted']!), record: JSON.parse(String(row['doc'])) as StoredActivity };
+}
+
+/** Id of the activity whose submission, or a vote on which, had this fingerprint. */
+export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
+  const row = rows.get(
+    'SELECT activity_id FROM activity_fingerprints WHERE organization_id = ? AND fingerprint = ?',
+    organizationId,
+    fingerprint,
+  );
+  return row && String(row['activity_id']);
+}
+
+/** @throws {CoordinatorError} NOT_FOUND */
+export function activityOf(rows: Rows, organizationId: string, activityId: string): ActivityRecord<User | undefined> {
+  const stored = storedActivity(rows, organizationId, activityId);
+  if (!stored) {
+    throw new CoordinatorError('NOT_FOUND', `no activity \`${activityId}\` in organization \`${organizationId}\``);
+  }
+  return withVoters(rows, stored.record);
+}
+
+function withVoters(rows: Rows, record: StoredActivity): ActivityRecord<User | undefined> {
+  return {
+    ...record,
+    votes: record.votes.map((vote) => ({
+      ...vote,
+      voter: userAt(rows, record.organizationId, vote.userId, vote.voter),
+    })),
+  };
+}
+
+class ActivityRequest extends OrganizationRequest {
+  @Uuid()
+  activityId!: string;
+}
+
+class GetActivityResponse {
+  @Nested(() => ActivityShape)
+  activity!: object;
+}
+
+export const getActivity = defineQuery({
+  path: 'get_activity',
+  summary: 'One activity, with its votes.',
+  request: ActivityRequest,
+  response: GetActivityResponse,
+  answer: ({ organizationId, activityId }, { rows, envelope }) => ({
+    activity: envelope(activityOf(rows, organizationId, activityId)),
+  }),
+});
+
+class ListActivitiesRequest extends PaginatedRequest {
+  @ListOfOneOf(activityStatuses, { optional: true, about: 'Only activities of these statuses.' })
+  filterByStatus?: string[];
+
+  @TextList({ optional: true, about: 'Only activities of these types.' })
+  filterByType?: string[];
+}
+
+class ListActivitiesResponse {
+  @ListOf(() => ActivityShape)
+  activities!: object[];
+}
+
+export const listActivities = defineQuery({
+  path: 'list_activities',
+  summary: 'Activities, the newest first.',
+  request: ListActivitiesRequest,
+  response: ListActivitiesResponse,
+  answer({ organizationId, filterByStatus = [], filterByType = [], paginationOptions }, { rows, envelope }) {
+    const where = ['organization_id = ?'];
+    const values: (string | bigint)[] = [organizationId];
+    const among = (column: string, wanted: readonly string[]) => {
+      if (wanted.length === 0) return;
+      where.push(`${column} IN (${wanted.map(() => '?').join(', ')})`);
+      values.push(...wanted);
+    };
+    among('status', filterByStatus);
+    among('type', filterByType);
+    const cursor = (name: 'before' | 'after', comparison: string) => {
+      const id = paginationOptions?.[name];
+      if (id === undefined) return;
+      const known = storedActivity(rows, organizationId, id);
+      if (!known) throw unknownCursor(name, id);
+      where.push(`submitted ${comparison} ?`);
+      values.push(known.submitted);
+    };
+    // The newest stands first: what comes after an element in the list was submitted before it.
+    cursor('after', '<');
+    cursor('before', '>');
+    // A page before a cursor is the one that touches it, so it is read from the cursor's side.
+    const isBackward = paginationOptions?.before !== undefined && paginationOptions.after === undefined;
+    const page = rows.all(
+      `SELECT doc FROM activities WHERE ${where.join(' AND ')}
+       ORDER BY submitted ${isBackward ? 'ASC' : 'DESC'} LIMIT ${pageLimit(paginationOptions)}`,
+      ...values,
+    );
+    const records = page.map(({ doc }) => withVoters(rows, JSON.parse(String(doc)) as StoredActivity));
+    if (isBackward) records.reverse();
+    return { activities: records.map(envelope) };
+  },
+});
+
+class PolicyOutcomeShape {
+  @Uuid()
+  policyId!: string;
+
+  @Described({ type: 'string' }, { about: 'OUTCOME_…' })
+  outcome!: string;
+
+  @Described({ type: 'string' }, { optional: true, about: 'Why the policy could not be evaluated.' })
+  error?: string;
+}
+
+class PolicyEvaluationShape {
+  @Uuid()
+  id!: string;
+
+  @Uuid()
+  activityId!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @Uuid()
+  voteId!: string;
+
+  @ListOf(() => PolicyOutcomeShape)
+  policyEvaluations!: object[];
+
+  @Described({ type: 'string' }, { about: 'allow, or consensus-needed.' })
+  outcome!: string;
+
+  @Described({ type: 'string' }, { about: 'root-quorum, policy, own-credentials or none.' })
+  decidedBy!: string;
+
+  @Described({ type: 'string' }, { about: "Last revision of the organization's stream that the decision has seen." })
+  revision!: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: object;
+}
+
+class GetPolicyEvaluationsResponse {
+  @ListOf(() => PolicyEvaluationShape)
+  policyEvaluations!: object[];
+}
+
+export const getPolicyEvaluations = defineQuery({
+  path: 'get_policy_evaluations',
+  summary: "Why an activity went on or did not: each policy's outcome, for each vote.",
+  request: ActivityRequest,
+  response: GetPolicyEvaluationsResponse,
+  answer({ organizationId, activityId }, { rows }) {
+    const { decisions } = activityOf(rows, organizationId, activityId);
+    return {
+      policyEvaluations: decisions.map(({ voteId, outcome, by, policies, revision, at }) => ({
+        // One evaluation a vote, so the vote's id names it.
+        id: voteId,
+        activityId,
+        organizationId,
+        voteId,
+        policyEvaluations: policies,
+        outcome,
+        decidedBy: by,
+        revision: String(revision),
+        createdAt: timestamp(at),
+      })),
+    };
+  },
+});

@@ -1,0 +1,70 @@
+import Database from 'libsql';
+
+/** A row of a read model as SQLite gives it. */
+export type Row = Readonly<Record<string, string | number | bigint | null>>;
+type Value = string | number | bigint | null;
+
+/** The little of SQLite that projections and queries use. Synchronous: one statement takes microseconds. */
+export interface Rows {
+  run(sql: string, ...values: Value[]): void;
+  get(sql: string, ...values: Value[]): Row | undefined;
+  all(sql: string, ...values: Value[]): readonly Row[];
+}
+
+/**
+ * The file of the read models: a cache that may be deleted at any time and is built again from the events.
+ * `:memory:` keeps it out of the file system.
+ */
+export class ReadModelDatabase implements Rows {
+  private readonly database: Database.Database;
+  private readonly statements = new Map<string, Database.Statement>();
+
+  constructor(file: string) {
+    this.database = new Database(file);
+    // Losing the last commits costs a replay of them, so there is no need to wait for the disk.
+    this.database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
+  }
+
+  run(sql: string, ...values: Value[]): void {
+    this.statement(sql).run(...values);
+  }
+
+  get(sql: string, ...values: Value[]): Row | undefined {
+    return this.statement(sql).get(...values) as Row | undefined;
+  }
+
+  all(sql: string, ...values: Value[]): readonly Row[] {
+    return this.statement(sql).all(...values) as Row[];
+  }
+
+  /** Runs several statements without values: table definitions. */
+  define(sql: string): void {
+    this.database.exec(sql);
+    this.statements.clear();
+  }
+
+  /** All of it, or nothing. */
+  transaction(work: () => void): void {
+    this.database.exec('BEGIN IMMEDIATE');
+    try {
+      work();
+      this.database.exec('COMMIT');
+    } catch (error) {
+      this.database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.database.close();
+  }
+
+  private statement(sql: string): Database.Statement {
+    let statement = this.statements.get(sql);
+    if (!statement) {
+      statement = this.database.prepare(sql);
+      this.statements.set(sql, statement);
+    }
+    return statement;
+  }
+}

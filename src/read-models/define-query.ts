@@ -1,0 +1,77 @@
+import type { ActivityRecord } from '../domain/activity/record.js';
+import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { User } from '../domain/organization/users.js';
+import { Nested, Text, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+
+/** Every query names the organization it is about. */
+export class OrganizationRequest {
+  @Uuid({ about: 'The organization to read.' })
+  organizationId!: string;
+}
+
+/** What a query may use besides its request. The caller has been found to be allowed to read the organization. */
+export interface QueryContext {
+  readonly rows: Rows;
+  /** The caller's own organization: the named one, or its parent. */
+  readonly callerOrganizationId: string;
+  readonly callerUserId: string;
+  /** The activity as this caller sees it. */
+  readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
+}
+
+/** One question of the Activity API, in one value. Listing it in `index.ts` registers it. */
+export interface QueryDefinition<Request extends OrganizationRequest, Response extends object> {
+  /** Last segment of the path. */
+  readonly path: string;
+  /** One sentence for the reference. */
+  readonly summary: string;
+  readonly request: new () => Request;
+  readonly response: new () => Response;
+  answer(request: Request, context: QueryContext): Response;
+}
+
+export type AnyQuery = QueryDefinition<OrganizationRequest, object>;
+
+/** Declares a query. */
+export function defineQuery<Request extends OrganizationRequest, Response extends object>(
+  definition: QueryDefinition<Request, Response>,
+): QueryDefinition<Request, Response> {
+  return definition;
+}
+
+/** Which part of a list is wanted (specification, section 4.4). */
+export class PaginationOptions {
+  @Text({ optional: true, max: 16, about: 'How many, from "1" to "100"; "10" when absent.' })
+  limit?: string;
+
+  @Uuid({ optional: true, about: 'Only elements that stand before this one in the list.' })
+  before?: string;
+
+  @Uuid({ optional: true, about: 'Only elements that stand after this one in the list.' })
+  after?: string;
+}
+
+export class PaginatedRequest extends OrganizationRequest {
+  @Nested(() => PaginationOptions, { optional: true })
+  paginationOptions?: PaginationOptions;
+}
+
+/**
+ * The number behind `paginationOptions.limit`.
+ * @throws {CoordinatorError} INVALID_ARGUMENT when it is not a decimal string from "1" to "100"
+ */
+export function pageLimit(options: PaginationOptions | undefined): number {
+  const { limit } = options ?? {};
+  if (limit === undefined) return 10;
+  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > 100) {
+    throw invalidField('paginationOptions.limit', `must be a decimal string from "1" to "100", got \`${limit}\``);
+  }
+  return Number(limit);
+}
+
+/** The refusal of a cursor that names nothing in the list. */
+export function unknownCursor(name: 'before' | 'after', id: string): CoordinatorError {
+  return invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+}

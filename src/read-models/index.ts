@@ -1,0 +1,35 @@
+import { activitiesModel, getActivity, getPolicyEvaluations, listActivities } from './activities.js';
+import type { AnyQuery } from './define-query.js';
+import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
+import { getPolicy, listPolicies, policiesModel } from './policies.js';
+import type { ReadModel } from './read-model.js';
+import { listUserTags, userTagsModel } from './user-tags.js';
+import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
+
+/** Every read model. The users come before what shows them. */
+export const readModels: readonly ReadModel[] = [
+  organizationsModel,
+  usersModel,
+  userTagsModel,
+  policiesModel,
+  activitiesModel,
+];
+
+/** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
+export const queries: readonly AnyQuery[] = [
+  getActivity,
+  getApiKey,
+  getApiKeys,
+  getAuthenticator,
+  getAuthenticators,
+  getOrganization,
+  getOrganizationConfigs,
+  getPolicy,
+  getPolicyEvaluations,
+  getUser,
+  listActivities,
+  listPolicies,
+  listUserTags,
+  listUsers,
+  whoami,
+];

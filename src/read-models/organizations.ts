@@ -1,0 +1,185 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { policyResource, userResource, userTagResource } from '../domain/organization/resources.js';
+import type { RootQuorum } from '../domain/organization/settings.js';
+import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import { policiesOf } from './policies.js';
+import type { ReadModel } from './read-model.js';
+import { FeatureShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
+import { userTagsOf } from './user-tags.js';
+import { userOf, usersOf } from './users.js';
+
+interface OrganizationRow {
+  readonly organizationId: string;
+  readonly name: string;
+  readonly parentOrganizationId?: string;
+  readonly rootQuorum: RootQuorum;
+  readonly features: readonly { readonly name: string; readonly value: string }[];
+}
+
+export const organizationsModel: ReadModel = {
+  name: 'organizations',
+  version: 1,
+  tables: ['organizations'],
+  schema: `
+    CREATE TABLE organizations (organization_id TEXT PRIMARY KEY, parent_id TEXT, doc TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX organizations_by_parent ON organizations (parent_id);`,
+
+  project(rows, { organizationId, event }) {
+    const change = (update: (row: OrganizationRow) => OrganizationRow) =>
+      put(rows, update(organizationOf(rows, organizationId)));
+    switch (event.type) {
+      case 'OrganizationCreated':
+        return put(rows, { ...event.data, rootQuorum: { threshold: 1, userIds: [] }, features: [] });
+      case 'OrganizationRenamed':
+        return change((row) => ({ ...row, name: event.data.name }));
+      case 'RootQuorumUpdated':
+        return change((row) => ({ ...row, rootQuorum: event.data }));
+      case 'OrganizationFeatureSet':
+        return change((row) => ({ ...row, features: [...without(row, event.data.name), event.data] }));
+      case 'OrganizationFeatureRemoved':
+        return change((row) => ({ ...row, features: without(row, event.data.name) }));
+    }
+  },
+};
+
+const without = ({ features }: OrganizationRow, name: string) => features.filter((feature) => feature.name !== name);
+
+function put(rows: Rows, row: OrganizationRow): void {
+  rows.run(
+    'INSERT OR REPLACE INTO organizations VALUES (?, ?, ?)',
+    row.organizationId,
+    row.parentOrganizationId ?? null,
+    JSON.stringify(row),
+  );
+}
+
+/** @throws {CoordinatorError} NOT_FOUND */
+function organizationOf(rows: Rows, organizationId: string): OrganizationRow {
+  const row = rows.get('SELECT doc FROM organizations WHERE organization_id = ?', organizationId);
+  if (row) return JSON.parse(String(row['doc'])) as OrganizationRow;
+  throw new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
+    category: 'ORGANIZATION_NOT_FOUND',
+  });
+}
+
+class WhoamiResponse {
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  organizationName!: string;
+
+  @Uuid()
+  userId!: string;
+
+  @Text()
+  username!: string;
+}
+
+export const whoami = defineQuery({
+  path: 'whoami',
+  summary: 'The user behind the stamp, and the organization the user belongs to.',
+  request: OrganizationRequest,
+  response: WhoamiResponse,
+  answer(_request, { rows, callerOrganizationId, callerUserId }) {
+    const { name } = organizationOf(rows, callerOrganizationId);
+    const { userName } = userOf(rows, callerOrganizationId, callerUserId);
+    return {
+      organizationId: callerOrganizationId,
+      organizationName: name,
+      userId: callerUserId,
+      username: userName,
+    };
+  },
+});
+
+class ConfigShape {
+  @ListOf(() => FeatureShape)
+  features!: object[];
+
+  @Nested(() => QuorumShape)
+  quorum!: object;
+}
+
+class GetOrganizationConfigsResponse {
+  @Nested(() => ConfigShape)
+  configs!: ConfigShape;
+}
+
+export const getOrganizationConfigs = defineQuery({
+  path: 'get_organization_configs',
+  summary: 'Features and root quorum.',
+  request: OrganizationRequest,
+  response: GetOrganizationConfigsResponse,
+  answer({ organizationId }, { rows }) {
+    const { features, rootQuorum } = organizationOf(rows, organizationId);
+    return { configs: { features: [...features], quorum: rootQuorum } };
+  },
+});
+
+class OrganizationDataShape {
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  name!: string;
+
+  @ListOf(() => UserShape)
+  users!: object[];
+
+  @ListOf(() => PolicyShape)
+  policies!: object[];
+
+  @ListOf(() => TagShape)
+  tags!: object[];
+
+  @Nested(() => QuorumShape)
+  rootQuorum!: object;
+
+  @ListOf(() => FeatureShape)
+  features!: object[];
+
+  @Described({ type: 'array', items: {} })
+  wallets!: object[];
+
+  @Described({ type: 'array', items: {} })
+  privateKeys!: object[];
+
+  @Described({ type: 'array', items: {} })
+  invitations!: object[];
+
+  @Described({ type: 'array', items: {} })
+  smartContractInterfaceReferences!: object[];
+}
+
+class GetOrganizationResponse {
+  @Nested(() => OrganizationDataShape)
+  organizationData!: OrganizationDataShape;
+}
+
+export const getOrganization = defineQuery({
+  path: 'get_organization',
+  summary: 'Everything an organization holds, in one answer.',
+  request: OrganizationRequest,
+  response: GetOrganizationResponse,
+  answer({ organizationId }, { rows }) {
+    const { name, rootQuorum, features } = organizationOf(rows, organizationId);
+    return {
+      organizationData: {
+        organizationId,
+        name,
+        users: usersOf(rows, organizationId).map(userResource),
+        policies: policiesOf(rows, organizationId).map(policyResource),
+        tags: userTagsOf(rows, organizationId).map(userTagResource),
+        rootQuorum,
+        features: [...features],
+        wallets: [],
+        privateKeys: [],
+        invitations: [],
+        smartContractInterfaceReferences: [],
+      },
+    };
+  },
+});

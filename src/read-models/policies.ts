@@ -1,0 +1,98 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { policyResource } from '../domain/organization/resources.js';
+import type { Policy } from '../domain/policy/types.js';
+import { ListOf, Nested, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { ReadModel } from './read-model.js';
+import { PolicyShape } from './shapes.js';
+
+export const policiesModel: ReadModel = {
+  name: 'policies',
+  version: 1,
+  tables: ['policies'],
+  schema: `
+    CREATE TABLE policies (
+      organization_id TEXT NOT NULL, policy_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, policy_id)
+    ) WITHOUT ROWID;`,
+
+  project(rows, { organizationId, position, at, event }) {
+    const put = (policy: Policy, created: bigint) =>
+      rows.run(
+        'INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?)',
+        organizationId,
+        policy.policyId,
+        created,
+        JSON.stringify(policy),
+      );
+    switch (event.type) {
+      case 'PolicyCreated':
+        return put({ ...event.data, createdAt: at, updatedAt: at }, position);
+      case 'PolicyUpdated': {
+        const row = rowOf(rows, organizationId, event.data.policyId);
+        if (row) put({ ...readPolicy(row['doc']), ...event.data, updatedAt: at }, BigInt(row['created']!));
+        return;
+      }
+      case 'PolicyDeleted':
+        return rows.run(
+          'DELETE FROM policies WHERE organization_id = ? AND policy_id = ?',
+          organizationId,
+          event.data.policyId,
+        );
+    }
+  },
+};
+
+const readPolicy = (doc: unknown): Policy => JSON.parse(String(doc)) as Policy;
+
+function rowOf(rows: Rows, organizationId: string, policyId: string) {
+  return rows.get(
+    'SELECT created, doc FROM policies WHERE organization_id = ? AND policy_id = ?',
+    organizationId,
+    policyId,
+  );
+}
+
+/** All policies of an organization in the order of their creation. */
+export function policiesOf(rows: Rows, organizationId: string): Policy[] {
+  return rows
+    .all('SELECT doc FROM policies WHERE organization_id = ? ORDER BY created, policy_id', organizationId)
+    .map(({ doc }) => readPolicy(doc));
+}
+
+class PolicyRequest extends OrganizationRequest {
+  @Uuid()
+  policyId!: string;
+}
+
+class GetPolicyResponse {
+  @Nested(() => PolicyShape)
+  policy!: object;
+}
+
+export const getPolicy = defineQuery({
+  path: 'get_policy',
+  summary: 'One policy.',
+  request: PolicyRequest,
+  response: GetPolicyResponse,
+  answer({ organizationId, policyId }, { rows }) {
+    const row = rowOf(rows, organizationId, policyId);
+    if (!row)
+      throw new CoordinatorError('NOT_FOUND', `no policy \`${policyId}\` in organization \`${organizationId}\``);
+    return { policy: policyResource(readPolicy(row['doc'])) };
+  },
+});
+
+class ListPoliciesResponse {
+  @ListOf(() => PolicyShape)
+  policies!: object[];
+}
+
+export const listPolicies = defineQuery({
+  path: 'list_policies',
+  summary: 'All policies of an organization, in the order of their creation.',
+  request: OrganizationRequest,
+  response: ListPoliciesResponse,
+  answer: ({ organizationId }, { rows }) => ({ policies: policiesOf(rows, organizationId).map(policyResource) }),
+});

@@ -1,0 +1,27 @@
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { Rows } from './database.js';
+
+/** A recorded event of an organization as projections see it. */
+export interface ProjectedEvent {
+  readonly organizationId: string;
+  /** Place in the store; grows. */
+  readonly position: bigint;
+  /** Recorded time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly event: OrganizationEvent;
+}
+
+/**
+ * One table, or a few, made from events and from nothing else: rows, projection and queries stand in one file.
+ * Raise `version` when rows would come out differently: the model is then built again from the first event.
+ */
+export interface ReadModel {
+  readonly name: string;
+  readonly version: number;
+  /** Names of its tables, to be dropped before a rebuild. */
+  readonly tables: readonly string[];
+  /** Creates the tables. */
+  readonly schema: string;
+  /** Takes one event into the rows; called in position order, inside a transaction that also moves the checkpoint. */
+  project(rows: Rows, event: ProjectedEvent): void;
+}

@@ -1,0 +1,71 @@
+import { userTagResource } from '../domain/organization/resources.js';
+import type { UserTag } from '../domain/organization/tags.js';
+import { ListOf } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { ReadModel } from './read-model.js';
+import { TagShape } from './shapes.js';
+
+export const userTagsModel: ReadModel = {
+  name: 'user-tags',
+  version: 1,
+  tables: ['user_tags'],
+  schema: `
+    CREATE TABLE user_tags (
+      organization_id TEXT NOT NULL, tag_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, tag_id)
+    ) WITHOUT ROWID;`,
+
+  project(rows, { organizationId, position, at, event }) {
+    const put = (tag: UserTag, created: bigint) =>
+      rows.run(
+        'INSERT OR REPLACE INTO user_tags VALUES (?, ?, ?, ?)',
+        organizationId,
+        tag.tagId,
+        created,
+        JSON.stringify(tag),
+      );
+    switch (event.type) {
+      case 'UserTagCreated':
+        return put({ ...event.data, createdAt: at, updatedAt: at }, position);
+      case 'UserTagUpdated': {
+        const { tagId, tagName } = event.data;
+        const row = rows.get(
+          'SELECT created, doc FROM user_tags WHERE organization_id = ? AND tag_id = ?',
+          organizationId,
+          tagId,
+        );
+        if (row) put({ ...readTag(row['doc']), tagName, updatedAt: at }, BigInt(row['created']!));
+        return;
+      }
+      case 'UserTagDeleted':
+        return rows.run(
+          'DELETE FROM user_tags WHERE organization_id = ? AND tag_id = ?',
+          organizationId,
+          event.data.tagId,
+        );
+    }
+  },
+};
+
+const readTag = (doc: unknown): UserTag => JSON.parse(String(doc)) as UserTag;
+
+/** All user tags of an organization in the order of their creation. */
+export function userTagsOf(rows: Rows, organizationId: string): UserTag[] {
+  return rows
+    .all('SELECT doc FROM user_tags WHERE organization_id = ? ORDER BY created, tag_id', organizationId)
+    .map(({ doc }) => readTag(doc));
+}
+
+class ListUserTagsResponse {
+  @ListOf(() => TagShape)
+  userTags!: object[];
+}
+
+export const listUserTags = defineQuery({
+  path: 'list_user_tags',
+  summary: 'All user tags of an organization.',
+  request: OrganizationRequest,
+  response: ListUserTagsResponse,
+  answer: ({ organizationId }, { rows }) => ({ userTags: userTagsOf(rows, organizationId).map(userTagResource) }),
+});

@@ -1,0 +1,234 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
+import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
+import { userCreated, userUpdated, type User } from '../domain/organization/users.js';
+import { ListOf, Nested, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { ProjectedEvent, ReadModel } from './read-model.js';
+import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
+
+/** Users as they are, and as they were at any position: a vote shows its voter as of then. */
+export const usersModel: ReadModel = {
+  name: 'users',
+  version: 1,
+  tables: ['users', 'user_versions'],
+  schema: `
+    CREATE TABLE users (
+      organization_id TEXT NOT NULL, user_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, user_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE user_versions (
+      organization_id TEXT NOT NULL, user_id TEXT NOT NULL, position INTEGER NOT NULL, doc TEXT,
+      PRIMARY KEY (organization_id, user_id, position)
+    ) WITHOUT ROWID;`,
+
+  project(rows, { organizationId, position, at, event }) {
+    switch (event.type) {
+      case 'UserCreated':
+        return put(rows, organizationId, userCreated(event.data, at), position, position);
+      case 'UserUpdated':
+        return change(rows, organizationId, event.data.userId, position, (user) => userUpdated(user, event.data, at));
+      case 'ApiKeyCreated':
+      case 'ApiKeyDeleted':
+      case 'AuthenticatorCreated':
+      case 'AuthenticatorDeleted':
+        return change(rows, organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
+      case 'UserDeleted':
+        rows.run('DELETE FROM users WHERE organization_id = ? AND user_id = ?', organizationId, event.data.userId);
+        return rows.run(
+          'INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, NULL)',
+          organizationId,
+          event.data.userId,
+          position,
+        );
+    }
+  },
+};
+
+function changeCredentials(user: User, event: CredentialEvent, at: number): User {
+  // Each case pairs a type with its data, which the compiler sees only when they are named together.
+  switch (event.type) {
+    case 'ApiKeyCreated':
+      return credentialChanges.ApiKeyCreated(user, event.data, at);
+    case 'ApiKeyDeleted':
+      return credentialChanges.ApiKeyDeleted(user, event.data, at);
+    case 'AuthenticatorCreated':
+      return credentialChanges.AuthenticatorCreated(user, event.data, at);
+    case 'AuthenticatorDeleted':
+      return credentialChanges.AuthenticatorDeleted(user, event.data, at);
+  }
+}
+
+function put(rows: Rows, organizationId: string, user: User, created: bigint, position: bigint): void {
+  const doc = JSON.stringify(user);
+  rows.run('INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?)', organizationId, user.userId, created, doc);
+  rows.run('INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, ?)', organizationId, user.userId, position, doc);
+}
+
+function change(
+  rows: Rows,
+  organizationId: string,
+  userId: string,
+  position: ProjectedEvent['position'],
+  apply: (user: User) => User,
+): void {
+  const row = rows.get(
+    'SELECT created, doc FROM users WHERE organization_id = ? AND user_id = ?',
+    organizationId,
+    userId,
+  );
+  if (row) put(rows, organizationId, apply(readUser(row['doc'])), BigInt(row['created']!), position);
+}
+
+const readUser = (doc: unknown): User => JSON.parse(String(doc)) as User;
+
+/** The user as of a position (a decimal string); undefined for one who was not there. */
+export function userAt(rows: Rows, organizationId: string, userId: string, position: string): User | undefined {
+  const row = rows.get(
+    `SELECT doc FROM user_versions WHERE organization_id = ? AND user_id = ? AND position <= ?
+     ORDER BY position DESC LIMIT 1`,
+    organizationId,
+    userId,
+    BigInt(position),
+  );
+  return row?.['doc'] ? readUser(row['doc']) : undefined;
+}
+
+/** All users of an organization in the order of their creation. */
+export function usersOf(rows: Rows, organizationId: string): User[] {
+  return rows
+    .all('SELECT doc FROM users WHERE organization_id = ? ORDER BY created, user_id', organizationId)
+    .map(({ doc }) => readUser(doc));
+}
+
+/** @throws {CoordinatorError} NOT_FOUND */
+export function userOf(rows: Rows, organizationId: string, userId: string): User {
+  const row = rows.get('SELECT doc FROM users WHERE organization_id = ? AND user_id = ?', organizationId, userId);
+  if (row) return readUser(row['doc']);
+  throw new CoordinatorError('NOT_FOUND', `no user \`${userId}\` in organization \`${organizationId}\``);
+}
+
+class UserRequest extends OrganizationRequest {
+  @Uuid()
+  userId!: string;
+}
+
+class OptionalUserRequest extends OrganizationRequest {
+  @Uuid({ optional: true })
+  userId?: string;
+}
+
+class GetUserResponse {
+  @Nested(() => UserShape)
+  user!: object;
+}
+
+export const getUser = defineQuery({
+  path: 'get_user',
+  summary: 'One user, with credentials.',
+  request: UserRequest,
+  response: GetUserResponse,
+  answer: ({ organizationId, userId }, { rows }) => ({ user: userResource(userOf(rows, organizationId, userId)) }),
+});
+
+class ListUsersResponse {
+  @ListOf(() => UserShape)
+  users!: object[];
+}
+
+export const listUsers = defineQuery({
+  path: 'list_users',
+  summary: 'All users of an organization, in the order of their creation.',
+  request: OrganizationRequest,
+  response: ListUsersResponse,
+  answer: ({ organizationId }, { rows }) => ({ users: usersOf(rows, organizationId).map(userResource) }),
+});
+
+class GetApiKeysResponse {
+  @ListOf(() => ApiKeyShape)
+  apiKeys!: object[];
+}
+
+export const getApiKeys = defineQuery({
+  path: 'get_api_keys',
+  summary: 'The API keys of one user, or of all users.',
+  request: OptionalUserRequest,
+  response: GetApiKeysResponse,
+  answer: ({ organizationId, userId }, { rows }) => ({
+    apiKeys: some(rows, organizationId, userId).flatMap(({ apiKeys }) => apiKeys.map(apiKeyResource)),
+  }),
+});
+
+class ApiKeyRequest extends OrganizationRequest {
+  @Uuid()
+  apiKeyId!: string;
+}
+
+class GetApiKeyResponse {
+  @Nested(() => ApiKeyShape)
+  apiKey!: object;
+}
+
+export const getApiKey = defineQuery({
+  path: 'get_api_key',
+  summary: 'One API key.',
+  request: ApiKeyRequest,
+  response: GetApiKeyResponse,
+  answer({ organizationId, apiKeyId }, { rows }) {
+    const key = usersOf(rows, organizationId)
+      .flatMap(({ apiKeys }) => apiKeys)
+      .find((one) => one.apiKeyId === apiKeyId);
+    if (!key)
+      throw new CoordinatorError('NOT_FOUND', `no API key \`${apiKeyId}\` in organization \`${organizationId}\``);
+    return { apiKey: apiKeyResource(key) };
+  },
+});
+
+class GetAuthenticatorsResponse {
+  @ListOf(() => AuthenticatorShape)
+  authenticators!: object[];
+}
+
+export const getAuthenticators = defineQuery({
+  path: 'get_authenticators',
+  summary: 'The passkeys of one user.',
+  request: UserRequest,
+  response: GetAuthenticatorsResponse,
+  answer: ({ organizationId, userId }, { rows }) => ({
+    authenticators: userOf(rows, organizationId, userId).authenticators.map(authenticatorResource),
+  }),
+});
+
+class AuthenticatorRequest extends OrganizationRequest {
+  @Uuid()
+  authenticatorId!: string;
+}
+
+class GetAuthenticatorResponse {
+  @Nested(() => AuthenticatorShape)
+  authenticator!: object;
+}
+
+export const getAuthenticator = defineQuery({
+  path: 'get_authenticator',
+  summary: 'One passkey.',
+  request: AuthenticatorRequest,
+  response: GetAuthenticatorResponse,
+  answer({ organizationId, authenticatorId }, { rows }) {
+    const found = usersOf(rows, organizationId)
+      .flatMap(({ authenticators }) => authenticators)
+      .find((one) => one.authenticatorId === authenticatorId);
+    if (!found) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `no authenticator \`${authenticatorId}\` in organization \`${organizationId}\``,
+      );
+    }
+    return { authenticator: authenticatorResource(found) };
+  },
+});
+
+function some(rows: Rows, organizationId: string, userId: string | undefined): User[] {
+  return userId === undefined ? usersOf(rows, organizationId) : [userOf(rows, organizationId, userId)];
+}

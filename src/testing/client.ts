@@ -1,0 +1,115 @@
+import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
+import type { Clock } from '../coordinator/ports.js';
+
+/** An answer of the Activity API as it came over HTTP. */
+export interface ApiAnswer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+/** An answer that was no success; `status` and `body` are as they came over HTTP. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly body: {
+      readonly code: number;
+      readonly message: string;
+      readonly details: readonly Record<string, unknown>[];
+      readonly turnkeyErrorCode: string;
+    },
+  ) {
+    super(`${status} ${body.message}`);
+    this.name = 'ApiError';
+  }
+}
+
+/** Someone who stamps requests with an API key and sends them over real HTTP. */
+export class StampingClient {
+  private lastTimestamp = 0;
+
+  constructor(
+    private readonly baseUrl: string,
+    /** The organization that requests name unless they say otherwise. */
+    readonly organizationId: string,
+    readonly key: ApiKeyPair,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Submits an activity by its type; the path follows from the type.
+   * @throws {ApiError} on every answer that is not a success
+   */
+  async submit(
+    type: string,
+    parameters: object,
+    options: { readonly organizationId?: string; readonly timestampMs?: string } = {},
+  ): Promise<ActivityEnvelope> {
+    const body = this.submitBody(type, parameters, options);
+    const { body: answer } = await this.post<{ activity: ActivityEnvelope }>(submitPath(type), body);
+    return answer.activity;
+  }
+
+  /** The body of a submit, to be sent more than once or by more than one. */
+  submitBody(
+    type: string,
+    parameters: object,
+    {
+      organizationId = this.organizationId,
+      timestampMs = this.nextTimestamp(),
+    }: { organizationId?: string; timestampMs?: string } = {},
+  ): string {
+    return JSON.stringify({ type, timestampMs, organizationId, parameters });
+  }
+
+  /** Approves an activity by its fingerprint. */
+  approve(fingerprint: string): Promise<ActivityEnvelope> {
+    return this.submit('ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
+  }
+
+  /** Rejects an activity by its fingerprint. */
+  reject(fingerprint: string): Promise<ActivityEnvelope> {
+    return this.submit('ACTIVITY_TYPE_REJECT_ACTIVITY', { fingerprint });
+  }
+
+  /** Asks a query. @throws {ApiError} */
+  async query<Answer = Record<string, unknown>>(path: string, request: object = {}): Promise<Answer> {
+    const body = JSON.stringify({ organizationId: this.organizationId, ...request });
+    return (await this.post<Answer>(`/public/v1/query/${path}`, body)).body;
+  }
+
+  /** Stamps exactly these bytes and posts them. @throws {ApiError} */
+  async post<Body>(path: string, body: string | Uint8Array): Promise<ApiAnswer<Body>> {
+    const { headerName, headerValue } = stampBody(body, this.key);
+    return send<Body>(`${this.baseUrl}${path}`, body, { [headerName]: headerValue });
+  }
+
+  /** Two requests in one millisecond of a standing clock would be one activity: each gets its own. */
+  private nextTimestamp(): string {
+    this.lastTimestamp = Math.max(this.clock.now(), this.lastTimestamp + 1);
+    return String(this.lastTimestamp);
+  }
+}
+
+/** The path that an activity type is submitted to. */
+export function submitPath(type: string): string {
+  const kind = /^ACTIVITY_TYPE_(.+?)(?:_V\d+)?$/.exec(type)?.[1] ?? type;
+  return `/public/v1/submit/${kind.toLowerCase()}`;
+}
+
+/** Posts a body with headers of the caller's choice. @throws {ApiError} */
+export async function send<Body>(
+  url: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>>,
+): Promise<ApiAnswer<Body>> {
+  const response = await fetch(url, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+    headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+  });
+  const answer: unknown = await response.json();
+  if (!response.ok) throw new ApiError(response.status, answer as ApiError['body']);
+  return { status: response.status, headers: response.headers, body: answer as Body };
+}

@@ -1,0 +1,192 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCoordinator } from '../app.module.js';
+import { readConfig } from '../config.js';
+import { install, type RootCredentials } from '../installation.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import { InMemoryEventStore } from '../event-store/in-memory.js';
+import { SqliteEventStore } from '../event-store/sqlite.js';
+import { createLogger } from '../http/logger.js';
+import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
+import { StampingClient } from './client.js';
+import { ManualClock, SeededRandomness } from './deterministic.js';
+
+export interface StartOptions {
+  /** Ids, keys and randomness follow from it: the same seed and the same requests give the same events, byte for byte. */
+  readonly seed?: string;
+  /** Time at the start; the clock stands until it is told to go on. Default 2026-01-01T00:00:00Z. */
+  readonly at?: Date;
+  /** `memory` (default), or `sqlite`: a real file in a temporary folder that goes with the coordinator. */
+  readonly store?: 'memory' | 'sqlite';
+  /** Settings by their environment names, such as `RATE_LIMIT_PER_ADDRESS`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Log level; nothing is logged by default. */
+  readonly logLevel?: string;
+}
+
+/** A member of the organization with a client that stamps as this user. */
+export interface TestUser {
+  readonly userId: string;
+  readonly key: ApiKeyPair;
+  readonly client: StampingClient;
+}
+
+/** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
+export interface TestCoordinator {
+  readonly url: string;
+  readonly organizationId: string;
+  /** The root user's credentials, as `root.json` has them. */
+  readonly root: Required<RootCredentials>;
+  /** Stamps as the root user. */
+  readonly client: StampingClient;
+  readonly clock: ManualClock;
+  /** Creates a user with an API key, as the root user. */
+  createUser(
+    userName: string,
+    options?: { readonly userTags?: readonly string[]; readonly userEmail?: string },
+  ): Promise<TestUser>;
+  /** Creates a policy, as the root user, and returns its id. */
+  createPolicy(policy: {
+    readonly policyName: string;
+    readonly effect?: 'EFFECT_ALLOW' | 'EFFECT_DENY';
+    readonly condition?: string;
+    readonly consensus?: string;
+  }): Promise<string>;
+  /** A client for a key of the caller's choice. */
+  clientFor(key: ApiKeyPair, organizationId?: string): StampingClient;
+  /** A new key pair that follows from the seed. */
+  newKey(): ApiKeyPair;
+  /** Everything recorded in a stream (default: the organization's), in order. */
+  events(stream?: string): Promise<readonly RecordedEvent[]>;
+  /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
+  restart(): Promise<TestCoordinator>;
+  close(): Promise<void>;
+}
+
+/** Starts a coordinator. Many can run side by side; each is closed with `close()`. */
+export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
+  const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
+  const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
+  const store = folder ? await SqliteEventStore.open(join(folder, 'events.db')) : new InMemoryEventStore();
+  const world = { clock: new ManualClock(at.getTime()), randomness: new SeededRandomness(seed) };
+  return boot(options, { store, folder, ...world }, undefined);
+}
+
+interface World {
+  readonly store: EventStore;
+  readonly folder: string | undefined;
+  readonly clock: ManualClock;
+  readonly randomness: SeededRandomness;
+}
+
+async function boot(
+  options: StartOptions,
+  world: World,
+  earlier: Omit<RootCredentials, 'apiUrl'> | undefined,
+): Promise<TestCoordinator> {
+  const { folder, clock, randomness } = world;
+  const config = readConfig({ PORT: '0', ...options.settings });
+  let credentials = earlier;
+  const persistent = new SharedStore(world.store);
+  await install(config, { store: persistent, clock, randomness }, undefined, (root) => {
+    credentials = root;
+    return Promise.resolve();
+  });
+  const coordinator = await createCoordinator(config, {
+    store: persistent,
+    clock,
+    randomness,
+    logger: createLogger(options.logLevel ?? 'silent'),
+    readModelFile: folder ? join(folder, 'read-models.db') : ':memory:',
+  });
+  await coordinator.app.listen(0, '127.0.0.1');
+  const url = await coordinator.app.getUrl();
+  const root = { apiPrivateKey: '', ...credentials!, apiUrl: url };
+  const { organizationId } = root;
+  const clientFor = (key: ApiKeyPair, organization = organizationId) =>
+    new StampingClient(url, organization, key, clock);
+  const newKey = () => generateApiKeyPair((count) => randomness.bytes(count));
+  const client = clientFor(root.apiPrivateKey ? apiKeyPairFromPrivate(root.apiPrivateKey) : newKey());
+
+  return {
+    url,
+    organizationId,
+    root,
+    client,
+    clock,
+    clientFor,
+    newKey,
+    async createUser(userName, { userTags = [], userEmail } = {}) {
+      const key = newKey();
+      const { result } = await client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
+        users: [
+          {
+            userName,
+            ...(userEmail ? { userEmail } : {}),
+            apiKeys: [{ apiKeyName: `${userName}'s key`, publicKey: key.publicKey, curveType: key.curve }],
+            authenticators: [],
+            oauthProviders: [],
+            userTags,
+          },
+        ],
+      });
+      const { userIds } = result['createUsersResult'] as { userIds: string[] };
+      return { userId: userIds[0]!, key, client: clientFor(key) };
+    },
+    async createPolicy({ effect = 'EFFECT_ALLOW', ...policy }) {
+      const { result } = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', { notes: '', effect, ...policy });
+      return (result['createPolicyResult'] as { policyId: string }).policyId;
+    },
+    async events(stream = organizationStream(organizationId)) {
+      const events: RecordedEvent[] = [];
+      for await (const event of world.store.read(stream)) events.push(event);
+      return events;
+    },
+    async restart() {
+      await coordinator.close();
+      if (!folder) return boot(options, world, credentials);
+      await world.store.close();
+      return boot(options, { ...world, store: await SqliteEventStore.open(join(folder, 'events.db')) }, credentials);
+    },
+    async close() {
+      await coordinator.close();
+      await world.store.close();
+      if (folder) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The coordinator closes its store when it stops; a restart of one in memory needs what is in it. */
+class SharedStore implements EventStore {
+  constructor(private readonly store: EventStore) {}
+
+  get exclusive(): boolean {
+    return this.store.exclusive;
+  }
+
+  append(...args: Parameters<EventStore['append']>) {
+    return this.store.append(...args);
+  }
+
+  read(...args: Parameters<EventStore['read']>) {
+    return this.store.read(...args);
+  }
+
+  subscribe(...args: Parameters<EventStore['subscribe']>) {
+    return this.store.subscribe(...args);
+  }
+
+  head() {
+    return this.store.head();
+  }
+
+  delete(stream: string) {
+    return this.store.delete(stream);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
