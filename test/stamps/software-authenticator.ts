@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 
 /** What a registration looks like inside an intent (client protocol, section 1.2); everything base64url. */
@@ -29,8 +29,11 @@ export interface RegisterOptions extends CeremonyOptions {
   challenge?: string;
   /** Replaces the COSE_Key, as CBOR bytes. */
   coseKey?: Uint8Array;
-  /** Attestation statement format; anything but `none` has an empty statement all the same. */
-  format?: string;
+  /** Makes the attestation statement, `none` unless said; `publicKey` as DER of SubjectPublicKeyInfo. */
+  attest?: (made: { authData: Buffer; clientDataHash: Buffer; sign: (data: Buffer) => Buffer; publicKey: Buffer }) => {
+    format: string;
+    statement: Buffer;
+  };
 }
 
 /** Forgeries of an assertion. */
@@ -38,7 +41,9 @@ export interface AssertOptions extends CeremonyOptions {
   body: string | Uint8Array;
   /** Base64 the challenge once more, as the React Native stampers do. */
   doublyEncodedChallenge?: boolean;
-  /** Bytes after the 37 of the authenticator data. */
+  /** CBOR of authenticator extension outputs, with the flag that announces it. */
+  extensionData?: Uint8Array;
+  /** Bytes after the authenticator data that no flag announces. */
   extraAuthenticatorData?: Uint8Array;
   /** Changes the signature after it was made. */
   tamperSignature?: (signature: Buffer) => Uint8Array;
@@ -99,7 +104,13 @@ export class SoftwareAuthenticator {
     idLength.writeUInt16BE(id.length);
     const attested = Buffer.concat([Buffer.alloc(16), idLength, id, options.coseKey ?? this.#coseKey]);
     const authData = Buffer.concat([this.#authenticatorData(options, 0x40), attested]);
-    const attestationObject = cborMap(['fmt', options.format ?? 'none'], ['attStmt', null], ['authData', authData]);
+    const { format, statement } = options.attest?.({
+      authData,
+      clientDataHash: sha256(clientData),
+      sign: (data) => this.#sign(data),
+      publicKey: createPublicKey(this.#privateKey).export({ format: 'der', type: 'spki' }),
+    }) ?? { format: 'none', statement: cborMap() };
+    const attestationObject = cborMap(['fmt', format], ['attStmt', { cbor: statement }], ['authData', authData]);
     return {
       challenge,
       attestation: {
@@ -115,8 +126,11 @@ export class SoftwareAuthenticator {
     const hash = sha256(options.body).toString('hex');
     const challenge = Buffer.from(options.doublyEncodedChallenge ? Buffer.from(hash).toString('base64') : hash);
     const clientData = this.#clientData('webauthn.get', challenge.toString('base64url'), options);
-    const extra = options.extraAuthenticatorData ?? Buffer.alloc(0);
-    const authenticatorData = Buffer.concat([this.#authenticatorData(options, 0), extra]);
+    const authenticatorData = Buffer.concat([
+      this.#authenticatorData(options, options.extensionData === undefined ? 0 : 0x80),
+      options.extensionData ?? Buffer.alloc(0),
+      options.extraAuthenticatorData ?? Buffer.alloc(0),
+    ]);
     const signature = (options.signWith ?? this).#sign(Buffer.concat([authenticatorData, sha256(clientData)]));
     return JSON.stringify({
       authenticatorData: authenticatorData.toString('base64url'),
@@ -147,18 +161,19 @@ export class SoftwareAuthenticator {
   }
 }
 
-/** CBOR (RFC 8949) of a map with integers, text, byte strings, and `null` for an empty map. */
-export function cborMap(
-  ...entries: readonly (readonly [number | string, number | string | Uint8Array | null])[]
-): Buffer {
-  return Buffer.concat([cborHead(5, entries.length), ...entries.flat().map(cborItem)]);
+type CborItem = number | string | Uint8Array | { cbor: Buffer } | readonly Uint8Array[];
+
+/** CBOR (RFC 8949) of a map from integers or text to integers, text, byte strings, arrays of those, or encoded CBOR. */
+export function cborMap(...entries: readonly (readonly [number | string, CborItem])[]): Buffer {
+  const items = entries.flatMap(([label, value]) => [cborItem(label), cborItem(value)]);
+  return Buffer.concat([cborHead(5, entries.length), ...items]);
 }
 
-function cborItem(item: number | string | Uint8Array | null): Buffer {
-  if (item === null) return cborHead(5, 0);
+function cborItem(item: CborItem): Buffer {
   if (typeof item === 'number') return item < 0 ? cborHead(1, -1 - item) : cborHead(0, item);
-  const bytes = Buffer.from(item);
-  return Buffer.concat([cborHead(typeof item === 'string' ? 3 : 2, bytes.length), bytes]);
+  if (typeof item === 'string') return Buffer.concat([cborHead(3, Buffer.byteLength(item)), Buffer.from(item)]);
+  if (item instanceof Uint8Array) return Buffer.concat([cborHead(2, item.length), item]);
+  return 'cbor' in item ? item.cbor : Buffer.concat([cborHead(4, item.length), ...item.map(cborItem)]);
 }
 
 function cborHead(major: number, argument: number): Buffer {
