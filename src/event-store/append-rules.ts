@@ -26,27 +26,7 @@ export function checkDelete(stream: string): void {
   }
 }
 
-/** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */
-export function jsonText(value: unknown, member: 'data' | 'metadata', type: string): string {
-  const text: string | undefined = JSON.stringify(value);
-  if (text === undefined) {
-    throw new TypeError(
-      `the ${member} of the event \`${type}\` is ${typeof value}, which has no JSON form: pass plain JSON`,
-    );
-  }
-  return text;
-}
-
 /** Refusal of an append to a stream that was deleted. */
 export function streamDeleted(stream: string): Error {
   return new Error(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
-}
-
-/** A value from JSON, made unchangeable in depth, so that several readers can share it. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const member of Object.values(value)) deepFreeze(member);
-    Object.freeze(value);
-  }
-  return value;
 }

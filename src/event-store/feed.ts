@@ -1,4 +1,6 @@
 import type { RecordedEvent, SubscribeOptions, Subscription } from './event-store.js';
+import { parseEvent } from './stored-event.js';
+import type { StoredEvent } from './stored-event.js';
 
 /** Most events that a handler gets at once, and most rows read from disk at once. */
 export const PAGE_SIZE = 500;
@@ -74,7 +76,7 @@ export class Feed implements Subscription {
 }
 
 /** The events after a position, at most a page, of a list in position order. */
-export function eventsAfter(events: readonly RecordedEvent[], after: bigint): readonly RecordedEvent[] {
+export function eventsAfter(events: readonly StoredEvent[], after: bigint): readonly RecordedEvent[] {
   let low = 0;
   let high = events.length;
   while (low < high) {
@@ -82,5 +84,5 @@ export function eventsAfter(events: readonly RecordedEvent[], after: bigint): re
     if ((events[middle]?.position ?? 0n) > after) high = middle;
     else low = middle + 1;
   }
-  return events.slice(low, low + PAGE_SIZE);
+  return events.slice(low, low + PAGE_SIZE).map(parseEvent);
 }

@@ -1,12 +1,4 @@
-import {
-  checkAppend,
-  checkDelete,
-  deepFreeze,
-  firstRevision,
-  jsonText,
-  revisionOf,
-  streamDeleted,
-} from './append-rules.js';
+import { checkAppend, checkDelete, firstRevision, revisionOf, streamDeleted } from './append-rules.js';
 import { StoreUnavailable, WrongRevision } from './event-store.js';
 import type {
   Appended,
@@ -18,14 +10,16 @@ import type {
   Subscription,
 } from './event-store.js';
 import { eventsAfter, Feed } from './feed.js';
+import { jsonText, parseEvent } from './stored-event.js';
+import type { StoredEvent } from './stored-event.js';
 
 /** An event store that forgets everything with the process: for tests and for trying things out. */
 export class InMemoryEventStore implements EventStore {
   readonly exclusive = true;
-  readonly #streams = new Map<string, RecordedEvent[]>();
+  readonly #streams = new Map<string, StoredEvent[]>();
   readonly #deleted = new Set<string>();
   readonly #feeds = new Set<Feed>();
-  #all: RecordedEvent[] = [];
+  #all: StoredEvent[] = [];
   #position = 0n;
   #closed = false;
 
@@ -44,9 +38,15 @@ export class InMemoryEventStore implements EventStore {
     if (recorded.length !== first) throw new WrongRevision(stream, expected, revisionOf(recorded.length));
 
     // INVARIANT: everything that can fail is done before the first change, so that a batch is written whole or not.
-    const added = events.map((event, index) =>
-      record(event, stream, first + index, this.#position + BigInt(index) + 1n),
-    );
+    const added = events.map((event, index) => ({
+      stream,
+      revision: first + index,
+      position: this.#position + BigInt(index) + 1n,
+      id: event.id,
+      type: event.type,
+      data: jsonText(event, 'data'),
+      metadata: jsonText(event, 'metadata'),
+    }));
     for (const event of added) {
       recorded.push(event);
       this.#all.push(event);
@@ -59,7 +59,7 @@ export class InMemoryEventStore implements EventStore {
 
   async *read(stream: string, from = 0): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
-    yield* this.#streams.get(stream)?.slice(from) ?? [];
+    for (const event of this.#streams.get(stream)?.slice(from) ?? []) yield parseEvent(event);
   }
 
   subscribe(options: SubscribeOptions): Subscription {
@@ -94,17 +94,4 @@ export class InMemoryEventStore implements EventStore {
   #checkOpen(): void {
     if (this.#closed) throw new StoreUnavailable('the event store is closed: open it again');
   }
-}
-
-/** The event as it would come back from a disk, and frozen: neither the writer nor a reader can edit the past. */
-function record(event: NewEvent, stream: string, revision: number, position: bigint): RecordedEvent {
-  return deepFreeze({
-    id: event.id,
-    type: event.type,
-    data: JSON.parse(jsonText(event.data, 'data', event.type)) as unknown,
-    metadata: JSON.parse(jsonText(event.metadata, 'metadata', event.type)) as unknown,
-    stream,
-    revision,
-    position,
-  });
 }

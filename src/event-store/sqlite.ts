@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { checkAppend, checkDelete, deepFreeze, firstRevision, jsonText, streamDeleted } from './append-rules.js';
+import { checkAppend, checkDelete, firstRevision, streamDeleted } from './append-rules.js';
 import { StoreUnavailable, WrongRevision } from './event-store.js';
 import type {
   Appended,
@@ -13,6 +13,8 @@ import type {
 import { eventsAfter, Feed } from './feed.js';
 import { FIELDS_PER_ROW, OUTCOME } from './sqlite-protocol.js';
 import type { Answer, Request } from './sqlite-protocol.js';
+import { jsonText, parseEvent } from './stored-event.js';
+import type { StoredEvent } from './stored-event.js';
 
 type Fields = (string | number)[];
 
@@ -53,7 +55,7 @@ export class SqliteEventStore implements EventStore {
   /** Position of the last event, 0 when there is none. */
   #head = 0;
   /** Everything recorded after `#recentAfter`, while there are feeds. */
-  #recent: RecordedEvent[] = [];
+  #recent: StoredEvent[] = [];
   #recentAfter = 0n;
 
   private constructor(file: string, worker: Worker) {
@@ -90,8 +92,8 @@ export class SqliteEventStore implements EventStore {
       if (this.#writeFailure !== undefined) throw new StoreUnavailable(this.#writeFailure);
       checkAppend(stream, events, expected);
       const fields: string[] = [];
-      for (const { id, type, data, metadata } of events) {
-        fields.push(id, type, jsonText(data, 'data', type), jsonText(metadata, 'metadata', type));
+      for (const event of events) {
+        fields.push(event.id, event.type, jsonText(event, 'data'), jsonText(event, 'metadata'));
       }
       this.#queue.push({ stream, expected, fields, resolve, reject });
       this.#scheduleFlush();
@@ -240,9 +242,9 @@ export class SqliteEventStore implements EventStore {
       if (data.length + metadata.length > MAX_RECENT_TEXT) {
         this.#recent = [];
         this.#recentAfter = position;
-        continue;
+      } else {
+        this.#recent.push({ stream, revision: lastRevision - behind, position, id, type, data, metadata });
       }
-      this.#recent.push(deepFreeze(parseRow(position, stream, lastRevision - behind, id, type, data, metadata)));
     }
     if (this.#recent.length > 2 * MAX_RECENT) {
       this.#recentAfter = this.#recent[this.#recent.length - MAX_RECENT - 1]?.position ?? this.#recentAfter;
@@ -276,7 +278,7 @@ export class SqliteEventStore implements EventStore {
         string,
         string,
       ];
-      events.push(parseRow(BigInt(position), stream, revision, id, type, data, metadata));
+      events.push(parseEvent({ position: BigInt(position), stream, revision, id, type, data, metadata }));
     }
     return { events, last: answer.last };
   }
@@ -309,26 +311,6 @@ export class SqliteEventStore implements EventStore {
     this.#refuse([], new StoreUnavailable(message));
     for (const feed of this.#feeds) feed.wake();
   }
-}
-
-function parseRow(
-  position: bigint,
-  stream: string,
-  revision: number,
-  id: string,
-  type: string,
-  data: string,
-  metadata: string,
-): RecordedEvent {
-  return {
-    stream,
-    revision,
-    position,
-    id,
-    type,
-    data: JSON.parse(data) as unknown,
-    metadata: JSON.parse(metadata) as unknown,
-  };
 }
 
 /** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
