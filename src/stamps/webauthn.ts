@@ -169,10 +169,10 @@ export async function verifyRegistration(input: RegistrationInput): Promise<Veri
   const refuseClientData: Refuse = (reason) => invalidField('attestation.clientDataJson', reason);
   const clientData = readClientData(clientDataBytes.toString('base64url'), refuseClientData);
   if (clientData.type !== 'webauthn.create') {
-    throw refuseClientData(`type is \`${clientData.type}\`, a registration has \`webauthn.create\``);
+    throw refuseClientData(`type is ${quoted(clientData.type)}, a registration has \`webauthn.create\``);
   }
   if (!isSameChallenge(clientData.challenge, challenge)) {
-    throw refuseClientData(`challenge is \`${clientData.challenge}\`, the request says \`${challenge}\``);
+    throw refuseClientData(`challenge is ${quoted(clientData.challenge)}, the request says ${quoted(challenge)}`);
   }
 
   // Loading the library takes a quarter of a second, which only processes that register passkeys should pay.
@@ -273,9 +273,9 @@ function challengeOfBody(body: Uint8Array): ExpectedChallenge {
 }
 
 function checkAssertionClientData({ type, challenge }: ClientData, expected: ExpectedChallenge): void {
-  if (type !== 'webauthn.get') throw refuseSignature(`type is \`${type}\`, an assertion has \`webauthn.get\``);
+  if (type !== 'webauthn.get') throw refuseSignature(`type is ${quoted(type)}, an assertion has \`webauthn.get\``);
   if (!expected.matches(challenge)) {
-    throw refuseSignature(`challenge is \`${challenge}\`, it must be base64url of ${expected.description}`);
+    throw refuseSignature(`challenge is ${quoted(challenge)}, it must be base64url of ${expected.description}`);
   }
 }
 
@@ -313,28 +313,28 @@ function originProblem(
   allowedOrigins: readonly string[] | undefined,
 ): string | undefined {
   if (crossOrigin !== undefined && crossOrigin !== false) {
-    return `crossOrigin is \`${String(crossOrigin)}\`: passkeys are not accepted from within another site's page`;
+    return `crossOrigin is ${quoted(crossOrigin)}: passkeys are not accepted from within another site's page`;
   }
   if (topOrigin !== undefined) {
-    return `topOrigin is \`${String(topOrigin)}\`: passkeys are not accepted from within another site's page`;
+    return `topOrigin is ${quoted(topOrigin)}: passkeys are not accepted from within another site's page`;
   }
   if (allowedOrigins !== undefined) {
     if (allowedOrigins.includes(origin)) return undefined;
-    return `origin \`${origin}\` is not one of the allowed origins \`${allowedOrigins.join('`, `')}\``;
+    return `origin ${quoted(origin)} is not one of the allowed origins \`${allowedOrigins.join('`, `')}\``;
   }
   if (/^android:apk-key-hash:[A-Za-z0-9_-]{27,43}={0,2}$|^ios:bundle-id:[A-Za-z0-9.-]{1,155}$/.test(origin))
     return undefined;
 
   const url = URL.canParse(origin) ? new URL(origin) : undefined;
   if (url === undefined || url.origin !== origin)
-    return `origin \`${origin}\` is not a web origin such as https://example.com`;
+    return `origin ${quoted(origin)} is not a web origin such as https://example.com`;
   const { protocol, hostname } = url;
   const isLoopback = /^(?:127\.0\.0\.1|\[::1\]|(?:[^.]+\.)*localhost)$/.test(hostname);
   if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback)) {
-    return `origin \`${origin}\` is not https (http is accepted on localhost only)`;
+    return `origin ${quoted(origin)} is not https (http is accepted on localhost only)`;
   }
   if (rpIdsOf(hostname).some((rpId) => sha256(Buffer.from(rpId)).toString('hex') === rpIdHash)) return undefined;
-  return `rpIdHash \`${rpIdHash}\` is the hash of neither the host of origin \`${origin}\` nor a parent domain of it`;
+  return `rpIdHash \`${rpIdHash}\` is the hash of neither the host of origin ${quoted(origin)} nor a parent domain of it`;
 }
 
 /** The host and its parent domains down to two labels; browsers allow one label, or an address, only as the whole host. */
@@ -389,6 +389,12 @@ function attempt<Value>(refuse: Refuse, what: string, read: () => Value): Value 
   } catch (cause) {
     throw refuse(`${what}: ${messageOf(cause)}`, cause);
   }
+}
+
+/** A value of the client in backticks, cut where it gets long; of an object only that it is one. */
+function quoted(value: unknown): string {
+  if (typeof value === 'string') return `\`${value.slice(0, 200)}\``;
+  return typeof value === 'boolean' || typeof value === 'number' ? `\`${value}\`` : `of type ${typeof value}`;
 }
 
 function messageOf(cause: unknown): string {

@@ -4,6 +4,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import fc from 'fast-check';
 import { apiKeyObject, coseKey, normalizePublicKey } from '../../src/stamps/keys.js';
+import { refusedWith } from './refused-with.js';
 import { cborMap } from './software-authenticator.js';
 
 const weierstrass = [
@@ -46,9 +47,7 @@ describe.each(weierstrass)('%s public keys', (curve, { Point, utils, getPublicKe
     ['y of another point', `${uncompressed.slice(0, -2)}${y.endsWith('00') ? '01' : '00'}`, /not a point on the curve/],
     ['very long', 'ab'.repeat(1000), /too long/],
   ])('refuses: %s', (_, hex, message) => {
-    expect(() => normalizePublicKey(hex, curve)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
-    );
+    expect(() => normalizePublicKey(hex, curve)).toThrow(refusedWith('INVALID_ARGUMENT', message));
   });
 });
 
@@ -82,9 +81,7 @@ describe('Ed25519 public keys', () => {
     ['31 bytes', key.slice(2), /is 31 bytes long/],
     ['a compressed point', `02${key}`, /is 33 bytes long/],
   ])('refuses: %s', (_, hex, message) => {
-    expect(() => normalizePublicKey(hex, 'API_KEY_CURVE_ED25519')).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
-    );
+    expect(() => normalizePublicKey(hex, 'API_KEY_CURVE_ED25519')).toThrow(refusedWith('INVALID_ARGUMENT', message));
   });
 });
 
@@ -175,9 +172,7 @@ describe('COSE keys', () => {
     ['RSA with e even', cborMap([1, 3], [3, -257], [-1, n], [-2, Buffer.from([4])]), /exponent `04`/],
     ['RSA with huge e', cborMap([1, 3], [3, -257], [-1, n], [-2, n]), /exponent/],
   ])('refuses: %s', (_, bytes, message) => {
-    expect(() => read(bytes)).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
-    );
+    expect(() => read(bytes)).toThrow(refusedWith('INVALID_ARGUMENT', message));
   });
 
   test('any bytes are either a key or refused with INVALID_ARGUMENT', () => {

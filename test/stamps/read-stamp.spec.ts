@@ -1,5 +1,6 @@
 import { generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
 import { decodeBase64, readStamp } from '../../src/stamps/verify.js';
+import { refusedWith } from './refused-with.js';
 import { SoftwareAuthenticator } from './software-authenticator.js';
 
 const key = generateApiKeyPair((length) => new Uint8Array(length).fill(9));
@@ -84,11 +85,7 @@ describe('X-Stamp', () => {
     ['100 kB', 'A'.repeat(100_000), 'it has 100000 characters: at most 8192 are read'],
   ])('refuses: %s', (_, header, reason) => {
     expect(() => readStamp({ 'x-stamp': header })).toThrow(
-      expect.objectContaining({
-        code: 'UNAUTHENTICATED',
-        category: 'SIGNATURE_INVALID',
-        message: expect.stringMatching(/^could not read the X-Stamp header: /) as string,
-      }),
+      refusedWith('UNAUTHENTICATED', /^could not read the X-Stamp header: /, 'SIGNATURE_INVALID'),
     );
     expect(() => readStamp({ 'x-stamp': header })).toThrow(reason);
   });
@@ -119,11 +116,7 @@ describe('X-Stamp-WebAuthn', () => {
     ['100 kB', ' '.repeat(100_000), 'at most 8192 are read'],
   ])('refuses: %s', (_, header, reason) => {
     expect(() => readStamp({ 'x-stamp-webauthn': header })).toThrow(
-      expect.objectContaining({
-        code: 'UNAUTHENTICATED',
-        category: 'SIGNATURE_INVALID',
-        message: expect.stringMatching(/^could not read the X-Stamp-WebAuthn header: /) as string,
-      }),
+      refusedWith('UNAUTHENTICATED', /^could not read the X-Stamp-WebAuthn header: /, 'SIGNATURE_INVALID'),
     );
     expect(() => readStamp({ 'x-stamp-webauthn': header })).toThrow(reason);
   });
@@ -132,13 +125,11 @@ describe('X-Stamp-WebAuthn', () => {
 test('no stamp is answered with the text clients know', () => {
   for (const headers of [{}, { host: 'localhost' }, { 'x-stamp': undefined }, { 'x-stamp': [] }]) {
     expect(() => readStamp(headers)).toThrow(
-      expect.objectContaining({
-        code: 'UNAUTHENTICATED',
-        category: 'SIGNATURE_MISSING',
-        message: expect.stringMatching(
-          /^cannot authenticate public API activity request without a stamp \(X-Stamp\/X-Stamp-Webauthn header\)/,
-        ) as string,
-      }),
+      refusedWith(
+        'UNAUTHENTICATED',
+        /^cannot authenticate public API activity request without a stamp \(X-Stamp\/X-Stamp-Webauthn header\)/,
+        'SIGNATURE_MISSING',
+      ),
     );
   }
 });
@@ -150,9 +141,7 @@ test.each([
   ['both headers', { 'x-stamp': honest, 'x-stamp-webauthn': assertion }, 'send exactly one stamp'],
   ['both headers, one empty', { 'x-stamp': '', 'x-stamp-webauthn': assertion }, 'send exactly one stamp'],
 ])('refuses more than one stamp: %s', (_, headers, reason) => {
-  expect(() => readStamp(headers)).toThrow(
-    expect.objectContaining({ code: 'UNAUTHENTICATED', category: 'SIGNATURE_INVALID' }),
-  );
+  expect(() => readStamp(headers)).toThrow(refusedWith('UNAUTHENTICATED', 'could not read', 'SIGNATURE_INVALID'));
   expect(() => readStamp(headers)).toThrow(reason);
 });
 

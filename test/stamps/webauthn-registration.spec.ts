@@ -4,18 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import type { RegistrationInput } from '../../src/stamps/webauthn.js';
+import { refusedWith } from './refused-with.js';
 import { cborMap, SoftwareAuthenticator } from './software-authenticator.js';
 import type { RegisterOptions } from './software-authenticator.js';
 
 const passkey = new SoftwareAuthenticator({ rpId: 'example.com', origin: 'https://wallet.example.com' });
 
 function refusal(field: string, reason: string): Error {
-  return expect.objectContaining({
-    name: 'CoordinatorError',
-    code: 'INVALID_ARGUMENT',
-    category: 'REQUEST_INVALID',
-    message: expect.stringContaining(`invalid request: ${field}: ${reason}`) as string,
-  }) as Error;
+  return refusedWith('INVALID_ARGUMENT', `invalid request: ${field}: ${reason}`, 'REQUEST_INVALID');
 }
 
 test.each(['ES256', 'EdDSA'] as const)('an honest %s registration gives what is stored', async (algorithm) => {
