@@ -2,12 +2,15 @@ import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ReadModelRunner } from '../read-models/runner.js';
-import { Driver, verifyPasskeyOf } from './drive.js';
+import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
-import { CLOCK, REGISTRY, ROWS, type Clock } from './ports.js';
+import { verifyPasskey } from './passkeys.js';
+import { CLOCK, EVENT_STORE, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
 import type { StampedRequest } from './requests.js';
 import { resolveCaller } from './resolve-caller.js';
@@ -34,6 +37,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(REGISTRY) private readonly registry: Registry,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(ROWS) private readonly rows: Rows,
+    @Inject(EVENT_STORE) private readonly store: EventStore,
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
     private readonly driver: Driver,
@@ -49,7 +53,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
     const caller = resolveCaller(stamp, organization, parent, this.clock.now());
     if (stamp.kind === 'webauthn')
-      await verifyPasskeyOf(stamp, body, { loader: this.loader, clock: this.clock }, organizationId);
+      await verifyPasskey(stamp, body, organizationId, { loader: this.loader, clock: this.clock });
     await this.runner.passed(minPosition, readWaitMs);
     const failed = this.runner.failures();
     if (failed.length > 0) {
@@ -62,6 +66,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       rows: this.rows,
       callerOrganizationId: caller.organizationId,
       callerUserId: caller.user.userId,
+      history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
       envelope: (record) =>
         activityEnvelope(record, {
           keys: this.registry.versions.get(record.type)!.keys,

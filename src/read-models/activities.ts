@@ -7,12 +7,16 @@ import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, pageLimit, PaginatedRequest, unknownCursor } from './define-query.js';
+import type { EventMetadata } from '../event-store/chain.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is kept as the position of the vote: who the user was then is in the users model. */
-type StoredActivity = ActivityRecord<string>;
+type StoredActivity = ActivityRecord<string> & {
+  /** Where in the organization's stream its own events are; its effects follow them. */
+  readonly revisions: readonly number[];
+};
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
@@ -30,11 +34,14 @@ export const activitiesModel: ReadModel = {
       PRIMARY KEY (organization_id, fingerprint)
     ) WITHOUT ROWID;`,
 
-  project(rows, { organizationId, position, at, event }) {
+  project(rows, { organizationId, position, revision, at, event }) {
     if (!isActivityEvent(event)) return;
     const { activityId } = event.data;
     const known = event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId);
-    const record = evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) });
+    const record: StoredActivity = {
+      ...evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) }),
+      revisions: [...(known?.record.revisions ?? []), revision],
+    };
     rows.run(
       'INSERT OR REPLACE INTO activities VALUES (?, ?, ?, ?, ?, ?)',
       organizationId,
@@ -89,10 +96,12 @@ export function findByFingerprint(rows: Rows, organizationId: string, fingerprin
 /** @throws {CoordinatorError} NOT_FOUND */
 export function activityOf(rows: Rows, organizationId: string, activityId: string): ActivityRecord<User | undefined> {
   const stored = storedActivity(rows, organizationId, activityId);
-  if (!stored) {
-    throw new CoordinatorError('NOT_FOUND', `no activity \`${activityId}\` in organization \`${organizationId}\``);
-  }
+  if (!stored) throw noSuchActivity(organizationId, activityId);
   return withVoters(rows, stored.record);
+}
+
+function noSuchActivity(organizationId: string, activityId: string): CoordinatorError {
+  return new CoordinatorError('NOT_FOUND', `no activity \`${activityId}\` in organization \`${organizationId}\``);
 }
 
 function withVoters(rows: Rows, record: StoredActivity): ActivityRecord<User | undefined> {
@@ -243,5 +252,55 @@ export const getPolicyEvaluations = defineQuery({
         createdAt: timestamp(at),
       })),
     };
+  },
+});
+
+class RecordedEventShape {
+  @Uuid()
+  id!: string;
+
+  @Described({ type: 'string' }, { about: "Place in the organization's stream, decimal, from 0." })
+  revision!: string;
+
+  @Described({ type: 'string' }, { about: 'What happened, in the past tense.' })
+  type!: string;
+
+  @Described({ type: 'object' })
+  data!: object;
+
+  @Described({ type: 'string', format: 'date-time' })
+  recordedAt!: string;
+
+  @Described({ type: 'string' }, { about: 'Link of the hash chain: covers this event and every one before it.' })
+  hash!: string;
+}
+
+class ListActivityEventsResponse {
+  @ListOf(() => RecordedEventShape)
+  events!: object[];
+}
+
+export const listActivityEvents = defineQuery({
+  path: 'list_activity_events',
+  summary: 'The recorded events of an activity: its life and its effects, as they stand in the stream.',
+  request: ActivityRequest,
+  response: ListActivityEventsResponse,
+  async answer({ organizationId, activityId }, { rows, history }) {
+    const { record } = storedActivity(rows, organizationId, activityId) ?? {};
+    if (!record) throw noSuchActivity(organizationId, activityId);
+    const events: object[] = [];
+    let next = 0;
+    for (const start of record.revisions) {
+      if (start < next) continue;
+      for await (const event of history(organizationId, start)) {
+        const { $correlationId, at, hash } = event.metadata as EventMetadata;
+        if ($correlationId !== activityId) break;
+        const { id, revision, type, data } = event;
+        const recordedAt = new Date(at).toISOString();
+        events.push({ id, revision: String(revision), type, data, recordedAt, hash });
+        next = revision + 1;
+      }
+    }
+    return { events };
   },
 });

@@ -2,6 +2,7 @@ import type { ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { User } from '../domain/organization/users.js';
+import type { RecordedEvent } from '../event-store/event-store.js';
 import { Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 
@@ -17,6 +18,8 @@ export interface QueryContext {
   /** The caller's own organization: the named one, or its parent. */
   readonly callerOrganizationId: string;
   readonly callerUserId: string;
+  /** Recorded events of an organization from a revision on. */
+  readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** The activity as this caller sees it. */
   readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
 }
@@ -29,7 +32,7 @@ export interface QueryDefinition<Request extends OrganizationRequest, Response e
   readonly summary: string;
   readonly request: new () => Request;
   readonly response: new () => Response;
-  answer(request: Request, context: QueryContext): Response;
+  answer(request: Request, context: QueryContext): Response | Promise<Response>;
 }
 
 export type AnyQuery = QueryDefinition<OrganizationRequest, object>;

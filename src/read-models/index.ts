@@ -1,4 +1,10 @@
-import { activitiesModel, getActivity, getPolicyEvaluations, listActivities } from './activities.js';
+import {
+  activitiesModel,
+  getActivity,
+  getPolicyEvaluations,
+  listActivities,
+  listActivityEvents,
+} from './activities.js';
 import type { AnyQuery } from './define-query.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
@@ -28,6 +34,7 @@ export const queries: readonly AnyQuery[] = [
   getPolicyEvaluations,
   getUser,
   listActivities,
+  listActivityEvents,
   listPolicies,
   listUserTags,
   listUsers,

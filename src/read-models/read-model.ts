@@ -6,6 +6,8 @@ export interface ProjectedEvent {
   readonly organizationId: string;
   /** Place in the store; grows. */
   readonly position: bigint;
+  /** Place in the organization's stream. */
+  readonly revision: number;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
   readonly event: OrganizationEvent;

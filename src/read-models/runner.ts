@@ -173,6 +173,7 @@ function projected(recorded: RecordedEvent): ProjectedEvent {
   return {
     organizationId: recorded.stream.slice(streamPrefix.length),
     position: recorded.position,
+    revision: recorded.revision,
     at: (metadata as EventMetadata).at,
     event: { type, data } as OrganizationEvent,
   };

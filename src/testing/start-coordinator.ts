@@ -10,7 +10,7 @@ import { InMemoryEventStore } from '../event-store/in-memory.js';
 import { SqliteEventStore } from '../event-store/sqlite.js';
 import { createLogger } from '../http/logger.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
-import { StampingClient } from './client.js';
+import { StampingClient } from '../client/stamping-client.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 
 export interface StartOptions {

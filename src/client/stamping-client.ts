@@ -1,6 +1,5 @@
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
-import type { Clock } from '../coordinator/ports.js';
 
 /** An answer of the Activity API as it came over HTTP. */
 export interface ApiAnswer<Body> {
@@ -34,7 +33,7 @@ export class StampingClient {
     /** The organization that requests name unless they say otherwise. */
     readonly organizationId: string,
     readonly key: ApiKeyPair,
-    private readonly clock: Clock,
+    private readonly clock: { now(): number } = Date,
   ) {}
 
   /**

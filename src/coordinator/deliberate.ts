@@ -1,0 +1,268 @@
+import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
+import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
+import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { User } from '../domain/organization/users.js';
+import {
+  authorize,
+  eligibleApprovers,
+  type Approval,
+  type Authorization,
+  type AuthorizationContext,
+  type AuthorizationRequest,
+  type PolicyCredential,
+  type PolicyUser,
+} from '../domain/policy/authorize.js';
+import type { PolicyValue } from '../domain/policy/types.js';
+import { derivedId } from './ids.js';
+import { permissionDenied, voteRefused } from './refusals.js';
+import { activityVersion, newestIntent, type Registry } from './registry.js';
+import { apiKeyCredential, authenticatorCredential } from './resolve-caller.js';
+
+/**
+ * Decides submits and votes. Everything is a function of what it is given: the organization at a revision, the recorded
+ * time, the request, and what `prepare` gave. Live requests and replay go through the same door, so they cannot differ.
+ */
+
+/** The state that is decided on. */
+export interface Bench {
+  readonly registry: Registry;
+  readonly organization: OrganizationView;
+  /** Last revision of the organization's stream that `organization` has seen. */
+  readonly revision: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Who asks, and with what. */
+export interface Party {
+  readonly userId: string;
+  readonly credential: PolicyCredential;
+}
+
+/** A submit as history keeps it, with the id that it is given. */
+export interface Submission {
+  readonly activityId: string;
+  readonly type: string;
+  /** The newest version's intent. */
+  readonly intent: object;
+  /** As submitted. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly fingerprint: string;
+  readonly timestampMs: string;
+  readonly generateAppProofs: boolean | undefined;
+}
+
+/** What `prepare` gave, or why it could not; undefined as long as it has not run. */
+export type Prepared = { readonly value: unknown } | { readonly refusal: CoordinatorError } | undefined;
+
+/** `prepare-first`: it is allowed, and needs something from the world before it can be decided. */
+export type Verdict =
+  { readonly events: readonly OrganizationEvent[]; readonly outcome: Authorization['outcome'] } | 'prepare-first';
+
+/**
+ * A submit.
+ * @throws {CoordinatorError} PERMISSION_DENIED with each policy's outcome, or the refusal of the activity itself
+ */
+export function decideSubmit(
+  bench: Bench,
+  submission: Submission,
+  vote: Vote,
+  party: Party,
+  prepared: Prepared,
+): Verdict {
+  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
+  const { definition } = activityVersion(bench.registry, type);
+  const question = questionOf(bench.registry, type, definition, intent, party.userId);
+  const authorization = authorize(question, [party], policyContext(bench));
+  if (authorization.outcome === 'deny-explicit' || authorization.outcome === 'deny-implicit') {
+    throw permissionDenied(authorization);
+  }
+  if (authorization.outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
+
+  const created = activityAt('created', { eligible: [], approved: [party.userId] });
+  const snapshot = step(created, { type: 'evaluated', outcome: authorization.outcome });
+  const submitted: ActivityEvent = {
+    type: 'ActivitySubmitted',
+    data: {
+      activityId,
+      type,
+      intent: parameters,
+      fingerprint,
+      timestampMs,
+      ...(generateAppProofs === undefined ? {} : { generateAppProofs }),
+      status: activityStatus(snapshot),
+      vote,
+      decision: decisionOf(vote, authorization, bench.revision),
+    },
+  };
+  const { outcome } = authorization;
+  if (outcome === 'allow') {
+    const effects = execute(bench, definition, intent, activityId, party.userId, prepared);
+    return { outcome, events: [submitted, ...effects.events, completed(activityId, snapshot, effects.result)] };
+  }
+  // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
+  if (!definition.prepare) execute(bench, definition, intent, activityId, party.userId, prepared);
+  return { outcome, events: [submitted] };
+}
+
+/**
+ * A vote on an activity that waits.
+ * @throws {CoordinatorError} when the voter may not say this, or a policy forbids the activity today
+ */
+export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: Party, prepared: Prepared): Verdict {
+  const { activityId } = open;
+  const { userId } = party;
+  const { snapshot, approvals, question } = waiting(bench, open);
+  const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
+  if (!snapshot.can({ type: wish, userId })) throw voteRefused(open, wish, approvals, userId);
+  const voted = step(snapshot, { type: wish, userId });
+  if (wish === 'reject') {
+    const status = activityStatus(voted);
+    return {
+      outcome: 'deny-explicit',
+      events: [{ type: 'ActivityRejected', data: { activityId, status, vote } }],
+    };
+  }
+
+  const authorization = authorize(question, [...approvals, party], policyContext(bench));
+  // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
+  if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
+  const isAllowed = authorization.outcome === 'allow';
+  const { definition, ...version } = activityVersion(bench.registry, open.type);
+  if (isAllowed && definition.prepare && !prepared) return 'prepare-first';
+  const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
+  const decision = decisionOf(vote, authorization, bench.revision);
+  const approved: ActivityEvent = {
+    type: 'ActivityApproved',
+    data: { activityId, status: activityStatus(next), vote, decision },
+  };
+  if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  try {
+    const effects = execute(bench, definition, intent, activityId, submitterOf(open), prepared);
+    return { outcome: 'allow', events: [approved, ...effects.events, completed(activityId, next, effects.result)] };
+  } catch (error) {
+    // The voters have done their part: that it could not be done is a fact of the activity, not of this request.
+    if (!(error instanceof CoordinatorError)) throw error;
+    const failure = { code: error.code, message: error.message };
+    const status = activityStatus(step(next, { type: 'failed' }));
+    return { outcome: 'allow', events: [approved, { type: 'ActivityFailed', data: { activityId, status, failure } }] };
+  }
+}
+
+/** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
+export function rightsOf(bench: Bench, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
+  return votingRights(waiting(bench, open).snapshot, userId);
+}
+
+/** Who asked for it: the first vote is the submitter's. */
+export function submitterOf(open: OpenActivity): string {
+  return open.votes[0]!.userId;
+}
+
+/** The machine of an open activity under today's users, policies and quorum. */
+function waiting(bench: Bench, open: OpenActivity) {
+  const { definition, ...version } = activityVersion(bench.registry, open.type);
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  const question = questionOf(bench.registry, open.type, definition, intent, submitterOf(open));
+  const approvals = standingApprovals(bench, open);
+  const snapshot = activityAt('consensusNeeded', {
+    eligible: [...eligibleApprovers(question, approvals, policyContext(bench))],
+    approved: approvals.map(({ userId }) => userId),
+  });
+  return { snapshot, approvals, question };
+}
+
+/** Approvals that still count: young enough, by a user who is still here, with a credential that was not taken away. */
+function standingApprovals({ organization, now }: Bench, open: OpenActivity): Approval[] {
+  const standing = new Map<string, Approval>();
+  for (const { userId, credentialId } of liveApprovals(open.votes, now)) {
+    const user = organization.users.get(userId);
+    const credential = user && credentialsOf(user).find(({ id }) => id === credentialId);
+    if (credential) standing.set(userId, { userId, credential });
+  }
+  return [...standing.values()];
+}
+
+function questionOf(
+  registry: Registry,
+  type: string,
+  definition: AnyActivity,
+  intent: object,
+  submitterId: string,
+): AuthorizationRequest {
+  const { policy, params } = definition;
+  const values: Record<string, PolicyValue | undefined> = {};
+  for (const [name, param] of Object.entries(params ?? {})) values[name] = param.from(intent);
+  const { kind } = registry.versions.get(type)!;
+  return {
+    activity: { type, kind, params: values, ...(policy === 'root-quorum-only' ? {} : policy) },
+    submitterId,
+    rootQuorumOnly: policy === 'root-quorum-only',
+    ownCredentials: definition.ownCredentialsOf?.(intent) === submitterId,
+  };
+}
+
+function policyContext({ registry, organization, now }: Bench): AuthorizationContext {
+  const { policies, rootQuorum, users } = organization;
+  return {
+    policies: policies.values(),
+    rootQuorum,
+    // Built only when a policy asks for it: the usual decision needs no list of all users.
+    get users() {
+      return [...users.values()].map(policyUser);
+    },
+    environment: registry.policyEnvironment,
+    now,
+  };
+}
+
+function policyUser(user: User): PolicyUser {
+  return {
+    userId: user.userId,
+    userName: user.userName,
+    ...(user.userEmail ? { email: user.userEmail } : {}),
+    tags: user.userTags,
+    credentials: credentialsOf(user),
+  };
+}
+
+function credentialsOf(user: User): PolicyCredential[] {
+  return [
+    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
+    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
+  ];
+}
+
+function execute(
+  { registry, organization, now }: Bench,
+  definition: AnyActivity,
+  intent: object,
+  activityId: string,
+  submitterId: string,
+  prepared: Prepared,
+) {
+  if (prepared && 'refusal' in prepared) throw prepared.refusal;
+  let count = 0;
+  const context: DecideContext = {
+    organization,
+    activityId,
+    submitterId,
+    now,
+    newId: () => derivedId(activityId, String(count++)),
+    policyEnvironment: registry.policyEnvironment,
+  };
+  return definition.decide(intent, context, prepared?.value);
+}
+
+function decisionOf({ voteId }: Vote, { outcome, by, evaluations }: Authorization, revision: number): Decision {
+  return { voteId, outcome, by, policies: evaluations, revision };
+}
+
+function completed(activityId: string, pending: ActivitySnapshot, result: object): ActivityEvent {
+  const status = activityStatus(step(pending, { type: 'completed' }));
+  return { type: 'ActivityCompleted', data: { activityId, status, result: { ...result } } };
+}

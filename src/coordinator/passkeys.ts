@@ -1,0 +1,57 @@
+import { CoordinatorError } from '../domain/errors.js';
+import type { Stamp } from '../stamps/verify.js';
+import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
+import type { OrganizationLoader } from './load-organization.js';
+import type { Clock } from './ports.js';
+import { resolveCaller, type Caller } from './resolve-caller.js';
+
+/** What a passkey stamp has shown once its signature was verified. */
+export interface VerifiedPasskey {
+  /** The key it was verified against: COSE, base64url. */
+  readonly publicKey: string;
+  readonly signCount: number;
+}
+
+/**
+ * Verifies a passkey stamp against the authenticator as the organization, or its parent, knows it now.
+ * @throws {CoordinatorError} UNAUTHENTICATED that names the check that failed
+ */
+export async function verifyPasskey(
+  stamp: Extract<Stamp, { kind: 'webauthn' }>,
+  body: Uint8Array,
+  organizationId: string,
+  { loader, clock }: { readonly loader: OrganizationLoader; readonly clock: Clock },
+): Promise<VerifiedPasskey> {
+  checkWebAuthnChallenge(stamp, body);
+  const { organization } = await loader.load(organizationId);
+  const parent = organization.parentOrganizationId
+    ? (await loader.load(organization.parentOrganizationId)).organization
+    : undefined;
+  const { authenticator } = resolveCaller(stamp, organization, parent, clock.now());
+  const origins = organization.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
+  const { signCount } = await verifyWebAuthnStamp(
+    stamp,
+    body,
+    authenticator!,
+    origins ? { allowedOrigins: origins.split(',').map((origin) => origin.trim()) } : {},
+  );
+  return { publicKey: authenticator!.publicKey, signCount };
+}
+
+/**
+ * The signature was verified before the request waited its turn; what it was verified against may have changed since.
+ * @throws {CoordinatorError} UNAUTHENTICATED
+ */
+export function checkPasskeyUnchanged(
+  passkey: VerifiedPasskey,
+  authenticator: NonNullable<Caller['authenticator']>,
+): void {
+  const isCounted = passkey.signCount > 0 || authenticator.signCount > 0;
+  const isStale = isCounted && passkey.signCount <= authenticator.signCount;
+  if (passkey.publicKey === authenticator.publicKey && !isStale) return;
+  throw new CoordinatorError(
+    'UNAUTHENTICATED',
+    `could not verify WebAuthN signature: signature counter ${passkey.signCount} is not above ${authenticator.signCount}; stamp the request anew`,
+    { category: 'SIGNATURE_INVALID' },
+  );
+}

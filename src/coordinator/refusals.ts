@@ -1,0 +1,96 @@
+import { CoordinatorError } from '../domain/errors.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import type { Approval, Authorization } from '../domain/policy/authorize.js';
+import { StoreUnavailable, WrongRevision } from '../event-store/event-store.js';
+
+/** A denial with every policy's outcome (client protocol 3.1). */
+export function permissionDenied({ outcome, evaluations }: Authorization): CoordinatorError {
+  const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT').map(({ policyId }) => policyId);
+  const message =
+    outcome === 'deny-explicit'
+      ? `The following policies denied this action: ${denying.join(', ')}`
+      : 'No policies evaluated to outcome: Allow';
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    "You don't have sufficient permissions to take this action. Please add a policy granting this user permissions.",
+    {
+      category: 'REQUEST_NOT_AUTHORIZED',
+      details: [
+        {
+          '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
+          message,
+          policyEvaluations: evaluations,
+        },
+      ],
+    },
+  );
+}
+
+export function noSuchActivity(fingerprint: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `no activity found with fingerprint \`${fingerprint}\`: consensus activities must target an existing activity by fingerprint`,
+  );
+}
+
+export function notWaiting(activityId: string): CoordinatorError {
+  return new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `activity \`${activityId}\` does not wait for votes: it is finished; read it with get_activity`,
+  );
+}
+
+export function voteRefused(
+  { activityId }: OpenActivity,
+  wish: 'approve' | 'reject',
+  approvals: readonly Approval[],
+  userId: string,
+): CoordinatorError {
+  if (wish === 'approve' && approvals.some((approval) => approval.userId === userId)) {
+    return new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `user \`${userId}\` has already approved activity \`${activityId}\``,
+    );
+  }
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `user \`${userId}\` may not ${wish} activity \`${activityId}\`: the vote could not count towards any policy's consensus or the root quorum`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+export function organizationMismatch(targeted: string, own: string): CoordinatorError {
+  return new CoordinatorError(
+    'INVALID_ARGUMENT',
+    `organization mismatch: request is targeting organization ("${targeted}"), but voters are in organization ("${own}"); ` +
+      'stamp it with a credential of the targeted organization, or name your own',
+    { category: 'ORGANIZATION_MISMATCH' },
+  );
+}
+
+export function apiKeyOnly(type: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAUTHENTICATED',
+    `${type} takes an API key stamp only (X-Stamp): a passkey cannot submit it`,
+    { category: 'SIGNATURE_MISSING' },
+  );
+}
+
+/** What a caller is told when an append did not succeed. */
+export function storeRefusal(error: unknown, organizationId: string, attempts: number): unknown {
+  if (error instanceof WrongRevision) {
+    return new CoordinatorError(
+      'ABORTED',
+      `organization \`${organizationId}\` changed ${attempts} times while this was decided; send the same request again`,
+      { cause: error },
+    );
+  }
+  if (error instanceof StoreUnavailable) {
+    return new CoordinatorError(
+      'UNAVAILABLE',
+      'the event store did not confirm the write; send the same request again: it takes effect once at most',
+      { cause: error },
+    );
+  }
+  return error;
+}
