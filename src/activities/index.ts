@@ -1,8 +1,56 @@
 import type { AnyDefinition } from './define-activity.js';
+import { approveActivity } from './consensus/approve-activity.js';
+import { rejectActivity } from './consensus/reject-activity.js';
+import { createApiKeys } from './credentials/create-api-keys.js';
+import { createAuthenticators } from './credentials/create-authenticators.js';
+import { deleteApiKeys } from './credentials/delete-api-keys.js';
+import { deleteAuthenticators } from './credentials/delete-authenticators.js';
+import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
+import { setOrganizationFeature } from './organization/set-organization-feature.js';
+import { updateOrganizationName } from './organization/update-organization-name.js';
+import { updateRootQuorum } from './organization/update-root-quorum.js';
+import { createPolicies } from './policies/create-policies.js';
+import { createPolicy } from './policies/create-policy.js';
+import { deletePolicies } from './policies/delete-policies.js';
+import { deletePolicy } from './policies/delete-policy.js';
+import { updatePolicy } from './policies/update-policy.js';
+import { createUserTag } from './tags/create-user-tag.js';
+import { deleteUserTags } from './tags/delete-user-tags.js';
+import { updateUserTag } from './tags/update-user-tag.js';
+import { createUsers } from './users/create-users.js';
+import { deleteUsers } from './users/delete-users.js';
+import { updateUser } from './users/update-user.js';
+import { updateUserEmail } from './users/update-user-email.js';
 import { updateUserName } from './users/update-user-name.js';
+import { updateUserPhoneNumber } from './users/update-user-phone-number.js';
 
 /** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
-export const activities = [updateUserName] as const satisfies readonly AnyDefinition[];
+export const activities = [
+  approveActivity,
+  createApiKeys,
+  createAuthenticators,
+  createPolicies,
+  createPolicy,
+  createUsers,
+  createUserTag,
+  deleteApiKeys,
+  deleteAuthenticators,
+  deletePolicies,
+  deletePolicy,
+  deleteUsers,
+  deleteUserTags,
+  rejectActivity,
+  removeOrganizationFeature,
+  setOrganizationFeature,
+  updateOrganizationName,
+  updatePolicy,
+  updateRootQuorum,
+  updateUser,
+  updateUserEmail,
+  updateUserName,
+  updateUserPhoneNumber,
+  updateUserTag,
+] as const satisfies readonly AnyDefinition[];
 
 /** The newest type of every verb. */
 export type ActivityType = (typeof activities)[number]['type'];

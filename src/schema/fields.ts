@@ -42,6 +42,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 const labelPattern = /^[^\p{Cc}\p{Cs}]*$/u;
 /** E.164: a plus, then at most fifteen digits that do not begin with zero. */
 const phonePattern = /^\+[1-9]\d{6,14}$/;
+const fingerprintPattern = /^sha256:[0-9a-f]{64}$/;
 /** One @, no spaces or control characters, a dot in the domain; stricter checks are the mail server's. */
 const emailPattern =
   /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/iu;
@@ -224,6 +225,15 @@ export function Base64Url({ max = 65_536, ...options }: FieldOptions & { max?: n
     options,
     MaxLength(max, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, max) }),
     Matches(/^[A-Za-z0-9_-]+={0,2}$/, { message: must('bytes in base64url') }),
+  );
+}
+
+/** The fingerprint of a submit: the hash of its body (client protocol 2.5). */
+export function Fingerprint(options: FieldOptions = {}) {
+  return field(
+    { type: 'string', pattern: fingerprintPattern.source },
+    options,
+    Matches(fingerprintPattern, { message: must('sha256: and 64 lower-case hexadecimal characters') }),
   );
 }
 

@@ -1,5 +1,9 @@
+import { CoordinatorError } from '../errors.js';
 import { changeUser, type User } from './users.js';
 import type { DomainEvent, Evolvers } from './event.js';
+
+/** Credentials that one user may have of each kind (client protocol, section 11). */
+export const credentialLimits = { longLivedApiKeys: 10, expiringApiKeys: 10, authenticators: 10 } as const;
 
 export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
 
@@ -129,4 +133,24 @@ export function expiresAt(key: ApiKey): number | undefined {
 export function isExpired(key: ApiKey, now: number): boolean {
   const end = expiresAt(key);
   return end !== undefined && now >= end;
+}
+
+/** The user's API key of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingApiKey({ userId, apiKeys }: User, apiKeyId: string): ApiKey {
+  const key = apiKeys.find((one) => one.apiKeyId === apiKeyId);
+  if (key) return key;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `user \`${userId}\` has no API key \`${apiKeyId}\`: get_api_keys names them all`,
+  );
+}
+
+/** The user's passkey of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingAuthenticator({ userId, authenticators }: User, authenticatorId: string): Authenticator {
+  const authenticator = authenticators.find((one) => one.authenticatorId === authenticatorId);
+  if (authenticator) return authenticator;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `user \`${userId}\` has no authenticator \`${authenticatorId}\`: get_authenticators names them all`,
+  );
 }

@@ -18,3 +18,11 @@ export type Evolvers<Event extends DomainEvent<string, unknown>> = {
     at: number,
   ) => void;
 };
+
+/** Only the members that are there: an event is hashed as JSON, which cannot say undefined. */
+export function presentMembers<Members extends object>(
+  members: Members,
+): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
+  const present = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
+}

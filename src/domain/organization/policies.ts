@@ -1,5 +1,10 @@
+import { CoordinatorError } from '../errors.js';
 import type { Policy } from '../policy/types.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationView } from './organization.js';
+
+/** Policies that an organization may have (client protocol, section 11): every decision evaluates all of them. */
+export const maxPolicies = 100;
 
 export type PolicyEvent =
   | DomainEvent<
@@ -40,3 +45,32 @@ export const evolvePolicies: Evolvers<PolicyEvent> = {
     organization.policies.delete(policyId);
   },
 };
+
+/** The policy of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingPolicy(organization: OrganizationView, policyId: string): Policy {
+  const policy = organization.policies.get(policyId);
+  if (policy) return policy;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no policy \`${policyId}\` in organization \`${organization.organizationId}\`: list_policies names them all`,
+  );
+}
+
+/**
+ * Refuses a name that another policy has; `own` is the policy that may keep it.
+ * @throws {CoordinatorError} INVALID_ARGUMENT; policy reconcilers look for its first words (client protocol 3.4)
+ */
+export function checkPolicyNameFree(organization: OrganizationView, policyName: string, own?: string): void {
+  for (const policy of organization.policies.values()) {
+    if (policy.policyName === policyName && policy.policyId !== own) {
+      throw policyNameTaken(policyName, `policy \`${policy.policyId}\` has it`);
+    }
+  }
+}
+
+/** The refusal of a name that is not free. */
+export function policyNameTaken(policyName: string, why: string): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', `policy label must be unique: \`${policyName}\` is taken, ${why}`, {
+    category: 'REQUEST_INVALID',
+  });
+}

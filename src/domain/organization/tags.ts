@@ -1,4 +1,7 @@
+import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationView } from './organization.js';
+import { existingUser, type UserEvent } from './users.js';
 
 /** A label for users, to be named in policies. Which users carry it is a fact of each user. */
 export interface UserTag {
@@ -25,3 +28,56 @@ export const evolveTags: Evolvers<TagEvent> = {
     organization.userTags.delete(tagId);
   },
 };
+
+/** User tags that an organization may have (client protocol, section 11). */
+export function maxUserTags(organization: OrganizationView): number {
+  return organization.parentOrganizationId === undefined ? 100 : 10;
+}
+
+/** The user tag of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingUserTag(organization: OrganizationView, tagId: string): UserTag {
+  const tag = organization.userTags.get(tagId);
+  if (tag) return tag;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no user tag \`${tagId}\` in organization \`${organization.organizationId}\`: list_user_tags names them all`,
+  );
+}
+
+/** Refuses a name that another tag has; `own` is the tag that may keep it. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function checkUserTagNameFree(organization: OrganizationView, tagName: string, own?: string): void {
+  for (const tag of organization.userTags.values()) {
+    if (tag.tagName === tagName && tag.tagId !== own) {
+      throw new CoordinatorError(
+        'INVALID_ARGUMENT',
+        `user tag label must be unique: \`${tagName}\` is taken, user tag \`${tag.tagId}\` has it`,
+        { category: 'REQUEST_INVALID' },
+      );
+    }
+  }
+}
+
+/**
+ * The events by which users come to carry a tag or no longer do; none for a user for whom nothing changes.
+ * @throws {CoordinatorError} NOT_FOUND for a user that is not there
+ */
+export function userTagMoves(
+  organization: OrganizationView,
+  tagId: string,
+  { add, remove }: { readonly add: readonly string[]; readonly remove: readonly string[] },
+): UserEvent[] {
+  const moves: UserEvent[] = [];
+  for (const userId of add) {
+    const { userTags } = existingUser(organization, userId);
+    if (!userTags.includes(tagId)) {
+      moves.push({ type: 'UserUpdated', data: { userId, userTags: [...userTags, tagId] } });
+    }
+  }
+  for (const userId of remove) {
+    const { userTags } = existingUser(organization, userId);
+    if (userTags.includes(tagId)) {
+      moves.push({ type: 'UserUpdated', data: { userId, userTags: userTags.filter((one) => one !== tagId) } });
+    }
+  }
+  return moves;
+}

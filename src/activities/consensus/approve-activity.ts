@@ -1,0 +1,15 @@
+import { Fingerprint } from '../../schema/fields.js';
+import { defineVote } from '../define-activity.js';
+
+class ApproveActivityIntent {
+  @Fingerprint({ about: 'Fingerprint of the activity to approve.' })
+  fingerprint!: string;
+}
+
+/** A vote for an activity that waits for votes; the answer is that activity. */
+export const approveActivity = defineVote({
+  type: 'ACTIVITY_TYPE_APPROVE_ACTIVITY',
+  summary: 'Votes for an activity that waits for votes, and answers that activity.',
+  intent: ApproveActivityIntent,
+  selection: 'VOTE_SELECTION_APPROVED',
+});

@@ -1,0 +1,15 @@
+import { Fingerprint } from '../../schema/fields.js';
+import { defineVote } from '../define-activity.js';
+
+class RejectActivityIntent {
+  @Fingerprint({ about: 'Fingerprint of the activity to reject.' })
+  fingerprint!: string;
+}
+
+/** A vote against an activity that waits for votes; the answer is that activity. */
+export const rejectActivity = defineVote({
+  type: 'ACTIVITY_TYPE_REJECT_ACTIVITY',
+  summary: 'Votes against an activity that waits for votes, and answers that activity.',
+  intent: RejectActivityIntent,
+  selection: 'VOTE_SELECTION_REJECTED',
+});

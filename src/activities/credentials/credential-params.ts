@@ -1,0 +1,325 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import {
+  apiKeyCredentialType,
+  credentialLimits,
+  isExpired,
+  type ApiKeyCurve,
+  type CredentialEvent,
+} from '../../domain/organization/credentials.js';
+import type { User } from '../../domain/organization/users.js';
+import {
+  Base64Url,
+  DecimalString,
+  Flag,
+  Hex,
+  Label,
+  ListOfOneOf,
+  Nested,
+  OneOf,
+  Text,
+  Uuid,
+} from '../../schema/fields.js';
+import { normalizePublicKey } from '../../stamps/keys.js';
+import type { DecideContext, PreparePorts, VerifiedRegistration } from '../define-activity.js';
+
+const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];
+
+/** A hundred years: whoever wants more wants a key that lasts. */
+const longestLifeSeconds = 100 * 365 * 24 * 60 * 60;
+
+const transports = [
+  'AUTHENTICATOR_TRANSPORT_BLE',
+  'AUTHENTICATOR_TRANSPORT_INTERNAL',
+  'AUTHENTICATOR_TRANSPORT_NFC',
+  'AUTHENTICATOR_TRANSPORT_USB',
+  'AUTHENTICATOR_TRANSPORT_HYBRID',
+];
+
+/** An API key of the first version: always P-256. */
+export class ApiKeyParams {
+  @Label({ about: 'The name of the key.' })
+  apiKeyName!: string;
+
+  @Hex({ max: 130, about: 'The public key: a compressed or uncompressed point, or the 32 bytes of an Ed25519 key.' })
+  publicKey!: string;
+
+  @DecimalString({
+    optional: true,
+    min: 1,
+    max: longestLifeSeconds,
+    about: 'Life of the key in seconds; absent: until it is deleted.',
+  })
+  expirationSeconds?: string;
+}
+
+/** An API key. */
+export class ApiKeyParamsV2 extends ApiKeyParams {
+  @OneOf(curves, { about: 'The curve of the key.' })
+  curveType!: ApiKeyCurve;
+}
+
+/** What a browser gives back when it has made a passkey (WebAuthn level 3, section 5.1.1). */
+export class Attestation {
+  @Base64Url({ max: 256, about: 'Id of the credential, base64url.' })
+  credentialId!: string;
+
+  @Base64Url({ about: 'Client data JSON, base64url.' })
+  clientDataJson!: string;
+
+  @Base64Url({ about: 'Attestation object, base64url.' })
+  attestationObject!: string;
+
+  @ListOfOneOf(transports, { about: 'How browsers may reach the authenticator.' })
+  transports!: string[];
+}
+
+/** A passkey to register. */
+export class AuthenticatorParamsV2 {
+  @Label({ about: 'The name of the authenticator.' })
+  authenticatorName!: string;
+
+  @Text({ min: 1, max: 256, about: 'The challenge the passkey was made with, base64url.' })
+  challenge!: string;
+
+  @Nested(() => Attestation, { about: 'Proof that the passkey exists, and its public key.' })
+  attestation!: Attestation;
+}
+
+class AuthenticatorAttestationResponse {
+  @Base64Url({ about: 'Client data JSON, base64url.' })
+  clientDataJson!: string;
+
+  @Base64Url({ about: 'Attestation object, base64url.' })
+  attestationObject!: string;
+
+  @ListOfOneOf(transports, { optional: true, about: 'How browsers may reach the authenticator.' })
+  transports?: string[];
+
+  @OneOf(['cross-platform', 'platform'], { optional: true, about: 'How the authenticator is attached; not used.' })
+  authenticatorAttachment?: string;
+}
+
+class CredPropsAuthenticationExtensionsClientOutputs {
+  @Flag({ about: 'Whether the passkey is discoverable; not used.' })
+  rk!: boolean;
+}
+
+class SimpleClientExtensionResults {
+  @Flag({ optional: true, about: 'Output of the extension appid; not used.' })
+  appid?: boolean;
+
+  @Flag({ optional: true, about: 'Output of the extension appidExclude; not used.' })
+  appidExclude?: boolean;
+
+  @Nested(() => CredPropsAuthenticationExtensionsClientOutputs, {
+    optional: true,
+    about: 'Output of the extension credProps; not used.',
+  })
+  credProps?: CredPropsAuthenticationExtensionsClientOutputs;
+}
+
+class PublicKeyCredentialWithAttestation {
+  @Base64Url({ max: 256, about: 'Id of the credential, base64url.' })
+  id!: string;
+
+  @OneOf(['public-key'], { about: 'Kind of the credential.' })
+  type!: string;
+
+  @Base64Url({ max: 256, about: 'Id of the credential, base64url; the same as `id`.' })
+  rawId!: string;
+
+  @OneOf(['cross-platform', 'platform'], { optional: true, about: 'How the authenticator is attached; not used.' })
+  authenticatorAttachment?: string;
+
+  @Nested(() => AuthenticatorAttestationResponse, { about: 'What the authenticator answered.' })
+  response!: AuthenticatorAttestationResponse;
+
+  @Nested(() => SimpleClientExtensionResults, { about: 'Outputs of extensions; not used.' })
+  clientExtensionResults!: SimpleClientExtensionResults;
+}
+
+/** A passkey to register, in the shape of the first version. */
+export class AuthenticatorParams {
+  @Label({ about: 'The name of the authenticator.' })
+  authenticatorName!: string;
+
+  @Uuid({ about: 'The user it is for.' })
+  userId!: string;
+
+  @Nested(() => PublicKeyCredentialWithAttestation, { about: 'The credential as browsers serialise it.' })
+  attestation!: PublicKeyCredentialWithAttestation;
+
+  @Text({ min: 1, max: 256, about: 'The challenge the passkey was made with, base64url.' })
+  challenge!: string;
+}
+
+/** The first version had no curve to choose. */
+export function liftApiKey(params: ApiKeyParams): ApiKeyParamsV2 {
+  return { ...params, curveType: 'API_KEY_CURVE_P256' };
+}
+
+/** The same registration in the newer shape. @throws {CoordinatorError} INVALID_ARGUMENT when its two ids differ */
+export function liftAuthenticator(params: AuthenticatorParams, field: string): AuthenticatorParamsV2 {
+  const { authenticatorName, challenge, attestation } = params;
+  const { id, rawId, response } = attestation;
+  if (id !== rawId) throw invalidField(`${field}.attestation.rawId`, `must be the same as id, got \`${rawId}\``);
+  const { clientDataJson, attestationObject, transports = [] } = response;
+  return {
+    authenticatorName,
+    challenge,
+    attestation: { credentialId: rawId, clientDataJson, attestationObject, transports },
+  };
+}
+
+/**
+ * Verifies the registrations of one user; `field` names their list in errors.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for one that does not verify, RESOURCE_EXHAUSTED for too many
+ */
+export async function verifyAuthenticators(
+  authenticators: readonly AuthenticatorParamsV2[],
+  { verifyRegistration }: PreparePorts,
+  field: string,
+): Promise<readonly VerifiedRegistration[]> {
+  // Before any of the costly work: more than one user may have is refused whoever the user is.
+  checkRoom('authenticators', 0, authenticators.length, field);
+  return Promise.all(
+    authenticators.map(({ challenge, attestation }, index) =>
+      verifyRegistration({ challenge, attestation }).catch((error: unknown) => {
+        throw inField(`${field}[${index}]`, error);
+      }),
+    ),
+  );
+}
+
+/**
+ * Makes the events by which users get credentials. One of these serves a whole decision, so that a key that the request
+ * gives to two users is noticed.
+ */
+export function newCredentials({ organization, newId, now }: DecideContext) {
+  const sent = new Set<string>();
+
+  function claim(owners: ReadonlyMap<string, string>, name: string, what: string, field: string): void {
+    const owner = owners.get(name);
+    if (owner === undefined && !sent.has(name)) {
+      sent.add(name);
+      return;
+    }
+    const why = owner === undefined ? 'is in this request twice' : `is registered for user \`${owner}\` already`;
+    throw new CoordinatorError(
+      'ALREADY_EXISTS',
+      `${field}: ${what} \`${name}\` ${why}: a credential identifies one user of an organization`,
+    );
+  }
+
+  return {
+    /**
+     * Gives API keys to a user. When there is no room for another expiring key, those that are over go first, then the
+     * oldest (client protocol 1.5).
+     * @throws {CoordinatorError} INVALID_ARGUMENT, ALREADY_EXISTS, RESOURCE_EXHAUSTED
+     */
+    apiKeys(
+      { userId, apiKeys }: Pick<User, 'userId' | 'apiKeys'>,
+      params: readonly ApiKeyParamsV2[],
+      field: string,
+    ): { readonly apiKeyIds: string[]; readonly events: CredentialEvent[] } {
+      const held = apiKeys.filter(({ expirationSeconds }) => expirationSeconds !== undefined);
+      const expiring = params.filter(({ expirationSeconds }) => expirationSeconds !== undefined).length;
+      checkRoom('longLivedApiKeys', apiKeys.length - held.length, params.length - expiring, field);
+      checkRoom('expiringApiKeys', 0, expiring, field);
+
+      const created = params.map(
+        ({ apiKeyName, publicKey, curveType, expirationSeconds }, index): Created<'ApiKeyCreated'> => {
+          const where = `${field}[${index}].publicKey`;
+          const normalized = normalizedKey(publicKey, curveType, where);
+          claim(organization.apiKeyOwners, normalized, 'public key', where);
+          return {
+            type: 'ApiKeyCreated',
+            data: {
+              userId,
+              apiKeyId: newId(),
+              apiKeyName,
+              publicKey: normalized,
+              curve: curveType,
+              credentialType: apiKeyCredentialType[curveType],
+              ...(expirationSeconds === undefined ? {} : { expirationSeconds: Number(expirationSeconds) }),
+            },
+          };
+        },
+      );
+
+      const excess = Math.max(0, expiring === 0 ? 0 : held.length + expiring - credentialLimits.expiringApiKeys);
+      const byUse = [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))];
+      const evicted = byUse.slice(0, excess).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
+        return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } };
+      });
+      return { apiKeyIds: created.map(({ data }) => data.apiKeyId), events: [...evicted, ...created] };
+    },
+
+    /**
+     * Gives passkeys to a user; `verified` has what `verifyAuthenticators` made of `params`.
+     * @throws {CoordinatorError} ALREADY_EXISTS, RESOURCE_EXHAUSTED
+     */
+    authenticators(
+      { userId, authenticators }: Pick<User, 'userId' | 'authenticators'>,
+      params: readonly AuthenticatorParamsV2[],
+      verified: readonly VerifiedRegistration[],
+      field: string,
+    ): { readonly authenticatorIds: string[]; readonly events: CredentialEvent[] } {
+      checkRoom('authenticators', authenticators.length, params.length, field);
+      const created = params.map(({ authenticatorName }, index): Created<'AuthenticatorCreated'> => {
+        const registration = verified[index];
+        if (!registration) throw new Error(`${field}[${index}] was not verified before it was decided`);
+        const { credentialId, publicKey, aaguid, attestationType, transports, rpIdHash, signCount } = registration;
+        claim(organization.authenticatorOwners, credentialId, 'credential', `${field}[${index}].attestation`);
+        return {
+          type: 'AuthenticatorCreated',
+          data: {
+            userId,
+            authenticatorId: newId(),
+            authenticatorName,
+            credentialId,
+            publicKey,
+            aaguid,
+            attestationType,
+            transports,
+            rpIdHash,
+            signCount,
+          },
+        };
+      });
+      return { authenticatorIds: created.map(({ data }) => data.authenticatorId), events: created };
+    },
+  };
+}
+
+type Created<Type extends CredentialEvent['type']> = Extract<CredentialEvent, { type: Type }>;
+
+const nouns = {
+  longLivedApiKeys: ['API keys that last', 'delete one with delete_api_keys, or send expirationSeconds'],
+  expiringApiKeys: ['API keys that expire', 'send fewer at once'],
+  authenticators: ['authenticators', 'delete one with delete_authenticators'],
+} as const;
+
+function checkRoom(kind: keyof typeof credentialLimits, held: number, more: number, field: string): void {
+  const limit = credentialLimits[kind];
+  if (more === 0 || held + more <= limit) return;
+  const [noun, help] = nouns[kind];
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `${field}: a user may have ${limit} ${noun}: this one has ${held}, and ${more} more were sent; ${help}`,
+  );
+}
+
+function normalizedKey(publicKey: string, curve: ApiKeyCurve, field: string): string {
+  try {
+    return normalizePublicKey(publicKey, curve);
+  } catch (error) {
+    throw inField(field, error);
+  }
+}
+
+/** The same refusal with the field it is about. */
+function inField(field: string, error: unknown): unknown {
+  if (!(error instanceof CoordinatorError) || error.code !== 'INVALID_ARGUMENT') return error;
+  return invalidField(field, error.message.replace(/^invalid request: /, ''));
+}

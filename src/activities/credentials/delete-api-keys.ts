@@ -1,0 +1,43 @@
+import { existingApiKey } from '../../domain/organization/credentials.js';
+import { checkLastCredentials } from '../../domain/organization/settings.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteApiKeysIntent {
+  @Uuid({ about: 'The user whose keys they are.' })
+  userId!: string;
+
+  @UuidList({ min: 1, about: 'The keys to delete.' })
+  apiKeyIds!: string[];
+}
+
+class DeleteApiKeysResult {
+  @UuidList()
+  apiKeyIds!: string[];
+}
+
+/** Takes API keys away from a user. */
+export const deleteApiKeys = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_API_KEYS',
+  summary: 'Takes API keys away from a user.',
+  intent: DeleteApiKeysIntent,
+  result: DeleteApiKeysResult,
+  policy: { resource: 'CREDENTIAL', action: 'DELETE' },
+  params: {
+    user_id: { type: { kind: 'string' }, from: ({ userId }) => userId },
+    api_key_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ apiKeyIds }) => apiKeyIds },
+  },
+  ownCredentialsOf: ({ userId }) => userId,
+
+  decide({ userId, apiKeyIds }, { organization, now }) {
+    const user = existingUser(organization, userId);
+    const events = apiKeyIds.map((apiKeyId) => {
+      existingApiKey(user, apiKeyId);
+      return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } } as const;
+    });
+    const left = user.apiKeys.filter(({ apiKeyId }) => !apiKeyIds.includes(apiKeyId));
+    checkLastCredentials(organization, { ...user, apiKeys: left }, now);
+    return { events, result: { apiKeyIds } };
+  },
+});

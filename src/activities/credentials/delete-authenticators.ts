@@ -1,0 +1,39 @@
+import { existingAuthenticator } from '../../domain/organization/credentials.js';
+import { checkLastCredentials } from '../../domain/organization/settings.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteAuthenticatorsIntent {
+  @Uuid({ about: 'The user whose passkeys they are.' })
+  userId!: string;
+
+  @UuidList({ min: 1, about: 'The authenticators to delete.' })
+  authenticatorIds!: string[];
+}
+
+class DeleteAuthenticatorsResult {
+  @UuidList()
+  authenticatorIds!: string[];
+}
+
+/** Takes passkeys away from a user. */
+export const deleteAuthenticators = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_AUTHENTICATORS',
+  summary: 'Takes passkeys away from a user.',
+  intent: DeleteAuthenticatorsIntent,
+  result: DeleteAuthenticatorsResult,
+  policy: { resource: 'CREDENTIAL', action: 'DELETE' },
+  ownCredentialsOf: ({ userId }) => userId,
+
+  decide({ userId, authenticatorIds }, { organization, now }) {
+    const user = existingUser(organization, userId);
+    const events = authenticatorIds.map((authenticatorId) => {
+      existingAuthenticator(user, authenticatorId);
+      return { type: 'AuthenticatorDeleted', data: { userId, authenticatorId } } as const;
+    });
+    const left = user.authenticators.filter(({ authenticatorId }) => !authenticatorIds.includes(authenticatorId));
+    checkLastCredentials(organization, { ...user, authenticators: left }, now);
+    return { events, result: { authenticatorIds } };
+  },
+});

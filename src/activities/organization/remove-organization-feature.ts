@@ -1,0 +1,38 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import { featureList, featureNames, type FeatureName } from '../../domain/organization/settings.js';
+import { ListOf, OneOf } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { Feature } from './organization-features.js';
+
+class RemoveOrganizationFeatureIntent {
+  @OneOf(featureNames, { about: 'The feature to switch off.' })
+  name!: FeatureName;
+}
+
+class RemoveOrganizationFeatureResult {
+  @ListOf(() => Feature, { about: 'All features that are still on.' })
+  features!: Feature[];
+}
+
+/** Switches a feature of the organization off. */
+export const removeOrganizationFeature = defineActivity({
+  type: 'ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE',
+  summary: 'Switches a feature of the organization off.',
+  intent: RemoveOrganizationFeatureIntent,
+  result: RemoveOrganizationFeatureResult,
+  policy: 'root-quorum-only',
+
+  decide({ name }, { organization }) {
+    const left = new Map(organization.features);
+    if (!left.delete(name)) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `feature \`${name}\` is not on in organization \`${organization.organizationId}\``,
+      );
+    }
+    return {
+      events: [{ type: 'OrganizationFeatureRemoved', data: { name } }],
+      result: { features: featureList(left) },
+    };
+  },
+});

@@ -1,0 +1,36 @@
+import { invalidField } from '../../domain/errors.js';
+import { checkQuorumCanSign } from '../../domain/organization/settings.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { UuidList, Whole } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class UpdateRootQuorumIntent {
+  @Whole({ min: 1, max: 100, about: 'How many of the users must approve.' })
+  threshold!: number;
+
+  @UuidList({ min: 1, about: 'The users who make up the root quorum.' })
+  userIds!: string[];
+}
+
+class UpdateRootQuorumResult {}
+
+/** Changes who makes up the root quorum, and how many of them it takes. */
+export const updateRootQuorum = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_ROOT_QUORUM',
+  summary: 'Changes who makes up the root quorum, and how many of them it takes.',
+  intent: UpdateRootQuorumIntent,
+  result: UpdateRootQuorumResult,
+  policy: 'root-quorum-only',
+
+  decide({ threshold, userIds }, { organization, now }) {
+    if (threshold > userIds.length) {
+      throw invalidField(
+        'parameters.threshold',
+        `must be at most the number of users, ${userIds.length}, got \`${threshold}\``,
+      );
+    }
+    for (const userId of userIds) existingUser(organization, userId);
+    checkQuorumCanSign(organization, { threshold, userIds }, now);
+    return { events: [{ type: 'RootQuorumUpdated', data: { threshold, userIds } }], result: {} };
+  },
+});

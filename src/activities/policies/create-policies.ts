@@ -1,0 +1,27 @@
+import { ListOf, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { CreatePolicyIntentV3, policiesCreated } from './policy-params.js';
+
+class CreatePoliciesIntent {
+  @ListOf(() => CreatePolicyIntentV3, { min: 1, about: 'The new policies; either all are created or none.' })
+  policies!: CreatePolicyIntentV3[];
+}
+
+class CreatePoliciesResult {
+  @UuidList()
+  policyIds!: string[];
+}
+
+/** Creates several policies at once. */
+export const createPolicies = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_POLICIES',
+  summary: 'Creates several policies, all or none.',
+  intent: CreatePoliciesIntent,
+  result: CreatePoliciesResult,
+  policy: { resource: 'POLICY', action: 'CREATE' },
+
+  decide({ policies }, context) {
+    const { policyIds, events } = policiesCreated(policies, context);
+    return { events, result: { policyIds } };
+  },
+});

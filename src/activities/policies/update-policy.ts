@@ -1,0 +1,72 @@
+import { invalidField } from '../../domain/errors.js';
+import { presentMembers } from '../../domain/organization/event.js';
+import { checkPolicyNameFree, existingPolicy } from '../../domain/organization/policies.js';
+import { maxTextLength } from '../../domain/policy/parse.js';
+import type { Policy } from '../../domain/policy/types.js';
+import { Label, OneOf, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkClauses, effects } from './policy-params.js';
+
+class UpdatePolicyIntent {
+  @Uuid({ about: 'The policy to change.' })
+  policyId!: string;
+
+  @Label({ optional: true, about: 'The new name; no other policy of the organization may have it.' })
+  policyName?: string;
+
+  @OneOf(effects, { optional: true, about: 'The new effect.' })
+  policyEffect?: Policy['effect'];
+
+  @Text({ optional: true, max: maxTextLength, about: 'The new condition.' })
+  policyCondition?: string;
+
+  @Text({ optional: true, max: maxTextLength, about: 'The new consensus.' })
+  policyConsensus?: string;
+
+  @Text({ optional: true, about: 'The new note; an empty one removes it.' })
+  policyNotes?: string;
+}
+
+class UpdatePolicyIntentV2 extends UpdatePolicyIntent {
+  @Text({ optional: true, max: maxTextLength, about: 'The new time in which the policy is active.' })
+  time?: string;
+}
+
+class UpdatePolicyResultV2 {
+  @Uuid()
+  policyId!: string;
+}
+
+/** Changes a policy; what is not sent stays as it is. */
+export const updatePolicy = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_POLICY_V2',
+  summary: 'Changes a policy; what is not sent stays as it is.',
+  intent: UpdatePolicyIntentV2,
+  result: UpdatePolicyResultV2,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_UPDATE_POLICY',
+      intent: UpdatePolicyIntent,
+      lift: (intent: UpdatePolicyIntent): UpdatePolicyIntentV2 => intent,
+    },
+  ],
+  policy: { resource: 'POLICY', action: 'UPDATE' },
+
+  decide(
+    { policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time },
+    { organization, policyEnvironment },
+  ) {
+    existingPolicy(organization, policyId);
+    const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
+    const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
+    if (Object.keys(changes).length === 0) {
+      throw invalidField(
+        'parameters',
+        'name nothing to change: send at least one of policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time',
+      );
+    }
+    if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
+    checkClauses(clauses, policyEnvironment);
+    return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };
+  },
+});

@@ -1,0 +1,40 @@
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import { existingUserTag } from '../../domain/organization/tags.js';
+import { UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteUserTagsIntent {
+  @UuidList({ min: 1, about: 'The user tags to delete; either all are deleted or none.' })
+  userTagIds!: string[];
+}
+
+class DeleteUserTagsResult {
+  @UuidList()
+  userTagIds!: string[];
+
+  @UuidList({ about: 'The users who carried any of the tags.' })
+  userIds!: string[];
+}
+
+/** Deletes user tags; whoever carries one no longer does. */
+export const deleteUserTags = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_USER_TAGS',
+  summary: 'Deletes user tags; whoever carries one no longer does.',
+  intent: DeleteUserTagsIntent,
+  result: DeleteUserTagsResult,
+  policy: { resource: 'USER', action: 'DELETE' },
+
+  decide({ userTagIds }, { organization }) {
+    for (const tagId of userTagIds) existingUserTag(organization, tagId);
+    const events: OrganizationEvent[] = [];
+    const userIds: string[] = [];
+    for (const { userId, userTags } of organization.users.values()) {
+      const left = userTags.filter((tagId) => !userTagIds.includes(tagId));
+      if (left.length === userTags.length) continue;
+      userIds.push(userId);
+      events.push({ type: 'UserUpdated', data: { userId, userTags: left } });
+    }
+    for (const tagId of userTagIds) events.push({ type: 'UserTagDeleted', data: { tagId } });
+    return { events, result: { userTagIds, userIds } };
+  },
+});

@@ -1,0 +1,56 @@
+import { invalidField } from '../../domain/errors.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import { checkUserTagNameFree, existingUserTag, userTagMoves } from '../../domain/organization/tags.js';
+import { Label, Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class UpdateUserTagIntent {
+  @Uuid({ about: 'The tag to change.' })
+  userTagId!: string;
+
+  @Label({ optional: true, about: 'The new name; no other user tag of the organization may have it.' })
+  newUserTagName?: string;
+
+  @UuidList({ optional: true, about: 'Users who carry it from now on.' })
+  addUserIds?: string[];
+
+  @UuidList({ optional: true, about: 'Users who no longer carry it.' })
+  removeUserIds?: string[];
+}
+
+class UpdateUserTagResult {
+  @Uuid()
+  userTagId!: string;
+}
+
+/** Renames a user tag, and says who comes to carry it and who no longer does. */
+export const updateUserTag = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_USER_TAG',
+  summary: 'Renames a user tag, gives it to users and takes it from users.',
+  intent: UpdateUserTagIntent,
+  result: UpdateUserTagResult,
+  policy: { resource: 'USER', action: 'UPDATE' },
+
+  decide({ userTagId, newUserTagName, addUserIds = [], removeUserIds = [] }, { organization }) {
+    existingUserTag(organization, userTagId);
+    if (newUserTagName === undefined && addUserIds.length + removeUserIds.length === 0) {
+      throw invalidField(
+        'parameters',
+        'name nothing to change: send at least one of newUserTagName, addUserIds, removeUserIds',
+      );
+    }
+    const both = addUserIds.find((userId) => removeUserIds.includes(userId));
+    if (both !== undefined) {
+      throw invalidField('parameters.removeUserIds', `names user \`${both}\`, whom addUserIds names as well`);
+    }
+    const events: OrganizationEvent[] = userTagMoves(organization, userTagId, {
+      add: addUserIds,
+      remove: removeUserIds,
+    });
+    if (newUserTagName !== undefined) {
+      checkUserTagNameFree(organization, newUserTagName, userTagId);
+      events.unshift({ type: 'UserTagUpdated', data: { tagId: userTagId, tagName: newUserTagName } });
+    }
+    return { events, result: { userTagId } };
+  },
+});

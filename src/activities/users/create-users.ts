@@ -1,0 +1,107 @@
+import { presentMembers } from '../../domain/organization/event.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import { existingUserTag } from '../../domain/organization/tags.js';
+import { ListOf, UuidList } from '../../schema/fields.js';
+import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
+import { defineActivity } from '../define-activity.js';
+import {
+  liftUser,
+  liftUserV2,
+  refuseOauthProviders,
+  UserParams,
+  UserParamsV2,
+  UserParamsV3,
+  UserParamsV4,
+} from './user-params.js';
+
+class CreateUsersIntent {
+  @ListOf(() => UserParams, { min: 1, about: 'The new users; either all are created or none.' })
+  users!: UserParams[];
+}
+
+class CreateUsersIntentV2 {
+  @ListOf(() => UserParamsV2, { min: 1, about: 'The new users; either all are created or none.' })
+  users!: UserParamsV2[];
+}
+
+class CreateUsersIntentV3 {
+  @ListOf(() => UserParamsV3, { min: 1, about: 'The new users; either all are created or none.' })
+  users!: UserParamsV3[];
+}
+
+class CreateUsersIntentV4 {
+  @ListOf(() => UserParamsV4, { min: 1, about: 'The new users; either all are created or none.' })
+  users!: UserParamsV4[];
+}
+
+class CreateUsersResult {
+  @UuidList()
+  userIds!: string[];
+}
+
+const resultKey = 'createUsersResult';
+const fieldOf = (index: number): string => `parameters.users[${index}]`;
+
+/** Creates users with their credentials and tags. */
+export const createUsers = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_USERS_V4',
+  resultKey,
+  summary: 'Creates users with their credentials and tags.',
+  intent: CreateUsersIntentV4,
+  result: CreateUsersResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_CREATE_USERS_V3',
+      resultKey,
+      intent: CreateUsersIntentV3,
+      lift: (intent: CreateUsersIntentV3): CreateUsersIntentV4 => intent,
+    },
+    {
+      type: 'ACTIVITY_TYPE_CREATE_USERS_V2',
+      resultKey,
+      intent: CreateUsersIntentV2,
+      lift: ({ users }: CreateUsersIntentV2): CreateUsersIntentV4 => ({ users: users.map(liftUserV2) }),
+    },
+    {
+      type: 'ACTIVITY_TYPE_CREATE_USERS',
+      resultKey,
+      intent: CreateUsersIntent,
+      lift: ({ users }: CreateUsersIntent): CreateUsersIntentV4 => ({
+        users: users.map((user, index) => liftUser(user, fieldOf(index))),
+      }),
+    },
+  ],
+  policy: { resource: 'USER', action: 'CREATE' },
+
+  prepare: ({ users }, ports) =>
+    Promise.all(
+      users.map(({ authenticators = [] }, index) =>
+        verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`),
+      ),
+    ),
+
+  decide({ users }, context, verified) {
+    const credentials = newCredentials(context);
+    const userIds: string[] = [];
+    const events = users.flatMap((user, index): OrganizationEvent[] => {
+      const { userName, userEmail, userPhoneNumber, userTags = [] } = user;
+      const { apiKeys = [], authenticators = [], oauthProviders } = user;
+      const field = fieldOf(index);
+      refuseOauthProviders(oauthProviders, `${field}.oauthProviders`);
+      for (const tagId of userTags) existingUserTag(context.organization, tagId);
+      const userId = context.newId();
+      userIds.push(userId);
+      const contacts = presentMembers({
+        userEmail: userEmail || undefined,
+        userPhoneNumber: userPhoneNumber || undefined,
+      });
+      const owner = { userId, apiKeys: [], authenticators: [] };
+      return [
+        { type: 'UserCreated', data: { userId, userName, ...contacts, userTags } },
+        ...credentials.apiKeys(owner, apiKeys, `${field}.apiKeys`).events,
+        ...credentials.authenticators(owner, authenticators, verified[index] ?? [], `${field}.authenticators`).events,
+      ];
+    });
+    return { events, result: { userIds } };
+  },
+});

@@ -1,0 +1,41 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteUsersIntent {
+  @UuidList({ min: 1, about: 'The users to delete; either all are deleted or none.' })
+  userIds!: string[];
+}
+
+class DeleteUsersResult {
+  @UuidList()
+  userIds!: string[];
+}
+
+/** Deletes users and their credentials. */
+export const deleteUsers = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_USERS',
+  summary: 'Deletes users and their credentials.',
+  intent: DeleteUsersIntent,
+  result: DeleteUsersResult,
+  policy: { resource: 'USER', action: 'DELETE' },
+  params: {
+    user_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ userIds }) => userIds },
+  },
+
+  decide({ userIds }, { organization }) {
+    const events = userIds.map((userId) => {
+      existingUser(organization, userId);
+      // A policy may grant this activity; the root quorum is not for policies to change.
+      if (organization.rootQuorum.userIds.includes(userId)) {
+        throw new CoordinatorError(
+          'FAILED_PRECONDITION',
+          `user \`${userId}\` is a member of the root quorum: take the user out of it with update_root_quorum first`,
+        );
+      }
+      return { type: 'UserDeleted', data: { userId } } as const;
+    });
+    return { events, result: { userIds } };
+  },
+});

@@ -1,0 +1,35 @@
+import { existingUser } from '../../domain/organization/users.js';
+import { Phone, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { refuseVerificationToken } from './user-params.js';
+
+class UpdateUserPhoneNumberIntent {
+  @Uuid({ about: 'The user whose number changes.' })
+  userId!: string;
+
+  @Phone({ removable: true, about: 'The new phone number in E.164; empty: none.' })
+  userPhoneNumber!: string;
+
+  @Text({ optional: true, about: "Proof that the number is the user's." })
+  verificationToken?: string;
+}
+
+class UpdateUserPhoneNumberResult {
+  @Uuid()
+  userId!: string;
+}
+
+/** Changes or removes a user's phone number. */
+export const updateUserPhoneNumber = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER',
+  summary: "Changes or removes a user's phone number.",
+  intent: UpdateUserPhoneNumberIntent,
+  result: UpdateUserPhoneNumberResult,
+  policy: { resource: 'USER', action: 'UPDATE' },
+
+  decide({ userId, userPhoneNumber, verificationToken }, { organization }) {
+    existingUser(organization, userId);
+    refuseVerificationToken(verificationToken);
+    return { events: [{ type: 'UserUpdated', data: { userId, userPhoneNumber } }], result: { userId } };
+  },
+});

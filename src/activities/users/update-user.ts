@@ -1,0 +1,56 @@
+import { invalidField } from '../../domain/errors.js';
+import { presentMembers } from '../../domain/organization/event.js';
+import { existingUserTag } from '../../domain/organization/tags.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { Email, Label, Phone, Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class UpdateUserIntent {
+  @Uuid({ about: 'The user to change.' })
+  userId!: string;
+
+  @Label({ optional: true, about: 'The new name.' })
+  userName?: string;
+
+  @Email({ optional: true, about: 'The new e-mail address; update_user_email can remove it.' })
+  userEmail?: string;
+
+  @UuidList({
+    optional: true,
+    about:
+      'Tags the user carries from now on, instead of those so far. Empty: they stay; update_user_tag removes them.',
+  })
+  userTagIds?: string[];
+
+  @Phone({ optional: true, about: 'The new phone number in E.164; update_user_phone_number can remove it.' })
+  userPhoneNumber?: string;
+}
+
+class UpdateUserResult {
+  @Uuid()
+  userId!: string;
+}
+
+/** Changes a user; what is not sent stays as it is. */
+export const updateUser = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_USER',
+  summary: 'Changes a user; what is not sent stays as it is.',
+  intent: UpdateUserIntent,
+  result: UpdateUserResult,
+  policy: { resource: 'USER', action: 'UPDATE' },
+
+  decide({ userId, userName, userEmail, userPhoneNumber, userTagIds = [] }, { organization }) {
+    existingUser(organization, userId);
+    for (const tagId of userTagIds) existingUserTag(organization, tagId);
+    // Clients are told to send an empty list when they do not mean tags, so it cannot mean "no tags".
+    const userTags = userTagIds.length > 0 ? userTagIds : undefined;
+    const changes = presentMembers({ userName, userEmail, userPhoneNumber, userTags });
+    if (Object.keys(changes).length === 0) {
+      throw invalidField(
+        'parameters',
+        'name nothing to change: send at least one of userName, userEmail, userPhoneNumber, userTagIds (not empty)',
+      );
+    }
+    return { events: [{ type: 'UserUpdated', data: { userId, ...changes } }], result: { userId } };
+  },
+});

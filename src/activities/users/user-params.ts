@@ -1,0 +1,126 @@
+import { invalidField } from '../../domain/errors.js';
+import { CoordinatorError } from '../../domain/errors.js';
+import { Email, Label, ListOf, Nested, OneOf, Phone, Text, UuidList } from '../../schema/fields.js';
+import {
+  ApiKeyParams,
+  ApiKeyParamsV2,
+  AuthenticatorParams,
+  AuthenticatorParamsV2,
+  liftApiKey,
+  liftAuthenticator,
+} from '../credentials/credential-params.js';
+
+class OidcClaims {
+  @Text({ min: 1, about: 'Issuer of the identity.' })
+  iss!: string;
+
+  @Text({ min: 1, about: 'Subject: who it is at the issuer.' })
+  sub!: string;
+
+  @Text({ min: 1, about: 'Audience: the application it was issued for.' })
+  aud!: string;
+}
+
+class OauthProviderParams {
+  @Label({ about: 'The name of the identity.' })
+  providerName!: string;
+
+  @Text({ max: 16_384, about: 'An OIDC token that proves it.' })
+  oidcToken!: string;
+}
+
+/** An identity at an OpenID provider. */
+export class OauthProviderParamsV2 {
+  @Label({ about: 'The name of the identity.' })
+  providerName!: string;
+
+  @Text({ optional: true, max: 16_384, about: 'An OIDC token that proves it.' })
+  oidcToken?: string;
+
+  @Nested(() => OidcClaims, { optional: true, about: 'The claims that name it, instead of a token.' })
+  oidcClaims?: OidcClaims;
+}
+
+class NamedUserParams {
+  @Label({ about: 'The name of the user; need not be unique.' })
+  userName!: string;
+
+  @Email({ optional: true, removable: true, about: 'E-mail address; empty: none.' })
+  userEmail?: string;
+
+  @UuidList({ optional: true, about: 'Tags the user carries.' })
+  userTags?: string[];
+}
+
+/** A new user, first version. */
+export class UserParams extends NamedUserParams {
+  @OneOf(['ACCESS_TYPE_WEB', 'ACCESS_TYPE_API', 'ACCESS_TYPE_ALL'], {
+    about: 'Not used: what a user may do follows from credentials and policies.',
+  })
+  accessType!: string;
+
+  @ListOf(() => ApiKeyParams, { optional: true, about: 'API keys of the user, all P-256.' })
+  apiKeys?: ApiKeyParams[];
+
+  @ListOf(() => AuthenticatorParams, { optional: true, about: 'Passkeys of the user; their userId is not used.' })
+  authenticators?: AuthenticatorParams[];
+}
+
+/** A new user, second version: passkeys in the newer shape. */
+export class UserParamsV2 extends NamedUserParams {
+  @ListOf(() => ApiKeyParams, { optional: true, about: 'API keys of the user, all P-256.' })
+  apiKeys?: ApiKeyParams[];
+
+  @ListOf(() => AuthenticatorParamsV2, { optional: true, about: 'Passkeys of the user.' })
+  authenticators?: AuthenticatorParamsV2[];
+}
+
+class ReachableUserParams extends NamedUserParams {
+  @Phone({ optional: true, removable: true, about: 'Phone number in E.164; empty: none.' })
+  userPhoneNumber?: string;
+
+  @ListOf(() => ApiKeyParamsV2, { optional: true, about: 'API keys of the user.' })
+  apiKeys?: ApiKeyParamsV2[];
+
+  @ListOf(() => AuthenticatorParamsV2, { optional: true, about: 'Passkeys of the user.' })
+  authenticators?: AuthenticatorParamsV2[];
+}
+
+/** A new user, third version: phone number, curves, OAuth providers. */
+export class UserParamsV3 extends ReachableUserParams {
+  @ListOf(() => OauthProviderParams, { optional: true, about: 'Identities the user may log in with.' })
+  oauthProviders?: OauthProviderParams[];
+}
+
+/** A new user. Lists that are absent are empty. */
+export class UserParamsV4 extends ReachableUserParams {
+  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'Identities the user may log in with.' })
+  oauthProviders?: OauthProviderParamsV2[];
+}
+
+/** The same user in the newest shape; `field` names it in errors. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function liftUser(user: UserParams, field: string): UserParamsV4 {
+  const { accessType: _unused, authenticators = [], ...rest } = user;
+  const lifted = authenticators.map((one, index) => liftAuthenticator(one, `${field}.authenticators[${index}]`));
+  return liftUserV2({ ...rest, authenticators: lifted });
+}
+
+/** The same user in the newest shape. */
+export function liftUserV2({ apiKeys = [], ...rest }: UserParamsV2): UserParamsV4 {
+  return { ...rest, apiKeys: apiKeys.map(liftApiKey) };
+}
+
+/** Refuses identities until tokens of OpenID providers can be verified. @throws {CoordinatorError} UNIMPLEMENTED */
+export function refuseOauthProviders(providers: readonly OauthProviderParamsV2[] = [], field: string): void {
+  if (providers.length === 0) return;
+  throw new CoordinatorError('UNIMPLEMENTED', `${field}: OAuth providers cannot be registered yet: send an empty list`);
+}
+
+/** Refuses a proof of a contact: none can be genuine. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function refuseVerificationToken(token: string | undefined): void {
+  if (!token) return;
+  throw invalidField(
+    'parameters.verificationToken',
+    'is not a token of this server, which has not issued any yet: send none, and the contact stays unverified',
+  );
+}
