@@ -1,4 +1,4 @@
-import type { AuthorizationRequest, Clause, PolicyType, PolicyValue, UserApproval } from './types.js';
+import type { AuthorizationRequest, Clause, PolicyType, PolicyUser, PolicyValue, UserApproval } from './types.js';
 
 /** One root name of the policy language: where it may be used, what it is, and its value in a request. */
 export interface Namespace {
@@ -35,33 +35,41 @@ const credentialType: PolicyType = {
   fields: { id: string, user_id: string, type: string, credential_id: string, public_key: string },
 };
 
+/** One element of `approvers`. */
+export function approverValue(user: PolicyUser): PolicyValue {
+  return { id: user.userId, tags: user.tags, email: user.email, alias: user.userName };
+}
+
+/** One element of `credentials`. */
+export function credentialValue({ user, credential }: UserApproval): PolicyValue {
+  return {
+    id: credential.id,
+    user_id: user.userId,
+    type: credential.type,
+    credential_id: credential.credentialId,
+    public_key: credential.publicKey,
+  };
+}
+
 const approvers: Namespace = {
   name: 'approvers',
   clauses: ['consensus'],
   type: { kind: 'list', of: userType },
-  value: (_request, approvals) =>
-    approvals.map(({ user }) => ({ id: user.userId, tags: user.tags, email: user.email, alias: user.userName })),
+  value: (_request, approvals) => approvals.map(({ user }) => approverValue(user)),
 };
 
 const credentials: Namespace = {
   name: 'credentials',
   clauses: ['consensus'],
   type: { kind: 'list', of: credentialType },
-  value: (_request, approvals) =>
-    approvals.map(({ user, credential }) => ({
-      id: credential.id,
-      user_id: user.userId,
-      type: credential.type,
-      credential_id: credential.credentialId,
-      public_key: credential.publicKey,
-    })),
+  value: (_request, approvals) => approvals.map(credentialValue),
 };
 
 const time: Namespace = {
   name: 'time',
   clauses: ['time'],
   type: { kind: 'record', name: 'Time', fields: { now: { kind: 'timestamp' } } },
-  value: (_request, _approvals, { now }) => ({ now: BigInt(now) }),
+  value: (_request, _approvals, { now }) => ({ now: BigInt(Math.floor(now)) }),
 };
 
 /**

@@ -1,0 +1,307 @@
+import type { PolicyEnvironment } from './namespaces.js';
+import { integerRange, PolicyError, type CheckedExpression, type Expression, type Position } from './syntax.js';
+import { parseCronSpan, parseTimestamp } from './time.js';
+import type { Clause, PolicyType, PolicyValue } from './types.js';
+
+const bool: PolicyType = { kind: 'bool' };
+const int: PolicyType = { kind: 'int' };
+const uint: PolicyType = { kind: 'uint' };
+const string: PolicyType = { kind: 'string' };
+const timestamp: PolicyType = { kind: 'timestamp' };
+
+const scalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
+  'bool',
+  'int',
+  'uint',
+  'string',
+  'timestamp',
+]);
+const ordered: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>(['int', 'uint', 'timestamp']);
+
+/**
+ * Gives every part of an expression its type; the whole must be bool.
+ * @throws {PolicyError} for the first part that does not fit, or that `clause` cannot speak of
+ */
+export function checkExpression(
+  expression: Expression,
+  environment: PolicyEnvironment,
+  clause: Clause,
+): CheckedExpression {
+  const checked = new Checker(environment, clause).check(expression);
+  if (checked.type.kind !== 'bool') {
+    throw new PolicyError(`the whole expression must be bool, it is ${nameOf(checked.type)}`, expression.at);
+  }
+  return checked;
+}
+
+class Checker {
+  private readonly variables: { name: string; type: PolicyType }[] = [];
+
+  constructor(
+    private readonly environment: PolicyEnvironment,
+    private readonly clause: Clause,
+  ) {}
+
+  check(expression: Expression): CheckedExpression {
+    const { at } = expression;
+    switch (expression.kind) {
+      case 'boolean':
+        return { kind: 'constant', value: expression.value, type: bool, at };
+      case 'string':
+        return { kind: 'constant', value: expression.value, type: string, at };
+      case 'integer':
+        return { kind: 'constant', value: expression.value, type: literalType(expression.value), at };
+      case 'list':
+        return this.list(expression.items, at);
+      case 'name':
+        return this.name(expression.name, at);
+      case 'field':
+        return this.field(expression);
+      case 'index':
+        return this.index(expression);
+      case 'slice': {
+        const of = this.check(expression.of);
+        if (of.type.kind !== 'list' && of.type.kind !== 'string') {
+          throw new PolicyError(`only lists and strings can be sliced, this is ${nameOf(of.type)}`, at);
+        }
+        const from = this.expect(expression.from, int, 'the start of a slice');
+        const to = this.expect(expression.to, int, 'the end of a slice');
+        return { kind: 'slice', of, from, to, type: of.type, at };
+      }
+      case 'call':
+        return this.call(expression.name, expression.arguments, at);
+      case 'count':
+        return { kind: 'count', of: this.listOf(expression.of, 'count', at), type: int, at };
+      case 'contains':
+        return this.membership(this.check(expression.item), this.listOf(expression.of, 'contains', at), at);
+      case 'in': {
+        const item = this.check(expression.item);
+        const of = this.check(expression.of);
+        if (of.type.kind !== 'list') {
+          throw new PolicyError(`the right side of \`in\` must be a list, it is ${nameOf(of.type)}`, at);
+        }
+        return this.membership(item, of, at);
+      }
+      case 'quantifier':
+        return this.quantifier(expression);
+      case 'not':
+        return { kind: 'not', operand: this.expect(expression.operand, bool, 'the operand of `!`'), type: bool, at };
+      case 'logical': {
+        const { operator } = expression;
+        const operands = expression.operands.map((operand) =>
+          this.expect(operand, bool, `an operand of \`${operator}\``),
+        );
+        return { kind: 'logical', operator, operands, type: bool, at };
+      }
+      case 'comparison':
+        return this.comparison(expression);
+    }
+  }
+
+  private list(items: readonly Expression[], at: Position): CheckedExpression {
+    let checked = items.map((item) => this.check(item));
+    // One literal beyond int makes the list one of uint.
+    const model = checked.find(({ type }) => type.kind === 'uint') ?? checked[0];
+    if (!model) throw new PolicyError('an empty list has no type: nothing is ever in it', at);
+    checked = checked.map((item) => {
+      const adapted = adapt(item, model.type);
+      if (adapted) return adapted;
+      throw new PolicyError(
+        `a list has elements of one type: ${nameOf(model.type)}, not ${nameOf(item.type)}`,
+        item.at,
+      );
+    });
+    return listNode(checked, model.type, at);
+  }
+
+  private name(name: string, at: Position): CheckedExpression {
+    const slot = this.variables.findLastIndex((variable) => variable.name === name);
+    const variable = this.variables[slot];
+    if (variable) return { kind: 'variable', slot, path: name, type: variable.type, at };
+    const namespace = this.environment.namespaces.get(name);
+    if (!namespace) throw new PolicyError(`field does not exist: ${name}`, at);
+    if (!namespace.clauses.includes(this.clause)) {
+      const where = namespace.clauses.join(' or ');
+      throw new PolicyError(`field does not exist: ${name}: a ${this.clause} has none, only a ${where} has`, at);
+    }
+    return { kind: 'root', name, type: namespace.type, at };
+  }
+
+  private field({ of: inner, field, at }: Extract<Expression, { kind: 'field' }>): CheckedExpression {
+    const of = this.check(inner);
+    const path = `${pathOf(of)}.${field}`;
+    if (of.type.kind === 'map') {
+      throw new PolicyError(`field does not exist: ${path}: an entry of a map is read as \`['${field}']\``, at);
+    }
+    if (of.type.kind !== 'record' || !Object.hasOwn(of.type.fields, field)) {
+      throw new PolicyError(`field does not exist: ${path}`, at);
+    }
+    return { kind: 'field', of, field, path, type: of.type.fields[field]!, at };
+  }
+
+  private index({ of: inner, index, at }: Extract<Expression, { kind: 'index' }>): CheckedExpression {
+    const of = this.check(inner);
+    const node = (key: CheckedExpression, type: PolicyType): CheckedExpression => {
+      const value = key.kind === 'constant' ? key.value : undefined;
+      const text = typeof value === 'string' ? `'${value}'` : typeof value === 'bigint' ? String(value) : '…';
+      return { kind: 'index', of, index: key, path: `${pathOf(of)}[${text}]`, type, at };
+    };
+    switch (of.type.kind) {
+      case 'list':
+        return node(this.expect(index, int, 'the index of a list'), of.type.of);
+      case 'string':
+        return node(this.expect(index, int, 'the index of a string'), string);
+      case 'map':
+        return node(this.expect(index, string, 'the key of a map'), of.type.of);
+      default:
+        throw new PolicyError(`only lists, strings and maps can be indexed, this is ${nameOf(of.type)}`, at);
+    }
+  }
+
+  private call(name: 'Timestamp' | 'CronSpan', args: readonly Expression[], at: Position): CheckedExpression {
+    if (this.clause !== 'time') throw new PolicyError(`\`${name}\` can be used in a time clause only`, at);
+    const texts = args.map((argument) => {
+      if (argument.kind === 'string') return argument.value;
+      throw new PolicyError(`the arguments of \`${name}\` are strings in single quotes`, argument.at);
+    });
+    if (name === 'Timestamp') {
+      const [text] = texts;
+      if (text === undefined || texts.length !== 1) {
+        throw new PolicyError(`\`Timestamp\` takes one argument, such as '2026-03-01T00:00:00Z'`, at);
+      }
+      const value = parseTimestamp(text);
+      if (value !== undefined) return { kind: 'constant', value, type: timestamp, at };
+      throw new PolicyError(`\`${text}\` is no RFC 3339 time with offset zero, such as 2026-03-01T00:00:00Z`, at);
+    }
+    const [cron, duration, zone] = texts;
+    if (cron === undefined || duration === undefined || zone === undefined || texts.length !== 3) {
+      throw new PolicyError(`\`CronSpan\` takes three arguments: cron expression, duration, time zone`, at);
+    }
+    const span = parseCronSpan(cron, duration, zone);
+    if (typeof span === 'string') throw new PolicyError(span, at);
+    return { kind: 'cron-span', span, type: bool, at };
+  }
+
+  private quantifier({
+    method,
+    of: inner,
+    variable,
+    body: predicate,
+    at,
+  }: Extract<Expression, { kind: 'quantifier' }>): CheckedExpression {
+    const of = this.listOf(inner, method, at);
+    const element = of.type.kind === 'list' ? of.type.of : of.type;
+    if (this.variables.some(({ name }) => name === variable)) {
+      throw new PolicyError(`the variable \`${variable}\` has a meaning here already: choose another name`, at);
+    }
+    const slot = this.variables.push({ name: variable, type: element }) - 1;
+    const body = this.expect(predicate, bool, `the predicate of \`${method}\``);
+    this.variables.pop();
+    return { kind: 'quantifier', method, of, slot, body, type: method === 'filter' ? of.type : bool, at };
+  }
+
+  private membership(item: CheckedExpression, list: CheckedExpression, at: Position): CheckedExpression {
+    const element = list.type.kind === 'list' ? list.type.of : list.type;
+    const adapted = adapt(item, element);
+    const of = adapted ? list : adapt(list, { kind: 'list', of: item.type });
+    if (!of || !scalars.has(element.kind)) {
+      throw new PolicyError(`${nameOf(item.type)} cannot be in ${nameOf(list.type)}`, at);
+    }
+    const node = { kind: 'contains', of, item: adapted ?? item, type: bool, at } as const;
+    return of.kind === 'constant' ? { ...node, members: new Set(of.value as readonly PolicyValue[]) } : node;
+  }
+
+  private comparison({ operator, left, right, at }: Extract<Expression, { kind: 'comparison' }>): CheckedExpression {
+    const first = this.check(left);
+    const second = this.check(right);
+    const adaptedFirst = adapt(first, second.type);
+    const a = adaptedFirst ?? first;
+    const b = adaptedFirst ? second : adapt(second, first.type);
+    const allowed = operator === '==' || operator === '!=' ? scalars : ordered;
+    if (!b || !allowed.has(a.type.kind)) {
+      throw new PolicyError(`\`${operator}\` cannot compare ${nameOf(first.type)} with ${nameOf(second.type)}`, at);
+    }
+    refuseEmptyBound(a, operator, b, at);
+    return { kind: 'comparison', operator, left: a, right: b, type: bool, at };
+  }
+
+  private listOf(expression: Expression, method: string, at: Position): CheckedExpression {
+    const of = this.check(expression);
+    if (of.type.kind === 'list') return of;
+    throw new PolicyError(`\`${method}\` is a function of lists, this is ${nameOf(of.type)}`, at);
+  }
+
+  private expect(expression: Expression, type: PolicyType, what: string): CheckedExpression {
+    const checked = this.check(expression);
+    const adapted = adapt(checked, type);
+    if (adapted) return adapted;
+    throw new PolicyError(`${what} must be ${nameOf(type)}, it is ${nameOf(checked.type)}`, expression.at);
+  }
+}
+
+/**
+ * A count is never negative, so `>= 0` asks for nothing: in a consensus it looks like a threshold and is none. Its
+ * opposite `< 0` can never hold.
+ */
+function refuseEmptyBound(left: CheckedExpression, operator: string, right: CheckedExpression, at: Position): void {
+  const isZero = (node: CheckedExpression) => node.kind === 'constant' && node.value === 0n;
+  const isVacuous =
+    (left.kind === 'count' && isZero(right) && (operator === '>=' || operator === '<')) ||
+    (right.kind === 'count' && isZero(left) && (operator === '<=' || operator === '>'));
+  if (!isVacuous) return;
+  const always = operator === '>=' || operator === '<=' ? 'always' : 'never';
+  throw new PolicyError(`\`${operator}\` with a count and 0 is ${always} true: compare with at least 1`, at);
+}
+
+/** The same expression with a type that an integer literal may take as well, or undefined when it does not fit. */
+function adapt(node: CheckedExpression, type: PolicyType): CheckedExpression | undefined {
+  if (isSameType(node.type, type)) return node;
+  if (node.kind === 'constant' && typeof node.value === 'bigint') {
+    const isLiteral = node.type.kind === 'int' || node.type.kind === 'uint';
+    if (!isLiteral || (type.kind !== 'int' && type.kind !== 'uint')) return undefined;
+    return node.value <= integerRange[type.kind].max ? { ...node, type } : undefined;
+  }
+  if (type.kind !== 'list' || node.type.kind !== 'list') return undefined;
+  const element = type.of;
+  if (node.kind === 'constant') {
+    const items = (node.value as readonly PolicyValue[]).map((value) =>
+      adapt({ kind: 'constant', value, type: (node.type as { of: PolicyType }).of, at: node.at }, element),
+    );
+    return items.every((item) => item !== undefined) ? { ...node, type } : undefined;
+  }
+  if (node.kind !== 'list') return undefined;
+  const items = node.items.map((item) => adapt(item, element));
+  return items.every((item) => item !== undefined) ? { ...node, items, type } : undefined;
+}
+
+/** A list of constants is a constant: membership in it is then one look into a set. */
+function listNode(items: readonly CheckedExpression[], element: PolicyType, at: Position): CheckedExpression {
+  const type: PolicyType = { kind: 'list', of: element };
+  const values: PolicyValue[] = [];
+  for (const item of items) {
+    if (item.kind !== 'constant') return { kind: 'list', items, type, at };
+    values.push(item.value);
+  }
+  return { kind: 'constant', value: values, type, at };
+}
+
+function literalType(value: bigint): PolicyType {
+  return value <= integerRange.int.max ? int : uint;
+}
+
+function isSameType(a: PolicyType, b: PolicyType): boolean {
+  if (a === b) return true;
+  if (a.kind !== b.kind) return false;
+  if (a.kind === 'list' || a.kind === 'map') return isSameType(a.of, (b as typeof a).of);
+  return a.kind !== 'record' || (a.name === (b as typeof a).name && a.fields === (b as typeof a).fields);
+}
+
+function nameOf(type: PolicyType): string {
+  if (type.kind === 'list' || type.kind === 'map') return `${type.kind}<${nameOf(type.of)}>`;
+  return type.kind === 'record' ? type.name : type.kind;
+}
+
+function pathOf(node: CheckedExpression): string {
+  if (node.kind === 'root') return node.name;
+  return node.kind === 'field' || node.kind === 'index' || node.kind === 'variable' ? node.path : '(…)';
+}

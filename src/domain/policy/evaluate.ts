@@ -1,0 +1,210 @@
+import { integerRange, PolicyEvaluationError, type CheckedExpression, type ComparisonOperator } from './syntax.js';
+import { isInCronSpan } from './time.js';
+import type { PolicyType, PolicyValue } from './types.js';
+
+/** Values of the root names in one request, and the time of the decision in milliseconds since the epoch. */
+export interface Scope {
+  readonly now: number;
+  /** Undefined when the request has no such thing. Asked once per mention: keep what is costly to make. */
+  value(name: string): PolicyValue | undefined;
+}
+
+/** Most parts evaluated in one clause, each element of each list counted: about 10 ms. */
+export const maxSteps = 100_000;
+
+/** Counts steps over several evaluations. */
+export interface Meter {
+  steps: number;
+}
+
+/**
+ * The value of a checked expression. Total and deterministic. Both sides of `&&` and `||` and every element of a list
+ * are always evaluated, so an error anywhere is an error of the whole (client protocol 9.2). The steps taken are added
+ * to `meter`.
+ * @throws {PolicyEvaluationError} and nothing else: a missing value, an index or integer out of range, too many steps
+ */
+export function evaluate(expression: CheckedExpression, scope: Scope, meter?: Meter): PolicyValue {
+  return new Evaluation(scope).run(expression, meter);
+}
+
+/** As `evaluate`, of a quantifier's body for one element, where no other quantifier encloses it. */
+export function evaluateBody(body: CheckedExpression, element: PolicyValue, scope: Scope, meter?: Meter): PolicyValue {
+  const evaluation = new Evaluation(scope);
+  evaluation.variables[0] = element;
+  return evaluation.run(body, meter);
+}
+
+class Evaluation {
+  readonly variables: (PolicyValue | undefined)[] = [];
+  private steps = 0;
+
+  constructor(private readonly scope: Scope) {}
+
+  run(expression: CheckedExpression, meter: Meter | undefined): PolicyValue {
+    if (!meter) return this.value(expression);
+    try {
+      return this.value(expression);
+    } finally {
+      meter.steps += this.steps;
+    }
+  }
+
+  private value(node: CheckedExpression): PolicyValue {
+    this.step(node);
+    switch (node.kind) {
+      case 'constant':
+        return node.value;
+      case 'root':
+        return typed(this.scope.value(node.name), node, node.name);
+      case 'variable':
+        return typed(this.variables[node.slot], node, node.path);
+      case 'list':
+        return node.items.map((item) => this.value(item));
+      case 'field': {
+        const record = this.value(node.of) as Readonly<Record<string, PolicyValue | undefined>>;
+        return typed(Object.hasOwn(record, node.field) ? record[node.field] : undefined, node, node.path);
+      }
+      case 'index':
+        return this.index(node);
+      case 'slice':
+        return this.slice(node);
+      case 'count':
+        return BigInt(this.list(node.of).length);
+      case 'contains': {
+        const item = this.value(node.item);
+        const list = this.list(node.of);
+        if (node.members) return node.members.has(item);
+        let isMember = false;
+        for (const element of list) {
+          this.step(node);
+          if (element === item) isMember = true;
+        }
+        return isMember;
+      }
+      case 'quantifier':
+        return this.quantifier(node);
+      case 'not':
+        return !(this.value(node.operand) as boolean);
+      case 'logical': {
+        const isAnd = node.operator === '&&';
+        let result = isAnd;
+        for (const operand of node.operands) {
+          const value = this.value(operand) as boolean;
+          if (value !== isAnd) result = value;
+        }
+        return result;
+      }
+      case 'comparison':
+        return compare(node.operator, this.value(node.left), this.value(node.right));
+      case 'cron-span':
+        return isInCronSpan(node.span, this.scope.now);
+    }
+  }
+
+  private step(node: CheckedExpression, count = 1): void {
+    this.steps += count;
+    if (this.steps > maxSteps) throw new PolicyEvaluationError(`more than ${maxSteps} steps are needed`, node.at);
+  }
+
+  private list(node: CheckedExpression): readonly PolicyValue[] {
+    return this.value(node) as readonly PolicyValue[];
+  }
+
+  private index(node: Extract<CheckedExpression, { kind: 'index' }>): PolicyValue {
+    const of = this.value(node.of);
+    const key = this.value(node.index);
+    if (typeof key === 'string') {
+      const map = of as Readonly<Record<string, PolicyValue | undefined>>;
+      return typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
+    }
+    const sequence = this.elements(of, node);
+    const position = Number(key as bigint);
+    if (position < 0 || position >= sequence.length) {
+      throw new PolicyEvaluationError(`no element \`${position}\`: there are ${sequence.length}`, node.at);
+    }
+    return typed(sequence[position], node, node.path);
+  }
+
+  private slice(node: Extract<CheckedExpression, { kind: 'slice' }>): PolicyValue {
+    const of = this.value(node.of);
+    const from = Number(this.value(node.from));
+    const to = Number(this.value(node.to));
+    const sequence = this.elements(of, node);
+    if (from < 0 || from > to || to > sequence.length) {
+      throw new PolicyEvaluationError(`no slice \`${from}..${to}\`: there are ${sequence.length} elements`, node.at);
+    }
+    const part = sequence.slice(from, to);
+    return typeof of === 'string' && typeof part !== 'string' ? (part as readonly string[]).join('') : part;
+  }
+
+  /**
+   * What can be indexed. A string counts as code points, so that no part of a character is an element; finding them
+   * takes time by its length, which the steps must show.
+   */
+  private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] {
+    if (typeof of !== 'string') {
+      const list = of as readonly PolicyValue[];
+      this.step(node, list.length >> 6);
+      return list;
+    }
+    this.step(node, of.length >> 10);
+    return /[\ud800-\udfff]/.test(of) ? Array.from(of) : of;
+  }
+
+  private quantifier(node: Extract<CheckedExpression, { kind: 'quantifier' }>): PolicyValue {
+    const kept: PolicyValue[] = [];
+    const list = this.list(node.of);
+    for (const element of list) {
+      this.variables[node.slot] = element;
+      if (this.value(node.body) as boolean) kept.push(element);
+    }
+    if (node.method === 'filter') return kept;
+    return node.method === 'any' ? kept.length > 0 : kept.length === list.length;
+  }
+}
+
+function compare(operator: ComparisonOperator, left: PolicyValue, right: PolicyValue): boolean {
+  switch (operator) {
+    case '==':
+      return left === right;
+    case '!=':
+      return left !== right;
+    case '<':
+      return left < right;
+    case '<=':
+      return left <= right;
+    case '>':
+      return left > right;
+    case '>=':
+      return left >= right;
+  }
+}
+
+/** A value just read, if it is what its declaration says; what comes from a request is not trusted to be. */
+function typed(value: PolicyValue | undefined, node: CheckedExpression, path: string): PolicyValue {
+  if (value === undefined) throw new PolicyEvaluationError(`missing field: ${path}`, node.at);
+  if (!isOfType(value, node.type)) {
+    throw new PolicyEvaluationError(`the value of ${path} does not fit its type ${node.type.kind}`, node.at);
+  }
+  return value;
+}
+
+/** Looks at the value itself, not into it: what lies inside is looked at when it is read. */
+function isOfType(value: PolicyValue, type: PolicyType): boolean {
+  switch (type.kind) {
+    case 'bool':
+      return typeof value === 'boolean';
+    case 'string':
+      return typeof value === 'string';
+    case 'timestamp':
+      return typeof value === 'bigint';
+    case 'int':
+    case 'uint':
+      return typeof value === 'bigint' && value >= integerRange[type.kind].min && value <= integerRange[type.kind].max;
+    case 'list':
+      return Array.isArray(value);
+    case 'map':
+    case 'record':
+      return typeof value === 'object' && value !== null && !Array.isArray(value);
+  }
+}

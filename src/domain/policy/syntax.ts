@@ -1,0 +1,119 @@
+import type { PolicyType, PolicyValue } from './types.js';
+import type { CronSpan } from './time.js';
+
+/** A place in the text of a policy, both 1-based; columns count UTF-16 code units. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A policy's text does not follow the language, or speaks of what does not exist. The message ends with the place. */
+export class PolicyError extends Error {
+  readonly at: Position;
+
+  constructor(message: string, at: Position) {
+    super(located(message, at));
+    this.name = 'PolicyError';
+    this.at = at;
+  }
+}
+
+/** A clause has no value for this request: something it reads is missing or out of range. It then never applies. */
+export class PolicyEvaluationError extends Error {
+  readonly at: Position;
+
+  constructor(message: string, at: Position) {
+    super(located(message, at));
+    this.name = 'PolicyEvaluationError';
+    this.at = at;
+  }
+}
+
+/** One line of bounded length, whatever a policy's text put into it. */
+function located(message: string, { line, column }: Position): string {
+  const text = message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+  return `${text.length > 300 ? `${text.slice(0, 300)}…` : text} (line ${line}, column ${column})`;
+}
+
+export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
+export type Quantifier = 'all' | 'any' | 'filter';
+
+/** What a policy's text says, before types are known. `&&` and `||` are flat, so that long chains are not deep. */
+export type Expression = { readonly at: Position } & (
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  | { readonly kind: 'integer'; readonly value: bigint }
+  | { readonly kind: 'string'; readonly value: string }
+  | { readonly kind: 'list'; readonly items: readonly Expression[] }
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'field'; readonly of: Expression; readonly field: string }
+  | { readonly kind: 'index'; readonly of: Expression; readonly index: Expression }
+  | { readonly kind: 'slice'; readonly of: Expression; readonly from: Expression; readonly to: Expression }
+  | { readonly kind: 'call'; readonly name: 'Timestamp' | 'CronSpan'; readonly arguments: readonly Expression[] }
+  | { readonly kind: 'count'; readonly of: Expression }
+  | { readonly kind: 'contains'; readonly of: Expression; readonly item: Expression }
+  | {
+      readonly kind: 'quantifier';
+      readonly method: Quantifier;
+      readonly of: Expression;
+      readonly variable: string;
+      readonly body: Expression;
+    }
+  | { readonly kind: 'not'; readonly operand: Expression }
+  | { readonly kind: 'logical'; readonly operator: '&&' | '||'; readonly operands: readonly Expression[] }
+  | {
+      readonly kind: 'comparison';
+      readonly operator: ComparisonOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  | { readonly kind: 'in'; readonly item: Expression; readonly of: Expression }
+);
+
+/**
+ * An expression whose types are known: the only thing that can be evaluated. A variable is a slot, numbered by how many
+ * quantifiers enclose its own; `path` is how the text names a field, for messages.
+ */
+export type CheckedExpression = { readonly at: Position; readonly type: PolicyType } & (
+  | { readonly kind: 'constant'; readonly value: PolicyValue }
+  | { readonly kind: 'root'; readonly name: string }
+  | { readonly kind: 'variable'; readonly slot: number; readonly path: string }
+  | { readonly kind: 'list'; readonly items: readonly CheckedExpression[] }
+  | { readonly kind: 'field'; readonly of: CheckedExpression; readonly field: string; readonly path: string }
+  | { readonly kind: 'index'; readonly of: CheckedExpression; readonly index: CheckedExpression; readonly path: string }
+  | {
+      readonly kind: 'slice';
+      readonly of: CheckedExpression;
+      readonly from: CheckedExpression;
+      readonly to: CheckedExpression;
+    }
+  | { readonly kind: 'count'; readonly of: CheckedExpression }
+  | {
+      readonly kind: 'contains';
+      readonly of: CheckedExpression;
+      readonly item: CheckedExpression;
+      /** The elements of a constant list. */
+      readonly members?: ReadonlySet<PolicyValue>;
+    }
+  | {
+      readonly kind: 'quantifier';
+      readonly method: Quantifier;
+      readonly of: CheckedExpression;
+      readonly slot: number;
+      readonly body: CheckedExpression;
+    }
+  | { readonly kind: 'not'; readonly operand: CheckedExpression }
+  | { readonly kind: 'logical'; readonly operator: '&&' | '||'; readonly operands: readonly CheckedExpression[] }
+  | {
+      readonly kind: 'comparison';
+      readonly operator: ComparisonOperator;
+      readonly left: CheckedExpression;
+      readonly right: CheckedExpression;
+    }
+  | { readonly kind: 'cron-span'; readonly span: CronSpan }
+);
+
+/** The bounds of both integer types, inclusive. */
+export const integerRange = {
+  int: { min: -(2n ** 127n), max: 2n ** 127n - 1n },
+  uint: { min: 0n, max: 2n ** 256n - 1n },
+} as const;
