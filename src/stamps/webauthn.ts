@@ -218,7 +218,7 @@ export async function verifyRegistration(input: RegistrationInput): Promise<Veri
   }
   // With roots set the library fetches revocation lists from addresses in certificates that an owner of a genuine
   // device can issue below its attested key: a request forger's tool, for a judgement of trust that nobody asks for.
-  for (const identifier of ['apple', 'android-key', 'android-safetynet'] as const) {
+  for (const identifier of ['apple', 'android-key'] as const) {
     SettingsService.setRootCertificates({ identifier, certificates: [] });
   }
 
