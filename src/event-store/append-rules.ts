@@ -14,6 +14,11 @@ export function revisionOf(length: number): ExpectedRevision {
 export function checkAppend(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): void {
   if (stream === '') throw new TypeError('a stream needs a name: pass for example `organization-<id>`');
   if (events.length === 0) throw new TypeError(`nothing to append to stream \`${stream}\`: pass at least one event`);
+  for (const { id, type } of events) {
+    if (typeof id !== 'string' || id === '' || typeof type !== 'string' || type === '') {
+      throw new TypeError(`an event for stream \`${stream}\` lacks its id or type: pass a UUID and a name`);
+    }
+  }
   if (expected !== 'no-stream' && (!Number.isSafeInteger(expected) || expected < 0)) {
     throw new TypeError(`the expected revision \`${expected}\` is neither a revision (0, 1, …) nor \`no-stream\``);
   }
