@@ -76,7 +76,9 @@ export class SqliteEventStore implements EventStore {
    * @throws {StoreUnavailable} when another process has it open, a newer release wrote it, or it is no event store
    */
   static async open(file: string): Promise<SqliteEventStore> {
-    const store = new SqliteEventStore(file, new Worker(workerFile(), { workerData: { file }, name: 'event-store' }));
+    // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
+    const options = { workerData: { file }, name: 'event-store', execArgv: [] };
+    const store = new SqliteEventStore(file, new Worker(workerFile(), options));
     const answer = await new Promise<Answer>((resolve) => store.#waiting.push(resolve));
     if (answer.kind !== 'opened') {
       await store.#exited;

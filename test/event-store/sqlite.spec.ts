@@ -1,0 +1,368 @@
+import Database from 'libsql';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
+import { SqliteEventStore } from '../../src/event-store/sqlite.js';
+import {
+  all,
+  anEvent,
+  aStream,
+  eventStoreContract,
+  follow,
+  pause,
+  someEvents,
+} from '../contracts/event-store.contract.js';
+
+const dist = (name: string): string => fileURLToPath(new URL(`../../dist/event-store/${name}`, import.meta.url));
+
+let directory: string;
+let file: string;
+const opened: SqliteEventStore[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'event-store-'));
+  file = join(directory, 'events.db');
+});
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  await rm(directory, { recursive: true });
+});
+
+async function open(path = file): Promise<SqliteEventStore> {
+  const store = await SqliteEventStore.open(path);
+  opened.push(store);
+  return store;
+}
+
+eventStoreContract('the SQLite event store', async () => {
+  const store = await open();
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      return open();
+    },
+    cleanup: () => store.close(),
+  };
+});
+
+describe('the SQLite file', () => {
+  it('is the only file left after close, and readable by its owner only', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    for (const name of ['events.db', 'events.db-wal']) {
+      expect([name, (await stat(join(directory, name))).mode & 0o077]).toEqual([name, 0]);
+    }
+    await store.close();
+    expect(await readdir(directory)).toEqual(['events.db']);
+  });
+
+  it('has the documented table', async () => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, [{ id: 'an id', type: 'UserCreated', data: { a: [1] }, metadata: null }], 'no-stream');
+    await store.close();
+    const database = new Database(file);
+    expect(database.prepare('SELECT * FROM events').all([])).toEqual([
+      { position: 1, stream, revision: 0, id: 'an id', type: 'UserCreated', data: '{"a":[1]}', metadata: 'null' },
+    ]);
+    expect(database.pragma('user_version')).toEqual([{ user_version: 1 }]);
+    expect(database.pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    database.close();
+  });
+
+  it('has one transaction for all appends that wait together', async () => {
+    const store = await open();
+    const before = (await stat(`${file}-wal`)).size;
+    await Promise.all(Array.from({ length: 200 }, () => store.append(aStream(), someEvents(1), 'no-stream')));
+    const together = (await stat(`${file}-wal`)).size - before;
+    for (let index = 0; index < 200; index++) await store.append(aStream(), someEvents(1), 'no-stream');
+    const apart = (await stat(`${file}-wal`)).size - before - together;
+    // A transaction of its own writes at least three pages for each append; a shared one, far fewer than one.
+    expect(together / 4096).toBeLessThan(100);
+    expect(apart / 4096).toBeGreaterThan(600);
+  });
+
+  it('keeps its write-ahead log bounded', async () => {
+    const store = await open();
+    const stream = aStream();
+    const text = 'x'.repeat(100_000);
+    let largest = 0;
+    for (let revision = 0; revision < 1_000; revision += 20) {
+      const events = Array.from({ length: 20 }, () => anEvent({ text }));
+      await store.append(stream, events, revision === 0 ? 'no-stream' : revision - 1);
+      largest = Math.max(largest, (await stat(`${file}-wal`)).size);
+    }
+    expect((await stat(file)).size).toBeGreaterThan(80_000_000);
+    expect(largest).toBeLessThan(24_000_000);
+  });
+
+  it('holds no byte of a deleted vault stream, nor does its log', async () => {
+    const store = await open();
+    const stream = 'vault-1';
+    const secret = 'sealed-secret-to-be-shredded';
+    const large = { sealed: secret.repeat(2_000) };
+    await store.append(stream, [anEvent({ sealed: secret }), anEvent(large)], 'no-stream');
+    await store.append('vault-2', [anEvent({ sealed: 'another secret' })], 'no-stream');
+    await store.append(stream, [anEvent({ sealed: secret })], 1);
+    expect(await bytes()).toContain(secret);
+
+    await store.delete(stream);
+    expect(await bytes()).not.toContain(secret);
+    expect(await bytes()).toContain('another secret');
+    await store.close();
+    expect(await bytes()).not.toContain(secret);
+
+    async function bytes(): Promise<string> {
+      // In another process: closing the file here would drop the locks of the store under test.
+      const { stdout } = spawnSync('cat', [file, ...(existsSync(`${file}-wal`) ? [`${file}-wal`] : [])], {
+        encoding: 'latin1',
+        maxBuffer: 1 << 28,
+      });
+      return stdout;
+    }
+  });
+});
+
+describe('opening', () => {
+  it('is refused to a second store in the process, and the first stays protected', async () => {
+    const store = await open();
+    await expect(open()).rejects.toThrow(
+      `the event store \`${file}\` is in use by this process (pid ${process.pid}): stop it first, or choose another file`,
+    );
+    await expect(open()).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(openElsewhere()).toContain(`is in use by another process (pid ${process.pid})`);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await store.close();
+    await (await open()).close();
+  });
+
+  it('is refused to another process, also before the first write', async () => {
+    await open();
+    expect(openElsewhere()).toContain(
+      `the event store \`${file}\` is in use by another process (pid ${process.pid}): stop it first, or choose another file`,
+    );
+  });
+
+  it('is refused to plain SQLite while the store is open', async () => {
+    await open();
+    const libsql = fileURLToPath(import.meta.resolve('libsql'));
+    const script = `new (require(process.argv[1]))(process.argv[2]).prepare('SELECT count(*) FROM events').get()`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['-p', script, libsql, file], { encoding: 'utf8', env: {} });
+    expect(stdout).toBe('');
+    expect(stderr).toContain('SQLITE_BUSY');
+  });
+
+  it('works again after close, in another process too', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await store.close();
+    expect(openElsewhere()).toBe('opened');
+    expect(await (await open()).head()).toBe(1n);
+  });
+
+  it('is not fooled by the pid file of a process that is gone', async () => {
+    await (await open()).close();
+    await writeFile(`${file}.pid`, '1');
+    await (await open()).close();
+  });
+
+  it('refuses a file of a newer release', async () => {
+    await (await open()).close();
+    const database = new Database(file);
+    database.exec('PRAGMA user_version = 2');
+    database.close();
+    await expect(open()).rejects.toThrow(
+      `the event store \`${file}\` has schema version 2, this release knows up to 1: start the release that wrote it`,
+    );
+  });
+
+  it('refuses what is not an event store', async () => {
+    await writeFile(file, 'not a database at all, but long enough to be looked at'.repeat(100));
+    await expect(open()).rejects.toThrow(`the file \`${file}\` is not a database: choose another file`);
+    expect(await readFile(file, 'utf8')).toMatch(/^not a database at all/);
+
+    const other = join(directory, 'other.db');
+    const database = new Database(other);
+    database.exec('CREATE TABLE things (name TEXT)');
+    database.close();
+    await expect(open(other)).rejects.toThrow(`\`${other}\` is a database, but not an event store`);
+
+    const nowhere = join(directory, 'missing', 'events.db');
+    await expect(open(nowhere)).rejects.toThrow(`the event store \`${nowhere}\` cannot be opened: ENOENT`);
+  });
+
+  it('leaves the process free to end after close', async () => {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('sqlite.js'))};
+      const store = await SqliteEventStore.open(process.argv[1]);
+      store.subscribe({ after: 'start', onEvents() {}, onError: console.error });
+      await store.append('organization-1', [{ id: '1', type: 'A', data: 1, metadata: 2 }], 'no-stream');
+      await store.close();
+      console.log('closed');
+    `;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, file], { env: {} });
+    let output = '';
+    child.stdout.on('data', (text) => (output += String(text)));
+    const started = Date.now();
+    const code = await new Promise((resolve) => child.once('exit', resolve));
+    expect([code, output]).toEqual([0, 'closed\n']);
+    expect(Date.now() - started).toBeLessThan(5_000);
+  });
+
+  function openElsewhere(): string {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('sqlite.js'))};
+      const said = await SqliteEventStore.open(process.argv[1]).then((store) => store.close().then(() => 'opened'), (error) => error.message);
+      process.stdout.write(said);
+    `;
+    return spawnSync(process.execPath, ['--input-type=module', '-e', script, file], { encoding: 'utf8', env: {} })
+      .stdout;
+  }
+});
+
+describe('a disk that takes no more', () => {
+  /**
+   * Runs the store in a process whose files may not exceed a size, so that a write fails as on a full disk. The shell
+   * ignores the signal of that, which the process inherits.
+   */
+  function onASmallDisk(kibibytes: number, script: string): unknown {
+    const { stdout, stderr } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `trap '' XFSZ; ulimit -f ${kibibytes}; exec "$0" --input-type=module -e "$1" "$2"`,
+        process.execPath,
+        script,
+        file,
+      ],
+      { encoding: 'utf8', env: {} },
+    );
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  it('rejects what waits, refuses further appends, still reads, and loses nothing acknowledged', async () => {
+    const result = onASmallDisk(
+      3_000,
+      `
+      import { SqliteEventStore } from ${JSON.stringify(dist('sqlite.js'))};
+      import { StoreUnavailable } from ${JSON.stringify(dist('event-store.js'))};
+      const store = await SqliteEventStore.open(process.argv[1]);
+      const event = (id) => ({ id, type: 'A', data: 'x'.repeat(10_000), metadata: {} });
+      const acknowledged = [];
+      const failures = [];
+      for (let round = 0; failures.length === 0; round++) {
+        const ids = Array.from({ length: 20 }, (_, index) => 'organization-' + round + '-' + index);
+        await Promise.all(ids.map((id) => store.append(id, [event(id)], 'no-stream').then(() => acknowledged.push(id), (error) => failures.push(error))));
+      }
+      const later = await store.append('organization-late', [event('late')], 'no-stream').catch((error) => error);
+      const deleted = await store.delete('vault-1').catch((error) => error);
+      let readable = 0;
+      for (const id of acknowledged) for await (const recorded of store.read(id)) if (recorded.id === id) readable++;
+      const head = String(await store.head());
+      const started = Date.now();
+      await store.close();
+      const every = [...failures, later, deleted];
+      process.stdout.write(JSON.stringify({
+        acknowledged, readable, head, failures: failures.length,
+        unavailable: every.every((error) => error instanceof StoreUnavailable),
+        messages: [...new Set(every.map((error) => error.message))],
+      }));
+    `,
+    ) as {
+      acknowledged: string[];
+      readable: number;
+      head: string;
+      failures: number;
+      unavailable: boolean;
+      messages: string[];
+    };
+
+    expect(result.acknowledged.length).toBeGreaterThan(20);
+    expect(result.readable).toBe(result.acknowledged.length);
+    expect(result.head).toBe(String(result.acknowledged.length));
+    expect(result.failures).toBe(20);
+    expect(result.unavailable).toBe(true);
+    expect(result.messages).toHaveLength(1);
+    expect(result.messages[0]).toMatch(
+      /^the event store `.+` could not write \(.+\) and takes no more writes: make sure the disk is sound and has space, then restart$/,
+    );
+
+    const store = await open();
+    for (const id of result.acknowledged) expect(await all(store.read(id))).toHaveLength(1);
+    expect((await store.append('organization-late', someEvents(1), 'no-stream')).revision).toBe(0);
+  });
+});
+
+describe('many streams and large events', () => {
+  it('know their revisions when there are more streams than are kept in memory', async () => {
+    const store = await open();
+    const total = 100_500;
+    for (let from = 0; from < total; from += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, (_, index) => store.append(`vault-${from + index}`, [anEvent(1)], 'no-stream')),
+      );
+    }
+    expect((await store.append('vault-0', [anEvent(2)], 0)).revision).toBe(1);
+    await expect(store.append('vault-1', [anEvent(2)], 'no-stream')).rejects.toThrow(WrongRevision);
+    await expect(store.append('vault-2', [anEvent(2)], 1)).rejects.toThrow(WrongRevision);
+  });
+
+  it('read back in full when a page of them would be far too large', async () => {
+    const store = await open();
+    const stream = aStream();
+    const text = 'x'.repeat(200_000);
+    for (let revision = 0; revision < 120; revision += 20) {
+      const events = Array.from({ length: 20 }, (_, index) => anEvent({ number: revision + index, text }));
+      await store.append(stream, events, revision === 0 ? 'no-stream' : revision - 1);
+    }
+    const batches: number[] = [];
+    const feed = follow(store, 'start', (batch) => void batches.push(batch.length));
+    await feed.sees(120);
+    await feed.stop();
+    expect(Math.max(...batches)).toBeLessThanOrEqual(50);
+    expect(feed.events.map(({ revision }) => revision)).toEqual(Array.from({ length: 120 }, (_, index) => index));
+    expect((await all(store.read(stream))).map(({ data }) => (data as { number: number }).number)).toEqual(
+      Array.from({ length: 120 }, (_, index) => index),
+    );
+  });
+});
+
+describe('a worker thread that dies', () => {
+  it('rejects what waits for it, ends the feeds, and lets go of the file', async () => {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('sqlite.js'))};
+      let worker;
+      process.once('worker', (started) => (worker = started));
+      const store = await SqliteEventStore.open(process.argv[1]);
+      const said = [];
+      const note = (error) => said.push(error.name + ': ' + error.message);
+      store.subscribe({ after: 'start', onEvents() {}, onError: note });
+      await store.append('organization-1', [{ id: '1', type: 'A', data: 1, metadata: 2 }], 'no-stream');
+      const died = worker.terminate();
+      await store.append('organization-1', [{ id: '2', type: 'A', data: 1, metadata: 2 }], 0).catch(note);
+      await died;
+      await store.append('organization-1', [{ id: '3', type: 'A', data: 1, metadata: 2 }], 0).catch(note);
+      await store.delete('vault-1').catch(note);
+      await (async () => { for await (const event of store.read('organization-1')) said.push(event); })().catch(note);
+      await store.close();
+      const reopened = await SqliteEventStore.open(process.argv[1]);
+      said.push(String((await reopened.head()) >= 1n));
+      await reopened.close();
+      process.stdout.write(JSON.stringify(said));
+    `;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script, file], {
+      encoding: 'utf8',
+      env: {},
+    });
+    expect(stderr).toBe('');
+    const lost = `StoreUnavailable: the event store \`${file}\` cannot be asked: its thread has ended`;
+    expect(JSON.parse(stdout)).toEqual([lost, lost, lost, lost, lost, 'true']);
+  });
+});
