@@ -118,7 +118,7 @@ class Evaluation {
       return typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
     }
     const sequence = this.elements(of, node);
-    const position = Number(key as bigint);
+    const position = Number(key);
     if (position < 0 || position >= sequence.length) {
       throw new PolicyEvaluationError(`no element \`${position}\`: there are ${sequence.length}`, node.at);
     }
