@@ -247,9 +247,9 @@ export function newCredentials({ organization, newId, now }: DecideContext) {
         },
       );
 
-      const excess = Math.max(0, expiring === 0 ? 0 : held.length + expiring - credentialLimits.expiringApiKeys);
-      const byUse = [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))];
-      const evicted = byUse.slice(0, excess).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
+      const excess = expiring === 0 ? 0 : Math.max(0, held.length + expiring - credentialLimits.expiringApiKeys);
+      const leastUseful = [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))];
+      const evicted = leastUseful.slice(0, excess).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
         return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } };
       });
       return { apiKeyIds: created.map(({ data }) => data.apiKeyId), events: [...evicted, ...created] };

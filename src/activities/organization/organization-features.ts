@@ -33,5 +33,7 @@ function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { origin, protocol, hostname } = new URL(text);
   const isLoopback = /^(?:127\.0\.0\.1|\[::1\]|(?:[^.]+\.)*localhost)$/.test(hostname);
+  // URL lets wildcards and other signs through that no host has.
+  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(hostname)) return false;
   return origin === text && (protocol === 'https:' || (protocol === 'http:' && isLoopback));
 }

@@ -1,0 +1,80 @@
+import { deleteApiKeys } from '../../../src/activities/credentials/delete-api-keys.js';
+import { anApiKey, anOrganization, aPasskey, aRootQuorum, aUser } from '../facts.js';
+import { given, id } from '../given.js';
+
+const ann = id(101);
+const bob = id(102);
+const people = [anOrganization(), aUser(ann), aUser(bob, { userName: 'Bob' })];
+const deleted = (userId: string, apiKeyId: string) => ({ type: 'ApiKeyDeleted', data: { userId, apiKeyId } }) as const;
+
+describe('delete API keys', () => {
+  it('deletes the keys in the order given', () =>
+    given(...people, anApiKey(ann, 11), anApiKey(ann, 12), anApiKey(ann, 13))
+      .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(13), id(11)] })
+      .then([deleted(ann, id(13)), deleted(ann, id(11))], { apiKeyIds: [id(13), id(11)] }));
+
+  it('refuses a key of another user', () =>
+    given(...people, anApiKey(bob, 11))
+      .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+      .thenRefused('NOT_FOUND', new RegExp(`user \`${ann}\` has no API key \`${id(11)}\``)));
+
+  it('refuses a user that is not there', () =>
+    given(...people)
+      .when(deleteApiKeys, { userId: id(103), apiKeyIds: [id(11)] })
+      .thenRefused('NOT_FOUND', new RegExp(`no user \`${id(103)}\``)));
+
+  it.each([
+    ['an empty list', [], /parameters\.apiKeyIds: must have 1 to 100 elements/],
+    ['a key twice', [id(11), id(11)], /parameters\.apiKeyIds: names an id more than once/],
+  ])('refuses %s', (_what, apiKeyIds, message) =>
+    given(...people, anApiKey(ann, 11))
+      .when(deleteApiKeys, { userId: ann, apiKeyIds })
+      .thenRefused('INVALID_ARGUMENT', message),
+  );
+
+  describe('last credentials', () => {
+    it('takes the last key of a user outside the root quorum', () =>
+      given(...people, aRootQuorum(1, bob), anApiKey(bob, 12), anApiKey(ann, 11))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
+
+    it('takes the last key of a root user when the others are enough', () =>
+      given(...people, aRootQuorum(1, ann, bob), anApiKey(ann, 11), anApiKey(bob, 12))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
+
+    it('refuses to put the root quorum out of reach', () =>
+      given(...people, aRootQuorum(2, ann, bob), anApiKey(ann, 11), anApiKey(bob, 12))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .thenRefused(
+          'FAILED_PRECONDITION',
+          /root quorum takes 2 of 2 users, and only 1 of them would have a credential/,
+        ));
+
+    it('does not count a key that is over', () =>
+      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds: 60 }))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them would have a credential/));
+
+    it('counts a key that still lives', () =>
+      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds: 90_000 }))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
+
+    it('counts a passkey', () =>
+      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), aPasskey(ann, 21))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
+
+    it('counts a contact only in a sub-organization, where the parent can let the user log in by it', () => {
+      const contact = { type: 'UserUpdated', data: { userId: ann, userEmail: 'ann@example.com' } } as const;
+      const rest = [aUser(ann), aRootQuorum(1, ann), anApiKey(ann, 11), contact];
+      given(anOrganization({ parentOrganizationId: id(701) }), ...rest)
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] });
+      given(anOrganization(), ...rest)
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them/);
+    });
+  });
+});

@@ -1,0 +1,207 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { activities } from '../../src/activities/index.js';
+import type { AnyDefinition } from '../../src/activities/define-activity.js';
+import { buildRegistry, isVote } from '../../src/coordinator/registry.js';
+import { fieldsOfShape, schemaOf } from '../../src/schema/json-schema.js';
+
+const registry = buildRegistry(activities);
+const definitions: readonly AnyDefinition[] = activities;
+
+/** Submit path, wire version, intent key and result key, as published clients send and read them (client protocol 6). */
+const families: readonly (readonly [path: string, type: string, intentKey: string, resultKey: string])[] = [
+  ['approve_activity', 'ACTIVITY_TYPE_APPROVE_ACTIVITY', 'approveActivityIntent', ''],
+  ['create_api_keys', 'ACTIVITY_TYPE_CREATE_API_KEYS_V2', 'createApiKeysIntentV2', 'createApiKeysResult'],
+  ['create_api_keys', 'ACTIVITY_TYPE_CREATE_API_KEYS', 'createApiKeysIntent', 'createApiKeysResult'],
+  [
+    'create_authenticators',
+    'ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2',
+    'createAuthenticatorsIntentV2',
+    'createAuthenticatorsResult',
+  ],
+  [
+    'create_authenticators',
+    'ACTIVITY_TYPE_CREATE_AUTHENTICATORS',
+    'createAuthenticatorsIntent',
+    'createAuthenticatorsResult',
+  ],
+  ['create_policies', 'ACTIVITY_TYPE_CREATE_POLICIES', 'createPoliciesIntent', 'createPoliciesResult'],
+  ['create_policy', 'ACTIVITY_TYPE_CREATE_POLICY_V3', 'createPolicyIntentV3', 'createPolicyResult'],
+  ['create_policy', 'ACTIVITY_TYPE_CREATE_POLICY_V2', 'createPolicyIntentV2', 'createPolicyResult'],
+  ['create_policy', 'ACTIVITY_TYPE_CREATE_POLICY', 'createPolicyIntent', 'createPolicyResult'],
+  ['create_user_tag', 'ACTIVITY_TYPE_CREATE_USER_TAG', 'createUserTagIntent', 'createUserTagResult'],
+  ['create_users', 'ACTIVITY_TYPE_CREATE_USERS_V4', 'createUsersIntentV4', 'createUsersResult'],
+  ['create_users', 'ACTIVITY_TYPE_CREATE_USERS_V3', 'createUsersIntentV3', 'createUsersResult'],
+  ['create_users', 'ACTIVITY_TYPE_CREATE_USERS_V2', 'createUsersIntentV2', 'createUsersResult'],
+  ['create_users', 'ACTIVITY_TYPE_CREATE_USERS', 'createUsersIntent', 'createUsersResult'],
+  ['delete_api_keys', 'ACTIVITY_TYPE_DELETE_API_KEYS', 'deleteApiKeysIntent', 'deleteApiKeysResult'],
+  [
+    'delete_authenticators',
+    'ACTIVITY_TYPE_DELETE_AUTHENTICATORS',
+    'deleteAuthenticatorsIntent',
+    'deleteAuthenticatorsResult',
+  ],
+  ['delete_policies', 'ACTIVITY_TYPE_DELETE_POLICIES', 'deletePoliciesIntent', 'deletePoliciesResult'],
+  ['delete_policy', 'ACTIVITY_TYPE_DELETE_POLICY', 'deletePolicyIntent', 'deletePolicyResult'],
+  ['delete_user_tags', 'ACTIVITY_TYPE_DELETE_USER_TAGS', 'deleteUserTagsIntent', 'deleteUserTagsResult'],
+  ['delete_users', 'ACTIVITY_TYPE_DELETE_USERS', 'deleteUsersIntent', 'deleteUsersResult'],
+  ['reject_activity', 'ACTIVITY_TYPE_REJECT_ACTIVITY', 'rejectActivityIntent', ''],
+  [
+    'remove_organization_feature',
+    'ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE',
+    'removeOrganizationFeatureIntent',
+    'removeOrganizationFeatureResult',
+  ],
+  [
+    'set_organization_feature',
+    'ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE',
+    'setOrganizationFeatureIntent',
+    'setOrganizationFeatureResult',
+  ],
+  [
+    'update_organization_name',
+    'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME',
+    'updateOrganizationNameIntent',
+    'updateOrganizationNameResult',
+  ],
+  ['update_policy', 'ACTIVITY_TYPE_UPDATE_POLICY_V2', 'updatePolicyIntentV2', 'updatePolicyResultV2'],
+  ['update_policy', 'ACTIVITY_TYPE_UPDATE_POLICY', 'updatePolicyIntent', 'updatePolicyResult'],
+  ['update_root_quorum', 'ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', 'updateRootQuorumIntent', 'updateRootQuorumResult'],
+  ['update_user', 'ACTIVITY_TYPE_UPDATE_USER', 'updateUserIntent', 'updateUserResult'],
+  ['update_user_email', 'ACTIVITY_TYPE_UPDATE_USER_EMAIL', 'updateUserEmailIntent', 'updateUserEmailResult'],
+  ['update_user_name', 'ACTIVITY_TYPE_UPDATE_USER_NAME', 'updateUserNameIntent', 'updateUserNameResult'],
+  [
+    'update_user_phone_number',
+    'ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER',
+    'updateUserPhoneNumberIntent',
+    'updateUserPhoneNumberResult',
+  ],
+  ['update_user_tag', 'ACTIVITY_TYPE_UPDATE_USER_TAG', 'updateUserTagIntent', 'updateUserTagResult'],
+];
+
+/** Resource and action that policies name a verb by, or none (client protocol 9.4 and 9.6). */
+const resources: Readonly<Record<string, string>> = {
+  CREATE_API_KEYS: 'CREDENTIAL CREATE',
+  CREATE_AUTHENTICATORS: 'CREDENTIAL CREATE',
+  CREATE_POLICIES: 'POLICY CREATE',
+  CREATE_POLICY: 'POLICY CREATE',
+  CREATE_USER_TAG: 'USER CREATE',
+  CREATE_USERS: 'USER CREATE',
+  DELETE_API_KEYS: 'CREDENTIAL DELETE',
+  DELETE_AUTHENTICATORS: 'CREDENTIAL DELETE',
+  DELETE_POLICIES: 'POLICY DELETE',
+  DELETE_POLICY: 'POLICY DELETE',
+  DELETE_USER_TAGS: 'USER DELETE',
+  DELETE_USERS: 'USER DELETE',
+  REMOVE_ORGANIZATION_FEATURE: 'root-quorum-only',
+  SET_ORGANIZATION_FEATURE: 'root-quorum-only',
+  UPDATE_ORGANIZATION_NAME: 'root-quorum-only',
+  UPDATE_POLICY: 'POLICY UPDATE',
+  UPDATE_ROOT_QUORUM: 'root-quorum-only',
+  UPDATE_USER: 'USER UPDATE',
+  UPDATE_USER_EMAIL: 'USER UPDATE',
+  UPDATE_USER_NAME: 'USER UPDATE',
+  UPDATE_USER_PHONE_NUMBER: 'USER UPDATE',
+  UPDATE_USER_TAG: 'USER UPDATE',
+};
+
+/** Every file under a folder of the source tree that declares a verb, without its suffix. */
+function verbFiles(): string[] {
+  const root = new URL('../../src/activities/', import.meta.url);
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(
+      (file) => file.includes('/') && file.endsWith('.ts') && !/-params\.ts$|\/organization-features\.ts$/.test(file),
+    )
+    .map((file) => file.slice(0, -'.ts'.length));
+}
+
+const camelCase = (file: string) =>
+  file
+    .split('/')
+    .at(-1)!
+    .replace(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
+
+describe('the list of activities', () => {
+  it.each(families)('%s takes %s', (path, type, intentKey, resultKey) => {
+    expect(registry.versions.get(type)).toMatchObject({ type, keys: { intentKey, resultKey } });
+    expect(registry.paths.get(path)?.map((version) => version.type)).toEqual(
+      families.filter(([other]) => other === path).map(([, one]) => one),
+    );
+  });
+
+  it('lists no version twice', () => {
+    const types = definitions.flatMap((one) => [
+      one.type,
+      ...(isVote(one) ? [] : (one.olderVersions ?? [])).map((older) => older.type),
+    ]);
+    expect(new Set(types).size).toBe(types.length);
+    expect(registry.versions.size).toBe(types.length);
+  });
+
+  it('is in alphabetical order', () => {
+    const kinds = definitions.map(({ type }) => registry.versions.get(type)!.kind);
+    expect(kinds).toEqual([...kinds].sort());
+  });
+
+  it.each(verbFiles())('%s is listed under the name of its file, and has a spec', async (file) => {
+    const exported = (await import(`../../src/activities/${file}.js`)) as Record<string, unknown>;
+    expect(activities).toContain(exported[camelCase(file)]);
+    expect(existsSync(new URL(`${file}.spec.ts`, import.meta.url))).toBe(true);
+  });
+
+  it('has one file for each verb', () => expect(verbFiles()).toHaveLength(activities.length));
+
+  it.each(Object.entries(resources))('policies know %s as %s', (kind, expected) => {
+    const [version] = registry.paths.get(kind.toLowerCase()) ?? [];
+    const { definition } = version!;
+    if (isVote(definition)) throw new Error(`${kind} is a vote`);
+    const { policy } = definition;
+    expect(policy === 'root-quorum-only' ? policy : `${policy.resource} ${policy.action}`).toBe(expected);
+  });
+
+  it('lets users manage their own credentials, and only those', () => {
+    const own = definitions.flatMap((one) => (!isVote(one) && one.ownCredentialsOf ? [one] : []));
+    expect(own.map(({ type }) => registry.versions.get(type)!.kind)).toEqual([
+      'CREATE_API_KEYS',
+      'CREATE_AUTHENTICATORS',
+      'DELETE_API_KEYS',
+      'DELETE_AUTHENTICATORS',
+    ]);
+    for (const one of own) expect(one.ownCredentialsOf!({ userId: 'u' })).toBe('u');
+  });
+
+  it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
+    const shown = definitions.flatMap((one) =>
+      isVote(one)
+        ? []
+        : Object.entries(one.params ?? {}).map(([name, { type, from }]) => [
+            registry.versions.get(one.type)!.kind,
+            name,
+            type.kind,
+            from({ userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] }),
+          ]),
+    );
+    expect(shown).toEqual([
+      ['CREATE_API_KEYS', 'user_id', 'string', 'u'],
+      ['DELETE_API_KEYS', 'user_id', 'string', 'u'],
+      ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
+      ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
+    ]);
+  });
+
+  describe('reference', () => {
+    const components: Parameters<typeof schemaOf>[1] = new Map();
+    for (const { intent } of registry.versions.values()) schemaOf(intent, components);
+    const shapesOfIntents = [...components.values()].map(({ shape }) => shape as abstract new () => object);
+    for (const one of definitions) if (!isVote(one)) schemaOf(one.result, components);
+
+    it.each(shapesOfIntents.map((shape) => [shape.name, shape] as const))(
+      'says of every field of %s what it is',
+      (_name, shape) => {
+        const fields = [...fieldsOfShape(shape)];
+        const silent = fields.filter(([, { schema }]) => typeof schema.description !== 'string').map(([name]) => name);
+        expect(fields.length).toBeGreaterThan(0);
+        expect(silent).toEqual([]);
+      },
+    );
+  });
+});

@@ -1,0 +1,64 @@
+import { updateUser } from '../../../src/activities/users/update-user.js';
+import { anOrganization, aUser, aUserTag } from '../facts.js';
+import { given, id } from '../given.js';
+
+const ann = id(101);
+const history = [
+  anOrganization(),
+  aUserTag(id(401), 'admins'),
+  aUserTag(id(402), 'robots'),
+  aUser(ann, { userTags: [id(401)] }),
+];
+
+describe('update user', () => {
+  it('changes everything that is sent', () =>
+    given(...history)
+      .when(updateUser, {
+        userId: ann,
+        userName: 'Anna',
+        userEmail: 'anna@example.com',
+        userPhoneNumber: '+13214567890',
+        userTagIds: [id(402)],
+      })
+      .then(
+        [
+          {
+            type: 'UserUpdated',
+            data: {
+              userId: ann,
+              userName: 'Anna',
+              userEmail: 'anna@example.com',
+              userPhoneNumber: '+13214567890',
+              userTags: [id(402)],
+            },
+          },
+        ],
+        { userId: ann },
+      ));
+
+  it('leaves the tags alone when the list is empty, as clients send it when they do not mean tags', () =>
+    given(...history)
+      .when(updateUser, { userId: ann, userName: 'Anna', userTagIds: [] })
+      .then([{ type: 'UserUpdated', data: { userId: ann, userName: 'Anna' } }], { userId: ann }));
+
+  it.each([
+    ['nothing to change', {}, /^invalid request: parameters: name nothing to change/],
+    ['only an empty list of tags', { userTagIds: [] }, /userTagIds \(not empty\)/],
+    ['an empty e-mail address', { userEmail: '' }, /parameters\.userEmail: must be an e-mail address/],
+    ['an empty phone number', { userPhoneNumber: '' }, /parameters\.userPhoneNumber: must be a phone number/],
+  ])('refuses %s', (_what, changes, message) =>
+    given(...history)
+      .when(updateUser, { userId: ann, ...changes })
+      .thenRefused('INVALID_ARGUMENT', message),
+  );
+
+  it('refuses a tag that is not there', () =>
+    given(...history)
+      .when(updateUser, { userId: ann, userTagIds: [id(403)] })
+      .thenRefused('NOT_FOUND', new RegExp(`no user tag \`${id(403)}\``)));
+
+  it('refuses a user that is not there', () =>
+    given(...history)
+      .when(updateUser, { userId: id(102), userName: 'Bob' })
+      .thenRefused('NOT_FOUND', new RegExp(`no user \`${id(102)}\``)));
+});
