@@ -1,0 +1,245 @@
+import { initialTransition, type EventFromLogic, type InputFrom } from 'xstate';
+import { adjacencyMapToArray, getAdjacencyMap, getShortestPaths, getSimplePaths } from 'xstate/graph';
+import {
+  activityAt,
+  activityMachine,
+  activityStatus,
+  step,
+  votingRights,
+  type ActivitySnapshot,
+} from '../../../src/domain/activity/machine.js';
+
+type Event = EventFromLogic<typeof activityMachine>;
+type Voters = InputFrom<typeof activityMachine>;
+
+const users = ['ann', 'bob', 'eve'];
+const subsets = (of: readonly string[]): string[][] =>
+  of.reduce<string[][]>((sets, one) => [...sets, ...sets.map((set) => [...set, one])], [[]]);
+
+/** Every event that there is, from every user. */
+const events: readonly Event[] = [
+  { type: 'evaluated', outcome: 'allow' },
+  { type: 'evaluated', outcome: 'consensus-needed' },
+  ...users.map((userId) => ({ type: 'approve', userId }) as const),
+  ...users.map((userId) => ({ type: 'reject', userId }) as const),
+  { type: 'completed' },
+  { type: 'failed' },
+];
+
+/** Everybody who may be eligible, with the submitter's approval given. */
+const everyStart: readonly Voters[] = subsets(users).map((eligible) => ({ eligible, approved: ['ann'] }));
+
+const stateNames = Object.keys(activityMachine.states) as ActivitySnapshot['value'][];
+const finalNames = stateNames.filter((name) => activityMachine.states[name]?.type === 'final');
+
+const stateKey = ({ value, context }: ActivitySnapshot): string =>
+  `${value} eligible=${context.eligible.join()} approved=${context.approved.toSorted().join()}`;
+
+const mapOf = (input: Voters) => getAdjacencyMap(activityMachine, { input, events, serializeState: stateKey });
+
+const explore = (input: Voters): ActivitySnapshot[] => Object.values(mapOf(input)).map(({ state }) => state);
+
+/** The transitions that the machine takes: what it does not take leads nowhere. */
+const edgesFrom = (input: Voters) => adjacencyMapToArray(mapOf(input)).filter(({ state, event }) => state.can(event));
+
+const everySnapshot = everyStart.flatMap(explore);
+
+describe('the activity machine, explored from every start', () => {
+  it('has these states, and reaches every one of them', () => {
+    expect(stateNames.toSorted()).toEqual(
+      ['completed', 'consensusNeeded', 'created', 'deciding', 'failed', 'pending', 'rejected'].toSorted(),
+    );
+    const reached = Object.values(
+      getShortestPaths(activityMachine, {
+        input: { eligible: ['bob'], approved: ['ann'] },
+        events,
+        serializeState: ({ value }) => value,
+      }),
+    ).map(({ state }) => state.value);
+    expect(new Set(reached)).toEqual(new Set(stateNames));
+  });
+
+  it('ends in completed, failed and rejected, and in nothing else', () => {
+    expect(finalNames.toSorted()).toEqual(['completed', 'failed', 'rejected']);
+    for (const snapshot of everySnapshot) {
+      expect([snapshot.value, snapshot.status]).toEqual([
+        snapshot.value,
+        finalNames.includes(snapshot.value) ? 'done' : 'active',
+      ]);
+    }
+  });
+
+  it('takes nothing in a final state', () => {
+    const ended = everySnapshot.filter(({ value }) => finalNames.includes(value));
+    expect(new Set(ended.map(({ value }) => value))).toEqual(new Set(finalNames));
+    for (const snapshot of ended) {
+      expect(events.filter((event) => snapshot.can(event))).toEqual([]);
+    }
+  });
+
+  it('has a way to an end from every state in which anybody may still speak', () => {
+    for (const input of everyStart) {
+      const edges = edgesFrom(input).map(({ state, nextState }) => [stateKey(state), stateKey(nextState)] as const);
+      const ending = new Set(
+        explore(input)
+          .filter(({ status }) => status === 'done')
+          .map(stateKey),
+      );
+      for (let size = -1; size !== ending.size;) {
+        size = ending.size;
+        for (const [from, to] of edges) if (ending.has(to)) ending.add(from);
+      }
+      expect(
+        explore(input)
+          .map(stateKey)
+          .filter((key) => !ending.has(key)),
+      ).toEqual([]);
+    }
+  });
+
+  it('goes from state to state in exactly these ways', () => {
+    const edges = new Set<string>();
+    for (const { state, event, nextState } of everyStart.flatMap(edgesFrom)) {
+      const detail = event.type === 'evaluated' ? ` ${event.outcome}` : '';
+      edges.add(`${state.value} --${event.type}${detail}--> ${nextState.value}`);
+    }
+    expect([...edges].toSorted()).toEqual([
+      'consensusNeeded --approve--> deciding',
+      'consensusNeeded --reject--> rejected',
+      'created --evaluated allow--> pending',
+      'created --evaluated consensus-needed--> consensusNeeded',
+      'deciding --evaluated allow--> pending',
+      'deciding --evaluated consensus-needed--> consensusNeeded',
+      'pending --completed--> completed',
+      'pending --failed--> failed',
+    ]);
+  });
+
+  it('counts each approval once, on every path, and approves only who was eligible', () => {
+    const paths = getSimplePaths(activityMachine, {
+      input: { eligible: ['bob', 'eve'], approved: ['ann'] },
+      events,
+      serializeState: stateKey,
+    });
+    expect(paths.length).toBeGreaterThan(20);
+    for (const { state, steps } of paths) {
+      const cast = steps.flatMap(({ event, state: after }) =>
+        event.type === 'approve' && after.value === 'deciding' ? [event.userId] : [],
+      );
+      expect(cast.filter((userId) => !['bob', 'eve'].includes(userId))).toEqual([]);
+      expect(state.context.approved.toSorted()).toEqual(['ann', ...cast].toSorted());
+    }
+  });
+
+  it('never says CREATED once it was evaluated', () => {
+    for (const input of everyStart) {
+      const [created] = initialTransition(activityMachine, input);
+      expect(activityStatus(created)).toBe('ACTIVITY_STATUS_CREATED');
+      for (const { nextState } of edgesFrom(input)) {
+        expect(activityStatus(nextState)).not.toBe('ACTIVITY_STATUS_CREATED');
+      }
+    }
+  });
+
+  it.each([
+    ['consensusNeeded', 'ACTIVITY_STATUS_CONSENSUS_NEEDED'],
+    ['deciding', 'ACTIVITY_STATUS_CONSENSUS_NEEDED'],
+    ['pending', 'ACTIVITY_STATUS_PENDING'],
+    ['completed', 'ACTIVITY_STATUS_COMPLETED'],
+    ['failed', 'ACTIVITY_STATUS_FAILED'],
+    ['rejected', 'ACTIVITY_STATUS_REJECTED'],
+  ] as const)('is called in state %s on the wire %s', (value, status) => {
+    expect(activityStatus(activityMachine.resolveState({ value, context: { eligible: [], approved: [] } }))).toBe(
+      status,
+    );
+  });
+});
+
+describe('who may vote', () => {
+  // Each row: is bob eligible, has bob approved; may bob approve, may bob reject while votes are needed.
+  const table = [
+    [true, false, true, true],
+    [true, true, false, true],
+    [false, true, false, true],
+    [false, false, false, false],
+  ] as const;
+
+  const votersWith = (isEligible: boolean, hasApproved: boolean): Voters => ({
+    eligible: isEligible ? ['ann', 'bob'] : ['ann'],
+    approved: hasApproved ? ['ann', 'bob'] : ['ann'],
+  });
+
+  it.each(table)(
+    'eligible %s, approved %s: approve %s, reject %s',
+    (isEligible, hasApproved, canApprove, canReject) => {
+      const snapshot = activityAt('consensusNeeded', votersWith(isEligible, hasApproved));
+      expect(votingRights(snapshot, 'bob')).toEqual({ canApprove, canReject });
+    },
+  );
+
+  it.each(stateNames.filter((name) => name !== 'consensusNeeded'))('nobody votes in state %s', (value) => {
+    for (const [isEligible, hasApproved] of table) {
+      const snapshot = activityMachine.resolveState({ value, context: votersWith(isEligible, hasApproved) });
+      for (const userId of users) {
+        expect(votingRights(snapshot, userId)).toEqual({ canApprove: false, canReject: false });
+      }
+    }
+  });
+
+  it('canApprove and canReject say what the machine accepts, in every state and for every user', () => {
+    const starts = subsets(users).flatMap((eligible) => subsets(users).map((approved) => ({ eligible, approved })));
+    for (const context of starts) {
+      for (const value of stateNames) {
+        const snapshot = activityMachine.resolveState({ value, context });
+        for (const userId of users) {
+          const { canApprove, canReject } = votingRights(snapshot, userId);
+          expect(canApprove).toBe(accepts(snapshot, { type: 'approve', userId }));
+          expect(canReject).toBe(accepts(snapshot, { type: 'reject', userId }));
+        }
+      }
+    }
+  });
+
+  it('adds the approver to the approvals, so that the same user cannot approve again', () => {
+    const deciding = step(activityAt('consensusNeeded', { eligible: ['bob'], approved: ['ann'] }), {
+      type: 'approve',
+      userId: 'bob',
+    });
+    const waiting = step(deciding, { type: 'evaluated', outcome: 'consensus-needed' });
+    expect(waiting.context.approved).toEqual(['ann', 'bob']);
+    expect(votingRights(waiting, 'bob')).toEqual({ canApprove: false, canReject: true });
+    expect(() => step(waiting, { type: 'approve', userId: 'bob' })).toThrow();
+  });
+});
+
+describe('step', () => {
+  it('takes what the machine takes and throws on everything else, naming state and event', () => {
+    let taken = 0;
+    for (const snapshot of everySnapshot) {
+      for (const event of events) {
+        if (accepts(snapshot, event)) taken += 1;
+        else {
+          expect(() => step(snapshot, event)).toThrow(
+            new Error(`an activity that is ${snapshot.value} does not take \`${event.type}\``),
+          );
+        }
+      }
+    }
+    expect(taken).toBeGreaterThan(50);
+  });
+
+  it('leaves the snapshot it was given as it was', () => {
+    const before = activityAt('consensusNeeded', { eligible: ['bob'], approved: ['ann'] });
+    step(before, { type: 'approve', userId: 'bob' });
+    expect([before.value, before.context]).toEqual(['consensusNeeded', { eligible: ['bob'], approved: ['ann'] }]);
+  });
+});
+
+/** Whether the step leads anywhere: asked of the outcome, not of the guards. */
+function accepts(snapshot: ActivitySnapshot, event: Event): boolean {
+  try {
+    return step(snapshot, event).value !== snapshot.value;
+  } catch {
+    return false;
+  }
+}
