@@ -3,10 +3,10 @@ import { approverValue, credentialValue } from './namespaces.js';
 import { PolicyEvaluationError, type CheckedExpression } from './syntax.js';
 import type { PolicyUser, PolicyValue, UserApproval } from './types.js';
 
-/** Most evaluation steps that one question about a consensus may take: a few milliseconds. */
+/** Most evaluation steps that one question about a consensus may take: some ten milliseconds. */
 export const maxStepsPerQuestion = 200_000;
-/** Most evaluation steps for all questions to one electorate. */
-export const maxStepsInAll = 2_000_000;
+/** Most evaluation steps for all questions to one electorate: a tenth of a second. */
+export const maxStepsInAll = 1_000_000;
 
 /**
  * Answers whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
@@ -52,7 +52,9 @@ export class Electorate {
   isReachable(consensus: CheckedExpression): boolean {
     const others = this.membersFor(consensus).filter(({ userId }) => !this.castBy(userId));
     const trial = new Trial(consensus, this.outer, this.total);
-    return search(analyse(consensus), others, trial, (set) => trial.holds([...this.castBallots, ...set]));
+    return search(analyse(consensus), others, trial, (set) =>
+      trial.holds([...this.castBallots, ...set]) ? 'found' : 'none',
+    );
   }
 
   /**
@@ -74,7 +76,9 @@ export class Electorate {
           ? Array.from({ length: set.length + 1 }).some((_, place) => trial.holds(set.toSpliced(place, 0, ballot)))
           : trial.holds([...set, ballot]),
       );
-    return search(analysis, others, trial, (set) => !trial.holds(set) && holdsWithOwn(set), holdsWithOwn);
+    return search(analysis, others, trial, (set) =>
+      holdsWithOwn(set) ? (trial.holds(set) ? 'too-many' : 'found') : 'none',
+    );
   }
 
   /** Ids of the users whose approval can matter, in the order of the users. */
@@ -360,18 +364,15 @@ function memberOf(user: PolicyUser, analysis: Analysis, trial: Trial): Member {
   return { userId, kind: keys.join('|'), choices: keys.map((key) => choices.get(key)!) };
 }
 
+/** What a question makes of a set of ballots: `too-many` when fewer may be what it looks for. */
+type Judge = (set: readonly Ballot[]) => 'found' | 'too-many' | 'none';
+
 /**
- * Looks for a set of ballots of the members that `accepts` takes: first everybody, then that less one after the other as
- * long as `keeps` takes the rest, then every set from the smallest on.
+ * Looks for a set of ballots of the members: first everybody, then, kind by kind, as few as are still too many, then
+ * every set from the smallest on.
  */
-function search(
-  analysis: Analysis,
-  members: readonly Member[],
-  trial: Trial,
-  accepts: (set: readonly Ballot[]) => boolean,
-  keeps: (set: readonly Ballot[]) => boolean = () => false,
-): boolean {
-  if (analysis.kind === 'ordered') return searchSequences(members, trial, accepts);
+function search(analysis: Analysis, members: readonly Member[], trial: Trial, judge: Judge): boolean {
+  if (analysis.kind === 'ordered') return searchSequences(members, trial, judge);
   const cap = analysis.kind === 'symmetric' ? analysis.cap : 1;
   const kinds = new Map<string, { choices: Member['choices']; size: number }>();
   for (const { kind, choices } of members) {
@@ -392,23 +393,25 @@ function search(
     counts.flatMap((count, index) => Array.from({ length: count }, () => slots[index]!.ballot));
 
   // What is found at all is mostly found here, also where there are too many sets to try each.
-  const guesses = maxStepsPerQuestion / 4;
+  const guesses = maxStepsPerQuestion / 2;
   const mostChoices = Math.max(0, ...groups.map(({ choices }) => choices.length));
   for (let choice = 0; choice < mostChoices && !trial.spends(guesses); choice += 1) {
     const counts = slots.map(({ group, place, limit }) => {
       const { choices } = groups[group]!;
       return place === Math.min(choice, choices.length - 1) ? limit : 0;
     });
-    if (accepts(setOf(counts))) return true;
+    if (judge(setOf(counts)) === 'found') return true;
     for (let index = 0; index < counts.length; index += 1) {
-      while (counts[index]! > 0 && !trial.spends(guesses)) {
-        counts[index]! -= 1;
-        const set = setOf(counts);
-        if (accepts(set)) return true;
-        if (keeps(set)) continue;
-        counts[index]! += 1;
-        break;
+      let fewest = 0;
+      let kept = counts[index]!;
+      while (fewest < kept && !trial.spends(guesses)) {
+        counts[index] = Math.floor((fewest + kept) / 2);
+        const verdict = judge(setOf(counts));
+        if (verdict === 'found') return true;
+        if (verdict === 'too-many') kept = counts[index]!;
+        else fewest = counts[index]! + 1;
       }
+      counts[index] = kept;
     }
   }
 
@@ -426,7 +429,7 @@ function search(
   const free = groups.map(({ size }) => size);
   const counts = slots.map(() => 0);
   const fill = (first: number, left: number): boolean => {
-    if (left === 0) return accepts(setOf(counts));
+    if (left === 0) return judge(setOf(counts)) === 'found';
     for (let index = first; index < slots.length && left <= capacity[index]! && !trial.isSpent; index += 1) {
       const { group, limit } = slots[index]!;
       for (let count = Math.min(left, limit, free[group]!); count > 0; count -= 1) {
@@ -444,16 +447,12 @@ function search(
   return false;
 }
 
-function searchSequences(
-  members: readonly Member[],
-  trial: Trial,
-  accepts: (set: readonly Ballot[]) => boolean,
-): boolean {
+function searchSequences(members: readonly Member[], trial: Trial, judge: Judge): boolean {
   const sequence: Ballot[] = [];
   const used = new Set<Member>();
   const extend = (left: number): boolean => {
     if (trial.isSpent) return false;
-    if (left === 0) return accepts([...sequence]);
+    if (left === 0) return judge([...sequence]) === 'found';
     return members.some((member) => {
       if (used.has(member)) return false;
       used.add(member);

@@ -179,7 +179,7 @@ function outcome(evaluation: () => PolicyValue): string {
   try {
     const value = evaluation();
     expect(typeof value).toBe('boolean');
-    return String(value);
+    return value ? 'true' : 'false';
   } catch (error) {
     expect(error).toBeInstanceOf(PolicyEvaluationError);
     return 'error';

@@ -1,0 +1,292 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { authorize, eligibleApprovers, type AuthorizationContext } from '../../../src/domain/policy/authorize.js';
+import type {
+  Approval,
+  AuthorizationRequest,
+  Policy,
+  PolicyUser,
+  PolicyValue,
+} from '../../../src/domain/policy/types.js';
+import { environment } from './environment.js';
+
+interface Vector {
+  readonly name: string;
+  readonly now: string;
+  readonly rootQuorum: AuthorizationContext['rootQuorum'];
+  readonly request: Pick<AuthorizationRequest, 'activity' | 'submitterId'> & Partial<AuthorizationRequest>;
+  readonly approvals: readonly { userId: string; credentialId: string }[];
+  readonly policies: readonly Pick<Policy, 'policyId' | 'effect' | 'condition' | 'consensus' | 'time'>[];
+  readonly expected: unknown;
+  readonly eligible: readonly string[];
+}
+
+/** Integers are written as strings that end in `n`, as in `"5n"`. */
+function read<T>(name: string): T {
+  const text = readFileSync(new URL(`../../vectors/policy/${name}.json`, import.meta.url), 'utf8');
+  return JSON.parse(text, (_key, value: PolicyValue) =>
+    typeof value === 'string' && /^-?\d+n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
+  ) as T;
+}
+
+const { users } = read<{ users: PolicyUser[] }>('users');
+const credentials = new Map(users.flatMap((user) => user.credentials.map((credential) => [credential.id, credential])));
+
+const approval = (userId: string, credentialId: string): Approval => ({
+  userId,
+  credential: credentials.get(credentialId) ?? { id: credentialId, userId, type: 'unknown', publicKey: 'unknown' },
+});
+
+const policy = (fields: Partial<Policy> & Pick<Policy, 'policyId' | 'effect'>): Policy => ({
+  policyName: `the policy ${fields.policyId}`,
+  notes: '',
+  createdAt: 0,
+  updatedAt: 0,
+  ...fields,
+});
+
+describe.each(['root-quorum', 'effects', 'consensus', 'own-credentials', 'time', 'errors'])(
+  'authorizing: %s',
+  (file) => {
+    it.each(read<{ cases: Vector[] }>(file).cases.map((vector) => [vector.name, vector] as const))(
+      '%s',
+      (_name, vector) => {
+        const request = { rootQuorumOnly: false, ownCredentials: false, ...vector.request };
+        const approvals = vector.approvals.map(({ userId, credentialId }) => approval(userId, credentialId));
+        const context: AuthorizationContext = {
+          policies: vector.policies.map(policy),
+          rootQuorum: vector.rootQuorum,
+          users,
+          environment,
+          now: Date.parse(vector.now),
+        };
+        const { evaluations, ...decision } = authorize(request, approvals, context);
+        const outcomes = evaluations.map(({ policyId, outcome }) => ({ policyId, outcome }));
+        expect({ ...decision, evaluations: outcomes }).toEqual(vector.expected);
+        for (const { outcome, error } of evaluations) expect(error === undefined).toBe(outcome !== 'OUTCOME_ERROR');
+        expect([...eligibleApprovers(request, approvals, context)].sort()).toEqual(vector.eligible);
+      },
+    );
+  },
+);
+
+const request: AuthorizationRequest = {
+  activity: {
+    type: 'ACTIVITY_TYPE_CREATE_WALLET',
+    kind: 'CREATE_WALLET',
+    resource: 'WALLET',
+    action: 'CREATE',
+    params: {},
+  },
+  submitterId: 'ops-1',
+  rootQuorumOnly: false,
+  ownCredentials: false,
+};
+
+const context = (policies: readonly Policy[], more: Partial<AuthorizationContext> = {}): AuthorizationContext => ({
+  policies,
+  rootQuorum: { threshold: 2, userIds: ['root-1', 'root-2'] },
+  users,
+  environment,
+  now: 0,
+  ...more,
+});
+
+describe('authorizing', () => {
+  it('says what the error was, and where', () => {
+    const broken = policy({ policyId: 'p', effect: 'EFFECT_ALLOW', condition: "true ||\nwallet.id == 'x'" });
+    expect(authorize(request, [approval('ops-1', 'o1')], context([broken])).evaluations).toEqual([
+      { policyId: 'p', outcome: 'OUTCOME_ERROR', error: 'missing field: wallet (line 2, column 1)' },
+    ]);
+  });
+
+  it('takes users and policies that can be gone through only once', () => {
+    const two = policy({ policyId: 'p', effect: 'EFFECT_ALLOW', consensus: 'approvers.count() >= 2' });
+    const once = { users: users.values(), policies: [two, two].values() };
+    expect(authorize(request, [approval('ops-1', 'o1')], context([], once)).outcome).toBe('consensus-needed');
+  });
+
+  it('looks at no policy and no user when the root quorum has approved', () => {
+    const nothing: Iterable<never> = {
+      [Symbol.iterator]: () => {
+        throw new Error('looked');
+      },
+    };
+    const approvals = [approval('root-1', 'r1'), approval('root-2', 'r2')];
+    expect(authorize(request, approvals, context([], { users: nothing, policies: nothing })).outcome).toBe('allow');
+  });
+
+  const clauses = fc.constantFrom(
+    undefined,
+    'true',
+    'false',
+    "activity.resource == 'WALLET'",
+    "wallet.id == 'x'",
+    "true || wallet.id == 'x'",
+    '[1][1] == 1',
+    'activity.params.otp_length == 1',
+    'not a policy',
+    '',
+  );
+  const consensuses = fc.constantFrom(
+    undefined,
+    'true',
+    'approvers.count() >= 1',
+    'approvers.count() >= 2',
+    'approvers.count() >= 0',
+    "approvers[2].id == 'x'",
+    "true || approvers[2].id == 'x'",
+    "approvers.any(u, u.email == 'x') || true",
+    "approvers.any(u, u.tags.contains('ops'))",
+    "approvers.all(u, u.id == 'ops-1')",
+    'approvers.count() == 1',
+  );
+  const times = fc.constantFrom(undefined, 'true', 'false', "time.now > Timestamp('2000-01-01T00:00:00Z')", 'nope');
+  const policies = fc
+    .array(
+      fc.record({
+        effect: fc.constantFrom('EFFECT_ALLOW' as const, 'EFFECT_ALLOW' as const, 'EFFECT_DENY' as const),
+        condition: clauses,
+        consensus: consensuses,
+        time: times,
+      }),
+      { maxLength: 5 },
+    )
+    .map((list) =>
+      list.map(({ effect, condition, consensus, time }, index) =>
+        policy({
+          policyId: `p${index}`,
+          effect,
+          ...(condition === undefined ? {} : { condition }),
+          ...(consensus === undefined ? {} : { consensus }),
+          ...(time === undefined ? {} : { time }),
+        }),
+      ),
+    );
+  const ballots = users.flatMap((user) => user.credentials.map((credential) => ({ userId: user.userId, credential })));
+  const approvalLists = fc.shuffledSubarray(ballots, { maxLength: 4 });
+  const questions = fc
+    .record({ submitterId: fc.constantFrom(...users.map(({ userId }) => userId)), ownCredentials: fc.boolean() })
+    .map((fields): AuthorizationRequest => ({ ...request, ...fields }));
+
+  it('never allows by an error, by nobody, or against a denial', () => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(questions, approvalLists, policies, (question, approvals, list) => {
+        const decided = authorize(question, approvals, context(list));
+        const { outcome, by, evaluations } = decided;
+        seen.add(`${outcome} ${by}`);
+        if (outcome === 'allow') expect(approvals).not.toHaveLength(0);
+        if (by === 'root-quorum') return;
+        expect(evaluations.map(({ policyId }) => policyId)).toEqual(list.map(({ policyId }) => policyId));
+        const outcomes = evaluations.map((evaluation) => evaluation.outcome);
+        const effectOf = (index: number) => list[index]!.effect;
+        for (const [index, one] of outcomes.entries()) {
+          if (one === 'OUTCOME_ALLOW' || one === 'OUTCOME_REQUIRES_CONSENSUS')
+            expect(effectOf(index)).toBe('EFFECT_ALLOW');
+          if (one === 'OUTCOME_DENY_EXPLICIT') expect(effectOf(index)).toBe('EFFECT_DENY');
+        }
+        if (outcome === 'allow') expect(outcomes).not.toContain('OUTCOME_DENY_EXPLICIT');
+        expect(by === 'policy' && outcome === 'allow').toBe(
+          outcomes.includes('OUTCOME_ALLOW') && !outcomes.includes('OUTCOME_DENY_EXPLICIT'),
+        );
+        // Taking away the policies that gave an error must not take away a permission.
+        if (outcome === 'allow') {
+          const sound = list.filter((_, index) => outcomes[index] !== 'OUTCOME_ERROR');
+          expect(authorize(question, approvals, context(sound)).outcome).toBe('allow');
+        }
+        // Nor must an ALLOW that is in error, or not active, give one.
+        const allows = list.filter(
+          (_, index) => effectOf(index) === 'EFFECT_ALLOW' && outcomes[index] === 'OUTCOME_ERROR',
+        );
+        expect(authorize({ ...question, ownCredentials: false }, approvals, context(allows)).outcome).not.toBe('allow');
+      }),
+      { numRuns: 1_000 },
+    );
+    expect([...seen].sort()).toEqual([
+      'allow own-credentials',
+      'allow policy',
+      'allow root-quorum',
+      'consensus-needed none',
+      'deny-explicit policy',
+      'deny-implicit none',
+    ]);
+  });
+
+  it('does not depend on the order of policies', () => {
+    fc.assert(
+      fc.property(questions, approvalLists, policies, (question, approvals, list) => {
+        const { outcome, by } = authorize(question, approvals, context(list));
+        const reversed = authorize(question, approvals, context([...list].reverse()));
+        expect([reversed.outcome, reversed.by]).toEqual([outcome, by]);
+      }),
+    );
+  });
+
+  it('names everybody whose vote makes it go on', () => {
+    let decisive = 0;
+    fc.assert(
+      fc.property(
+        questions,
+        approvalLists,
+        policies,
+        fc.constantFrom(...ballots),
+        (question, approvals, list, vote) => {
+          const state = context(list);
+          const before = authorize(question, approvals, state);
+          // A denial or an error that another vote would end does not make that vote count: it stands now.
+          const isClear = before.evaluations.every(
+            ({ outcome }) => outcome !== 'OUTCOME_DENY_EXPLICIT' && outcome !== 'OUTCOME_ERROR',
+          );
+          fc.pre(before.outcome === 'consensus-needed' && isClear);
+          fc.pre(!approvals.some(({ userId }) => userId === vote.userId));
+          const after = authorize(question, [...approvals, vote], state);
+          if (after.outcome === 'allow' && after.by !== 'own-credentials') {
+            decisive += 1;
+            expect(eligibleApprovers(question, approvals, state)).toContain(vote.userId);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+    expect(decisive).toBeGreaterThan(10);
+  });
+
+  it('ends alike in whatever order votes come, where more votes never hurt', () => {
+    const monotone = fc.constantFrom(
+      'approvers.count() >= 2',
+      'approvers.count() >= 3',
+      "approvers.filter(u, u.tags.contains('ops')).count() >= 2",
+      "approvers.any(u, u.id == 'dev') && approvers.any(u, u.id == 'ops-1')",
+      "credentials.any(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR') && approvers.count() > 1",
+    );
+    const permutations = fc
+      .shuffledSubarray(ballots, { minLength: 1, maxLength: 4 })
+      .chain((votes) => fc.tuple(fc.constant(votes), fc.shuffledSubarray(votes, { minLength: votes.length })));
+    let allowed = 0;
+    fc.assert(
+      fc.property(fc.array(monotone, { minLength: 1, maxLength: 3 }), permutations, (texts, [first, second]) => {
+        const one = [...new Map(first.map((vote) => [vote.userId, vote])).values()];
+        const other = second.filter((vote) => one.includes(vote));
+        const state = context(
+          texts.map((consensus, index) => policy({ policyId: `p${index}`, effect: 'EFFECT_ALLOW', consensus })),
+        );
+        const submitterId = one[0]!.userId;
+        const finalOutcome = (votes: readonly Approval[]) => {
+          let isAllowed = false;
+          for (let count = 1; count <= votes.length; count += 1) {
+            const { outcome } = authorize({ ...request, submitterId }, votes.slice(0, count), state);
+            // What was allowed once stays allowed.
+            if (isAllowed) expect(outcome).toBe('allow');
+            isAllowed = outcome === 'allow';
+          }
+          return isAllowed;
+        };
+        expect(finalOutcome(other)).toBe(finalOutcome(one));
+        allowed += Number(finalOutcome(one));
+      }),
+      { numRuns: 300 },
+    );
+    expect(allowed).toBeGreaterThan(30);
+  });
+});
