@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createCoordinator, type Coordinator } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
+import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { EventStore } from './event-store/event-store.js';
 import { InMemoryEventStore } from './event-store/in-memory.js';
 import { SqliteEventStore } from './event-store/sqlite.js';
@@ -21,8 +21,8 @@ async function start(config: Config): Promise<Coordinator> {
   const logger = createLogger(config.logLevel);
   const world = {
     store: await openStore(config),
-    clock: { now: () => Date.now() },
-    randomness: { bytes: (count: number) => randomBytes(count) },
+    clock: systemClock,
+    randomness: systemRandomness(),
   };
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();

@@ -34,26 +34,39 @@ export const activitiesModel: ReadModel = {
       PRIMARY KEY (organization_id, fingerprint)
     ) WITHOUT ROWID;`,
 
-  project(rows, { organizationId, position, revision, at, event }) {
-    if (!isActivityEvent(event)) return;
-    const { activityId } = event.data;
-    const known = event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId);
-    const record: StoredActivity = {
-      ...evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) }),
-      revisions: [...(known?.record.revisions ?? []), revision],
-    };
-    rows.run(
-      'INSERT OR REPLACE INTO activities VALUES (?, ?, ?, ?, ?, ?)',
-      organizationId,
-      activityId,
-      known?.submitted ?? position,
-      record.type,
-      record.status,
-      JSON.stringify(record),
-    );
-    const fingerprint = fingerprintIn(event);
-    if (fingerprint) {
-      rows.run('INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)', organizationId, fingerprint, activityId);
+  project(rows, events) {
+    // An activity often begins and ends in one batch: it is put together in memory and written once.
+    const changed = new Map<string, { submitted: bigint; record: StoredActivity }>();
+    for (const { organizationId, position, revision, at, event } of events) {
+      if (!isActivityEvent(event)) continue;
+      const { activityId } = event.data;
+      const known =
+        changed.get(activityId) ??
+        (event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId));
+      const record = evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) });
+      const revisions = [...(known?.record.revisions ?? []), revision];
+      changed.set(activityId, { submitted: known?.submitted ?? position, record: { ...record, revisions } });
+      const fingerprint = fingerprintIn(event);
+      if (fingerprint) {
+        rows.run(
+          'INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)',
+          organizationId,
+          fingerprint,
+          activityId,
+        );
+      }
+    }
+    for (const [activityId, { submitted, record }] of changed) {
+      const { organizationId, type, status } = record;
+      rows.run(
+        'INSERT OR REPLACE INTO activities VALUES (?, ?, ?, ?, ?, ?)',
+        organizationId,
+        activityId,
+        submitted,
+        type,
+        status,
+        JSON.stringify(record),
+      );
     }
   },
 };

@@ -5,7 +5,7 @@ import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
 import { policiesOf } from './policies.js';
-import type { ReadModel } from './read-model.js';
+import { eachEvent, type ReadModel } from './read-model.js';
 import { FeatureShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
 import { userTagsOf } from './user-tags.js';
 import { userOf, usersOf } from './users.js';
@@ -26,7 +26,7 @@ export const organizationsModel: ReadModel = {
     CREATE TABLE organizations (organization_id TEXT PRIMARY KEY, parent_id TEXT, doc TEXT NOT NULL) WITHOUT ROWID;
     CREATE INDEX organizations_by_parent ON organizations (parent_id);`,
 
-  project(rows, { organizationId, event }) {
+  project: eachEvent((rows, { organizationId, event }) => {
     const change = (update: (row: OrganizationRow) => OrganizationRow) =>
       put(rows, update(organizationOf(rows, organizationId)));
     switch (event.type) {
@@ -41,7 +41,7 @@ export const organizationsModel: ReadModel = {
       case 'OrganizationFeatureRemoved':
         return change((row) => ({ ...row, features: without(row, event.data.name) }));
     }
-  },
+  }),
 };
 
 const without = ({ features }: OrganizationRow, name: string) => features.filter((feature) => feature.name !== name);

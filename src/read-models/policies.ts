@@ -4,7 +4,7 @@ import type { Policy } from '../domain/policy/types.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
-import type { ReadModel } from './read-model.js';
+import { eachEvent, type ReadModel } from './read-model.js';
 import { PolicyShape } from './shapes.js';
 
 export const policiesModel: ReadModel = {
@@ -17,7 +17,7 @@ export const policiesModel: ReadModel = {
       PRIMARY KEY (organization_id, policy_id)
     ) WITHOUT ROWID;`,
 
-  project(rows, { organizationId, position, at, event }) {
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
     const put = (policy: Policy, created: bigint) =>
       rows.run(
         'INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?)',
@@ -41,7 +41,7 @@ export const policiesModel: ReadModel = {
           event.data.policyId,
         );
     }
-  },
+  }),
 };
 
 const readPolicy = (doc: unknown): Policy => JSON.parse(String(doc)) as Policy;

@@ -24,6 +24,13 @@ export interface ReadModel {
   readonly tables: readonly string[];
   /** Creates the tables. */
   readonly schema: string;
-  /** Takes one event into the rows; called in position order, inside a transaction that also moves the checkpoint. */
-  project(rows: Rows, event: ProjectedEvent): void;
+  /** Takes events into the rows, in position order, inside a transaction that also moves the checkpoint. */
+  project(rows: Rows, events: readonly ProjectedEvent[]): void;
+}
+
+/** A projection that looks at one event at a time. */
+export function eachEvent(project: (rows: Rows, event: ProjectedEvent) => void): ReadModel['project'] {
+  return (rows, events) => {
+    for (const event of events) project(rows, event);
+  };
 }

@@ -25,6 +25,10 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** How long events wait to be projected together, when nobody waits for them, in milliseconds. */
+const lingerMs = 20;
+/** So many events at once are a backlog: no waiting. */
+const hurryAt = 256;
 const streamPrefix = 'organization-';
 
 /**
@@ -37,6 +41,7 @@ export class ReadModelRunner {
   private subscription: Subscription | undefined;
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
+  private hurry: () => void = () => undefined;
 
   constructor(
     private readonly store: EventStore,
@@ -58,7 +63,7 @@ export class ReadModelRunner {
     );
     this.subscription = this.store.subscribe({
       after: lowest === undefined || lowest < 0n ? 'start' : lowest,
-      onEvents: (events) => this.project(events),
+      onEvents: (events) => this.take(events),
       onError: (error) => this.resume(error),
     });
   }
@@ -96,6 +101,7 @@ export class ReadModelRunner {
       await new Promise<void>((resolve, reject) => {
         waiter = { position, resolve };
         this.waiters.add(waiter);
+        this.hurry();
         timer = setTimeout(
           () =>
             reject(
@@ -115,6 +121,7 @@ export class ReadModelRunner {
 
   async close(): Promise<void> {
     this.closed = true;
+    this.hurry();
     clearTimeout(this.retry);
     await this.subscription?.close();
   }
@@ -128,14 +135,32 @@ export class ReadModelRunner {
     return -1n;
   }
 
+  /** Projecting a little later costs no reader anything and makes one transaction of what has come meanwhile. */
+  private async take(recorded: readonly RecordedEvent[]): Promise<void> {
+    if (this.waiters.size === 0 && !this.closed && recorded.length < hurryAt) {
+      await new Promise<void>((resolve) => {
+        this.hurry = resolve;
+        setTimeout(resolve, lingerMs).unref();
+      });
+    }
+    this.project(recorded);
+  }
+
   private project(recorded: readonly RecordedEvent[]): void {
     const last = recorded.at(-1);
     if (!last) return;
     const events = recorded.filter(({ stream }) => stream.startsWith(streamPrefix)).map(projected);
-    for (const progress of this.progress) {
-      if (progress.failure === undefined && progress.checkpoint < last.position) {
-        this.projectInto(progress, events, last.position);
+    this.database.transaction(() => {
+      for (const progress of this.progress) {
+        if (progress.failure === undefined && progress.checkpoint < last.position) {
+          this.projectInto(progress, events, last.position);
+        }
       }
+    });
+    for (const progress of this.progress) {
+      if (progress.failure !== undefined) continue;
+      progress.checkpoint = last.position;
+      this.observer.projected(progress.model.name, last.position);
     }
     const reached = this.reached();
     for (const waiter of this.waiters) if (waiter.position <= reached) waiter.resolve();
@@ -143,21 +168,16 @@ export class ReadModelRunner {
 
   private projectInto(progress: Progress, events: readonly ProjectedEvent[], end: bigint): void {
     const { model, checkpoint } = progress;
-    let at = checkpoint;
+    const unseen =
+      checkpoint < (events[0]?.position ?? end) ? events : events.filter((one) => one.position > checkpoint);
     try {
       this.database.transaction(() => {
-        for (const event of events) {
-          if (event.position <= checkpoint) continue;
-          at = event.position;
-          model.project(this.database, event);
-        }
+        model.project(this.database, unseen);
         this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(end), model.name);
       });
-      progress.checkpoint = end;
-      this.observer.projected(model.name, end);
     } catch (error) {
       progress.failure = error;
-      this.observer.failed(model.name, at, error);
+      this.observer.failed(model.name, unseen[0]?.position ?? end, error);
     }
   }
 

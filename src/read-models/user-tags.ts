@@ -3,7 +3,7 @@ import type { UserTag } from '../domain/organization/tags.js';
 import { ListOf } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
-import type { ReadModel } from './read-model.js';
+import { eachEvent, type ReadModel } from './read-model.js';
 import { TagShape } from './shapes.js';
 
 export const userTagsModel: ReadModel = {
@@ -16,7 +16,7 @@ export const userTagsModel: ReadModel = {
       PRIMARY KEY (organization_id, tag_id)
     ) WITHOUT ROWID;`,
 
-  project(rows, { organizationId, position, at, event }) {
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
     const put = (tag: UserTag, created: bigint) =>
       rows.run(
         'INSERT OR REPLACE INTO user_tags VALUES (?, ?, ?, ?)',
@@ -45,7 +45,7 @@ export const userTagsModel: ReadModel = {
           event.data.tagId,
         );
     }
-  },
+  }),
 };
 
 const readTag = (doc: unknown): UserTag => JSON.parse(String(doc)) as UserTag;

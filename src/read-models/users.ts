@@ -5,7 +5,7 @@ import { userCreated, userUpdated, type User } from '../domain/organization/user
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
-import type { ProjectedEvent, ReadModel } from './read-model.js';
+import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
 
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
@@ -23,7 +23,7 @@ export const usersModel: ReadModel = {
       PRIMARY KEY (organization_id, user_id, position)
     ) WITHOUT ROWID;`,
 
-  project(rows, { organizationId, position, at, event }) {
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'UserCreated':
         return put(rows, organizationId, userCreated(event.data, at), position, position);
@@ -43,7 +43,7 @@ export const usersModel: ReadModel = {
           position,
         );
     }
-  },
+  }),
 };
 
 function changeCredentials(user: User, event: CredentialEvent, at: number): User {

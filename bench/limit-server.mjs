@@ -1,0 +1,68 @@
+/**
+ * The process under test: the coordinator on the durable SQLite store, and beside it, in the same process, the limit: an
+ * empty Fastify route that only verifies a P-256 signature over the body. Prints one JSON line with where both listen.
+ */
+import { createPublicKey, verify } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Fastify from 'fastify';
+import { createCoordinator } from '../dist/app.module.js';
+import { readConfig } from '../dist/config.js';
+import { systemClock, systemRandomness } from '../dist/coordinator/world.js';
+import { SqliteEventStore } from '../dist/event-store/sqlite.js';
+import { createLogger } from '../dist/http/logger.js';
+import { install } from '../dist/installation.js';
+
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
+const config = readConfig({ PORT: '0' });
+const world = {
+  store: await SqliteEventStore.open(join(folder, 'events.db')),
+  clock: systemClock,
+  randomness: systemRandomness(),
+};
+let root;
+const { founding } = await install(config, world, undefined, async (credentials) => {
+  root = credentials;
+});
+const coordinator = await createCoordinator(config, {
+  ...world,
+  logger: createLogger('error'),
+  readModelFile: join(folder, 'read-models.db'),
+});
+await coordinator.app.listen(0, '127.0.0.1');
+
+const limit = Fastify();
+limit.removeAllContentTypeParsers();
+limit.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+const keys = new Map();
+limit.post('/verify', (request, reply) => {
+  const { publicKey, signature } = JSON.parse(Buffer.from(request.headers['x-stamp'], 'base64url').toString());
+  let key = keys.get(publicKey);
+  if (!key) keys.set(publicKey, (key = keyObject(publicKey)));
+  const ok = verify('sha256', request.body, key, Buffer.from(signature, 'hex'));
+  reply.status(ok ? 200 : 401).send({ ok });
+});
+await limit.listen({ port: 0, host: '127.0.0.1' });
+
+/** SubjectPublicKeyInfo of a compressed P-256 point: OpenSSL takes it as it is. */
+function keyObject(hex) {
+  const prefix = Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex');
+  return createPublicKey({ key: Buffer.concat([prefix, Buffer.from(hex, 'hex')]), format: 'der', type: 'spki' });
+}
+
+process.stdout.write(
+  `${JSON.stringify({
+    coordinator: await coordinator.app.getUrl(),
+    limit: `http://127.0.0.1:${limit.server.address().port}`,
+    organizationId: founding.organizationId,
+    userId: founding.userId,
+    apiPrivateKey: root.apiPrivateKey,
+    folder,
+  })}\n`,
+);
+process.on('SIGTERM', async () => {
+  await limit.close();
+  await coordinator.close();
+  process.exit(0);
+});
