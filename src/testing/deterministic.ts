@@ -14,7 +14,7 @@ export class ManualClock implements Clock {
 
   /** Goes on by milliseconds, or by text such as `'90s'`, `'15m'`, `'24h'`, `'7d'`. */
   advance(by: number | `${number}${keyof typeof units}`): void {
-    this.time += typeof by === 'number' ? by : durationMs(by);
+    this.set(this.time + (typeof by === 'number' ? by : durationMs(by)));
   }
 
   /** Jumps to a time, forwards only: nothing that was recorded may lie in the future. */

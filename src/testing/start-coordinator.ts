@@ -2,13 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCoordinator } from '../app.module.js';
-import { readConfig } from '../config.js';
+import { readConfig, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
 import { InMemoryEventStore } from '../event-store/in-memory.js';
 import { SqliteEventStore } from '../event-store/sqlite.js';
 import { createLogger } from '../http/logger.js';
+import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
@@ -24,6 +25,8 @@ export interface StartOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Log level; nothing is logged by default. */
   readonly logLevel?: string;
+  /** Where log lines go; standard error by default. */
+  readonly log?: NodeJS.WritableStream;
 }
 
 /** A member of the organization with a client that stamps as this user. */
@@ -68,10 +71,11 @@ export interface TestCoordinator {
 /** Starts a coordinator. Many can run side by side; each is closed with `close()`. */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
   const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
+  const config = readConfig({ PORT: '0', ...options.settings });
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
   const store = folder ? await SqliteEventStore.open(join(folder, 'events.db')) : new InMemoryEventStore();
   const world = { clock: new ManualClock(at.getTime()), randomness: new SeededRandomness(seed) };
-  return boot(options, { store, folder, ...world }, undefined);
+  return boot(options, config, { store, folder, ...world }, undefined);
 }
 
 interface World {
@@ -83,11 +87,11 @@ interface World {
 
 async function boot(
   options: StartOptions,
+  config: Config,
   world: World,
   earlier: Omit<RootCredentials, 'apiUrl'> | undefined,
 ): Promise<TestCoordinator> {
   const { folder, clock, randomness } = world;
-  const config = readConfig({ PORT: '0', ...options.settings });
   let credentials = earlier;
   const persistent = new SharedStore(world.store);
   await install(config, { store: persistent, clock, randomness }, undefined, (root) => {
@@ -98,8 +102,8 @@ async function boot(
     store: persistent,
     clock,
     randomness,
-    logger: createLogger(options.logLevel ?? 'silent'),
-    readModelFile: folder ? join(folder, 'read-models.db') : ':memory:',
+    logger: createLogger(options.logLevel ?? 'silent', options.log),
+    projecting: folder ? await projectIntoFile(join(folder, 'read-models.db')) : projectInMemory(),
   });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
@@ -146,9 +150,10 @@ async function boot(
     },
     async restart() {
       await coordinator.close();
-      if (!folder) return boot(options, world, credentials);
+      if (!folder) return boot(options, config, world, credentials);
       await world.store.close();
-      return boot(options, { ...world, store: await SqliteEventStore.open(join(folder, 'events.db')) }, credentials);
+      const store = await SqliteEventStore.open(join(folder, 'events.db'));
+      return boot(options, config, { ...world, store }, credentials);
     },
     async close() {
       await coordinator.close();
