@@ -12,6 +12,7 @@ import { readConfig } from '../dist/config.js';
 import { systemClock, systemRandomness } from '../dist/coordinator/world.js';
 import { SqliteEventStore } from '../dist/event-store/sqlite.js';
 import { createLogger } from '../dist/http/logger.js';
+import { projectIntoFile } from '../dist/read-models/projecting.js';
 import { install } from '../dist/installation.js';
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
@@ -28,7 +29,7 @@ const { founding } = await install(config, world, undefined, async (credentials)
 const coordinator = await createCoordinator(config, {
   ...world,
   logger: createLogger('error'),
-  readModelFile: join(folder, 'read-models.db'),
+  projecting: await projectIntoFile(join(folder, 'read-models.db')),
 });
 await coordinator.app.listen(0, '127.0.0.1');
 

@@ -36,8 +36,8 @@ import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
 import { SubmitController } from './http/submit.controller.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
-import { ReadModelDatabase } from './read-models/database.js';
-import { readModels } from './read-models/index.js';
+import type { Rows } from './read-models/database.js';
+import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
@@ -45,8 +45,8 @@ import { verifyRegistration } from './stamps/webauthn.js';
 /** The adapters that a process chooses; everything else is made from them. */
 export interface Adapters {
   readonly store: EventStore;
-  /** File of the read models, or `:memory:`. */
-  readonly readModelFile: string;
+  /** The read models; closed with the coordinator. */
+  readonly projecting: Projecting;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
@@ -58,10 +58,7 @@ const maxBody = 2 * 1024 * 1024;
 @Module({})
 class AppModule {}
 
-function coordinatorModule(
-  config: Config,
-  { store, readModelFile, clock, randomness, logger }: Adapters,
-): DynamicModule {
+function coordinatorModule(config: Config, { store, projecting, clock, randomness, logger }: Adapters): DynamicModule {
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -69,19 +66,18 @@ function coordinatorModule(
     { provide: CLOCK, useValue: clock },
     { provide: RANDOMNESS, useValue: randomness },
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
-    { provide: ROWS, useFactory: () => new ReadModelDatabase(readModelFile) },
+    { provide: ROWS, useValue: projecting.rows },
     Metrics,
     {
       provide: ReadModelRunner,
-      inject: [ROWS, Metrics],
-      useFactory: (database: ReadModelDatabase, metrics: Metrics) =>
+      inject: [Metrics],
+      useFactory: (metrics: Metrics) =>
         new ReadModelRunner(
           store,
-          database,
-          readModels,
+          projecting,
           metrics.observing({
-            failed: (model, position, error) =>
-              logger.error({ err: error, model, position: String(position) }, 'read model stopped'),
+            failed: (model, position, reason) =>
+              logger.error({ model, position: String(position), reason }, 'read model stopped'),
             interrupted: (error) => logger.warn({ err: error }, 'event feed interrupted, resuming'),
           }),
         ),
@@ -98,7 +94,7 @@ function coordinatorModule(
         loader: OrganizationLoader,
         registry: Registry,
         runner: ReadModelRunner,
-        rows: ReadModelDatabase,
+        rows: Rows,
         metrics: Metrics,
       ) =>
         new Driver({
@@ -120,7 +116,7 @@ function coordinatorModule(
         driver: Driver,
         loader: OrganizationLoader,
         runner: ReadModelRunner,
-        rows: ReadModelDatabase,
+        rows: Rows,
         registry: Registry,
       ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry),
     },
@@ -140,7 +136,7 @@ function coordinatorModule(
   };
 }
 
-function knownActivities(runner: ReadModelRunner, rows: ReadModelDatabase): KnownActivities {
+function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
   return {
     checkpoint: () => runner.checkpoint('activities'),
     findByFingerprint: (organizationId, fingerprint) => findByFingerprint(rows, organizationId, fingerprint),
@@ -219,7 +215,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.close();
       await app.get(Driver).drain();
       await runner.close();
-      app.get<ReadModelDatabase>(ROWS).close();
+      await adapters.projecting.close();
       await adapters.store.close();
     },
   };

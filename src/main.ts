@@ -7,6 +7,7 @@ import type { EventStore } from './event-store/event-store.js';
 import { InMemoryEventStore } from './event-store/in-memory.js';
 import { SqliteEventStore } from './event-store/sqlite.js';
 import { createLogger } from './http/logger.js';
+import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { install, RootFile } from './installation.js';
 
 /** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
@@ -27,8 +28,9 @@ async function start(config: Config): Promise<Coordinator> {
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();
   const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
-  const readModelFile = config.eventStore === 'memory:' ? ':memory:' : join(config.dataDir, 'read-models.db');
-  const coordinator = await createCoordinator(config, { ...world, logger, readModelFile });
+  const projecting =
+    config.eventStore === 'memory:' ? projectInMemory() : await projectIntoFile(join(config.dataDir, 'read-models.db'));
+  const coordinator = await createCoordinator(config, { ...world, logger, projecting });
   await coordinator.app.listen(config.port, config.host);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

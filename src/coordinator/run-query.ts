@@ -59,7 +59,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     if (failed.length > 0) {
       throw new CoordinatorError(
         'UNAVAILABLE',
-        `read models have stopped (${failed.map(({ model }) => model).join(', ')}): the log of the server says why`,
+        `read models have stopped (${failed.join(', ')}): the log of the server says why`,
       );
     }
     return definition.answer(question, {

@@ -14,17 +14,46 @@ export interface StoredEvent {
   readonly metadata: string;
 }
 
-/** The event as a reader gets it. */
-export function parseEvent({ stream, revision, position, id, type, data, metadata }: StoredEvent): RecordedEvent {
-  return {
+const storedOf = new WeakMap<RecordedEvent, StoredEvent>();
+
+/** The event as a reader gets it: its JSON is parsed when it is first looked at, since many readers only pass it on. */
+export function parseEvent(stored: StoredEvent): RecordedEvent {
+  const { stream, revision, position, id, type } = stored;
+  let data: { value: unknown } | undefined;
+  let metadata: { value: unknown } | undefined;
+  const event: RecordedEvent = {
     stream,
     revision,
     position,
     id,
     type,
-    data: JSON.parse(data) as unknown,
-    metadata: JSON.parse(metadata) as unknown,
+    get data() {
+      data ??= { value: JSON.parse(stored.data) as unknown };
+      return data.value;
+    },
+    get metadata() {
+      metadata ??= { value: JSON.parse(stored.metadata) as unknown };
+      return metadata.value;
+    },
   };
+  storedOf.set(event, stored);
+  return event;
+}
+
+/** The event with its JSON as text, as it can be handed to another thread cheaply. */
+export function storedEvent(event: RecordedEvent): StoredEvent {
+  const { stream, revision, position, id, type } = event;
+  return (
+    storedOf.get(event) ?? {
+      stream,
+      revision,
+      position,
+      id,
+      type,
+      data: jsonText(event, 'data'),
+      metadata: jsonText(event, 'metadata'),
+    }
+  );
 }
 
 /** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */

@@ -106,9 +106,9 @@ export class Metrics implements DriverMetrics {
   observing(and: Omit<RunnerObserver, 'projected'>): RunnerObserver {
     return {
       projected: (model, position) => this.positions.set({ model }, Number(position)),
-      failed: (model, position, error) => {
+      failed: (model, position, reason) => {
         this.failures.inc({ model });
-        and.failed(model, position, error);
+        and.failed(model, position, reason);
       },
       interrupted: (error) => and.interrupted(error),
     };

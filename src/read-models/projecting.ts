@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { RecordedEvent } from '../event-store/event-store.js';
+import { storedEvent } from '../event-store/stored-event.js';
+import { ReadModelDatabase, type Rows } from './database.js';
+import { readModels } from './index.js';
+import { Projector, type Progress } from './projector.js';
+
+/** Where projections run, and the rows that queries read. */
+export interface Projecting {
+  readonly rows: Rows;
+  progress(): readonly Progress[];
+  /** Takes the next events; resolves when their rows can be read. @throws when the rows cannot be written at all */
+  project(events: readonly RecordedEvent[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** In this thread, in memory: for tests and short lives. */
+export function projectInMemory(): Projecting {
+  const database = new ReadModelDatabase(':memory:');
+  const projector = new Projector(database, readModels);
+  return {
+    rows: database,
+    progress: () => projector.progress(),
+    project: (events) => Promise.resolve(void projector.project(events)),
+    close: () => Promise.resolve(database.close()),
+  };
+}
+
+/** In a thread of its own, into a file: writing rows takes as long as deciding, and must not hold it up. */
+export async function projectIntoFile(file: string): Promise<Projecting> {
+  const worker = new Worker(workerFile(), { workerData: { file } });
+  const gone = new Promise<never>((_resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
+  });
+  // Whoever waits for an answer sees it; nobody may be waiting.
+  gone.catch(() => undefined);
+  const answer = async () => ((await Promise.race([once(worker, 'message'), gone])) as [readonly Progress[]])[0];
+  let progress = await answer();
+  const rows = new ReadModelDatabase(file);
+  return {
+    rows,
+    progress: () => progress,
+    async project(events) {
+      worker.postMessage(events.map(storedEvent));
+      progress = await answer();
+    },
+    async close() {
+      rows.close();
+      worker.postMessage('close');
+      await gone.catch(() => undefined);
+    },
+  };
+}
+
+/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
+function workerFile(): URL {
+  return import.meta.url.endsWith('.ts')
+    ? new URL('../../dist/read-models/projector-worker.js', import.meta.url)
+    : new URL('./projector-worker.js', import.meta.url);
+}

@@ -1,0 +1,91 @@
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../event-store/chain.js';
+import type { RecordedEvent } from '../event-store/event-store.js';
+import { upcast } from '../event-store/upcast.js';
+import type { ReadModelDatabase } from './database.js';
+import type { ProjectedEvent, ReadModel } from './read-model.js';
+
+/** How far a read model is, and why it has stopped if it has. */
+export interface Progress {
+  readonly model: string;
+  /** Every event up to here is in the rows; -1 before the first. */
+  readonly checkpoint: bigint;
+  readonly failure: string | undefined;
+}
+
+const streamPrefix = 'organization-';
+
+/**
+ * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as
+ * its rows, so that a crash repeats nothing and skips nothing. A model that fails stops alone; the others go on.
+ */
+export class Projector {
+  private readonly state: { readonly model: ReadModel; checkpoint: bigint; failure: string | undefined }[];
+
+  constructor(
+    private readonly database: ReadModelDatabase,
+    models: readonly ReadModel[],
+  ) {
+    database.define(
+      'CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, version INTEGER NOT NULL, position TEXT NOT NULL)',
+    );
+    this.state = models.map((model) => ({ model, checkpoint: this.prepare(model), failure: undefined }));
+  }
+
+  progress(): readonly Progress[] {
+    return this.state.map(({ model, checkpoint, failure }) => ({ model: model.name, checkpoint, failure }));
+  }
+
+  /** Takes the next events, in position order. */
+  project(recorded: readonly RecordedEvent[]): readonly Progress[] {
+    const last = recorded.at(-1);
+    if (!last) return this.progress();
+    const events = recorded.filter(({ stream }) => stream.startsWith(streamPrefix)).map(projected);
+    const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
+    this.database.transaction(() => {
+      for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, last.position);
+    });
+    for (const one of moved) if (one.failure === undefined) one.checkpoint = last.position;
+    return this.progress();
+  }
+
+  private projectInto(
+    model: ReadModel,
+    checkpoint: bigint,
+    events: readonly ProjectedEvent[],
+    end: bigint,
+  ): string | undefined {
+    try {
+      this.database.transaction(() => {
+        model.project(
+          this.database,
+          events.filter(({ position }) => position > checkpoint),
+        );
+        this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(end), model.name);
+      });
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? (error.stack ?? error.message) : String(error);
+    }
+  }
+
+  private prepare(model: ReadModel): bigint {
+    const row = this.database.get('SELECT version, position FROM checkpoints WHERE model = ?', model.name);
+    if (row && Number(row['version']) === model.version) return BigInt(String(row['position']));
+    this.database.define(model.tables.map((table) => `DROP TABLE IF EXISTS ${table};`).join('\n'));
+    this.database.define(model.schema);
+    this.database.run('INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)', model.name, model.version, '-1');
+    return -1n;
+  }
+}
+
+function projected(recorded: RecordedEvent): ProjectedEvent {
+  const { type, data, metadata } = upcast(recorded);
+  return {
+    organizationId: recorded.stream.slice(streamPrefix.length),
+    position: recorded.position,
+    revision: recorded.revision,
+    at: (metadata as EventMetadata).at,
+    event: { type, data } as OrganizationEvent,
+  };
+}
