@@ -1,0 +1,131 @@
+import type { ActivityType } from '../../src/activities/index.js';
+import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { TestCoordinator, TestUser } from '../../src/testing/index.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+
+/** An organization with one of everything, for samples to name. */
+export interface Furnished {
+  readonly coordinator: TestCoordinator;
+  readonly alice: TestUser;
+  /** Somebody whose loss nobody minds. */
+  readonly carol: TestUser;
+  readonly apiKeyId: string;
+  readonly authenticatorId: string;
+  readonly userTagId: string;
+  readonly policyId: string;
+  /** Waits for Alice's approval. */
+  readonly waiting: ActivityEnvelope;
+}
+
+/** Puts one of everything into the organization. */
+export async function furnish(coordinator: TestCoordinator): Promise<Furnished> {
+  const { client, newKey } = coordinator;
+  const alice = await coordinator.createUser('Alice', { userEmail: 'alice@example.com' });
+  const carol = await coordinator.createUser('Carol');
+  const key = newKey();
+  const { result: keys } = await client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: alice.userId,
+    apiKeys: [
+      { apiKeyName: 'spare', publicKey: key.publicKey, curveType: 'API_KEY_CURVE_P256', expirationSeconds: '3600' },
+    ],
+  });
+  const { result: passkeys } = await client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+    userId: alice.userId,
+    authenticators: [{ authenticatorName: 'passkey', ...new SoftwareAuthenticator().register() }],
+  });
+  const { result: tag } = await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', {
+    userTagName: 'staff',
+    userIds: [alice.userId],
+  });
+  const policyId = await coordinator.createPolicy({
+    policyName: 'Carol asks, Alice agrees',
+    condition: "activity.kind == 'UPDATE_USER_NAME'",
+    consensus: `approvers.any(user, user.id == '${alice.userId}') && approvers.any(user, user.id == '${carol.userId}')`,
+  });
+  const waiting = await carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
+    userId: carol.userId,
+    userName: 'Caroline',
+  });
+  return {
+    coordinator,
+    alice,
+    carol,
+    apiKeyId: (keys['createApiKeysResult'] as { apiKeyIds: string[] }).apiKeyIds[0]!,
+    authenticatorId: (passkeys['createAuthenticatorsResult'] as { authenticatorIds: string[] }).authenticatorIds[0]!,
+    userTagId: (tag['createUserTagResult'] as { userTagId: string }).userTagId,
+    policyId,
+    waiting,
+  };
+}
+
+/** Parameters that the root user may submit in a furnished organization, for each activity's newest version. */
+export function submitSamples(furnished: Furnished): Readonly<Record<ActivityType, object>> {
+  const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, waiting } = furnished;
+  const { root, newKey } = coordinator;
+  const key = () => ({ apiKeyName: 'a key', publicKey: newKey().publicKey, curveType: 'API_KEY_CURVE_P256' });
+  const passkey = () => ({ authenticatorName: 'a passkey', ...new SoftwareAuthenticator().register() });
+  const policy = { effect: 'EFFECT_DENY', condition: "activity.resource == 'NONE'", notes: 'a note' };
+  return {
+    ACTIVITY_TYPE_APPROVE_ACTIVITY: { fingerprint: waiting.fingerprint },
+    ACTIVITY_TYPE_CREATE_API_KEYS_V2: { userId: alice.userId, apiKeys: [{ ...key(), expirationSeconds: '60' }] },
+    ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: { userId: alice.userId, authenticators: [passkey()] },
+    ACTIVITY_TYPE_CREATE_POLICIES: { policies: [{ policyName: 'sample one', ...policy }] },
+    ACTIVITY_TYPE_CREATE_POLICY_V3: { policyName: 'sample two', ...policy },
+    ACTIVITY_TYPE_CREATE_USERS_V4: {
+      users: [
+        {
+          userName: 'Dave',
+          userEmail: 'dave@example.com',
+          userPhoneNumber: '+13214567890',
+          apiKeys: [key()],
+          authenticators: [passkey()],
+          oauthProviders: [],
+          userTags: [userTagId],
+        },
+      ],
+    },
+    ACTIVITY_TYPE_CREATE_USER_TAG: { userTagName: 'sample', userIds: [alice.userId] },
+    ACTIVITY_TYPE_DELETE_API_KEYS: { userId: alice.userId, apiKeyIds: [apiKeyId] },
+    ACTIVITY_TYPE_DELETE_AUTHENTICATORS: { userId: alice.userId, authenticatorIds: [authenticatorId] },
+    ACTIVITY_TYPE_DELETE_POLICIES: { policyIds: [policyId] },
+    ACTIVITY_TYPE_DELETE_POLICY: { policyId },
+    ACTIVITY_TYPE_DELETE_USERS: { userIds: [carol.userId] },
+    ACTIVITY_TYPE_DELETE_USER_TAGS: { userTagIds: [userTagId] },
+    ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
+    ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
+    ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
+    ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME: { organizationName: 'Sample' },
+    ACTIVITY_TYPE_UPDATE_POLICY_V2: { policyId, policyName: 'renamed', policyNotes: 'another note' },
+    ACTIVITY_TYPE_UPDATE_ROOT_QUORUM: { threshold: 1, userIds: [root.userId] },
+    ACTIVITY_TYPE_UPDATE_USER: { userId: alice.userId, userName: 'Alicia', userTagIds: [] },
+    ACTIVITY_TYPE_UPDATE_USER_EMAIL: { userId: alice.userId, userEmail: 'alicia@example.com' },
+    ACTIVITY_TYPE_UPDATE_USER_NAME: { userId: alice.userId, userName: 'Alina' },
+    ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: { userId: alice.userId, userPhoneNumber: '+13214567890' },
+    ACTIVITY_TYPE_UPDATE_USER_TAG: { userTagId, newUserTagName: 'renamed', addUserIds: [], removeUserIds: [] },
+  };
+}
+
+/** What every query of a furnished organization is asked, by its path; the organization's id is added. */
+export function querySamples(furnished: Furnished): Readonly<Record<string, object>> {
+  const { alice, apiKeyId, authenticatorId, policyId, waiting } = furnished;
+  const activity = { activityId: waiting.id };
+  const user = { userId: alice.userId };
+  return {
+    get_activity: activity,
+    get_api_key: { apiKeyId },
+    get_api_keys: user,
+    get_authenticator: { authenticatorId },
+    get_authenticators: user,
+    get_organization: {},
+    get_organization_configs: {},
+    get_policy: { policyId },
+    get_policy_evaluations: activity,
+    get_user: user,
+    list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
+    list_activity_events: activity,
+    list_policies: {},
+    list_user_tags: {},
+    list_users: {},
+    whoami: {},
+  };
+}

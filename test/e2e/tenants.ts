@@ -1,0 +1,79 @@
+import { createCoordinator } from '../../src/app.module.js';
+import { readConfig } from '../../src/config.js';
+import { derivedId } from '../../src/coordinator/ids.js';
+import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { createLogger } from '../../src/http/logger.js';
+import { projectInMemory } from '../../src/read-models/projecting.js';
+import { generateApiKeyPair, ManualClock, SeededRandomness, StampingClient } from '../../src/testing/index.js';
+
+/** An organization whose one user is its root user. */
+export interface Tenant {
+  readonly organizationId: string;
+  readonly userId: string;
+  readonly client: StampingClient;
+}
+
+/** A coordinator with two organizations that have nothing to do with each other, and a sub-organization of the first. */
+export async function startTenants() {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const randomness = new SeededRandomness('tenants');
+  const store = new InMemoryEventStore();
+
+  async function found(name: string, parentOrganizationId?: string) {
+    const key = generateApiKeyPair((count) => randomness.bytes(count));
+    const organizationId = derivedId('organization', name);
+    const userId = derivedId('user', name);
+    const parent = parentOrganizationId === undefined ? {} : { parentOrganizationId };
+    const facts: readonly OrganizationEvent[] = [
+      { type: 'OrganizationCreated', data: { organizationId, name, ...parent } },
+      { type: 'UserCreated', data: { userId, userName: `Root of ${name}`, userTags: [] } },
+      {
+        type: 'ApiKeyCreated',
+        data: {
+          userId,
+          apiKeyId: derivedId('key', name),
+          apiKeyName: 'root',
+          publicKey: key.publicKey,
+          curve: key.curve,
+          credentialType: 'CREDENTIAL_TYPE_API_KEY_P256',
+        },
+      },
+      { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
+    ];
+    const stream = organizationStream(organizationId);
+    let hash = GENESIS_HASH;
+    const events = facts.map(({ type, data }, revision) => {
+      const id = derivedId(stream, String(revision));
+      const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: organizationId, $causationId: id };
+      hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+      return { id, type, data, metadata: { ...metadata, hash } };
+    });
+    await store.append(stream, events, 'no-stream');
+    return { organizationId, userId, key };
+  }
+
+  const parent = await found('Parent');
+  const child = await found('Child', parent.organizationId);
+  const stranger = await found('Stranger');
+  const logger = createLogger('silent');
+  const projecting = projectInMemory();
+  const config = readConfig({ PORT: '0' });
+  const coordinator = await createCoordinator(config, { store, projecting, clock, randomness, logger });
+  await coordinator.app.listen(0, '127.0.0.1');
+  const url = await coordinator.app.getUrl();
+  const tenant = ({ organizationId, userId, key }: typeof parent): Tenant => ({
+    organizationId,
+    userId,
+    client: new StampingClient(url, organizationId, key, clock),
+  });
+  return {
+    url,
+    parent: tenant(parent),
+    child: tenant(child),
+    stranger: tenant(stranger),
+    close: () => coordinator.close(),
+  };
+}
