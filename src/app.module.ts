@@ -54,6 +54,8 @@ export interface Adapters {
 
 /** Largest request body, in bytes. */
 const maxBody = 2 * 1024 * 1024;
+/** Longest time that a client may take to send a request, in milliseconds. */
+const maxRequestMs = 30_000;
 
 @Module({})
 class AppModule {}
@@ -160,6 +162,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     bodyLimit: maxBody,
     trustProxy: config.trustProxy,
     forceCloseConnections: 'idle',
+    requestTimeout: maxRequestMs,
   });
   const fastify = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters), adapter, {
@@ -208,6 +211,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   await app.init();
   const runner = app.get(ReadModelRunner);
   runner.start();
+  // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
+  app.get(Freshness).begin((await adapters.store.head()) ?? -1n);
 
   return {
     app,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Clock, Randomness } from './ports.js';
 
 /** A UUID version 7 (RFC 9562, 5.7): sorts by time, which lets clients use activity ids as cursors. */
@@ -14,13 +14,12 @@ export function uuidV7(clock: Clock, randomness: Randomness): string {
  * and a running number, so that deciding it again names everything alike.
  */
 export function derivedId(...parts: readonly string[]): string {
-  const bytes = createHash('sha256').update(parts.join('\0')).digest().subarray(0, 16);
-  return formatUuid(bytes, 0x80);
+  return formatUuid(hash('sha256', parts.join('\0'), 'buffer'), 0x80);
 }
 
 function formatUuid(bytes: Buffer, version: number): string {
   bytes[6] = (bytes[6]! & 0x0f) | version;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }

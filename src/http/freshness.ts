@@ -10,6 +10,11 @@ import { invalidField } from '../domain/errors.js';
 export class Freshness {
   private latest = -1n;
 
+  /** What was recorded before this instance answered anything. */
+  begin(position: bigint): void {
+    if (position > this.latest) this.latest = position;
+  }
+
   /** Notes the position of an answer, and tells it to the caller in `X-Position`. */
   answered(position: bigint, reply: FastifyReply): void {
     if (position > this.latest) this.latest = position;
