@@ -1,3 +1,4 @@
+import { analyse, type Analysis, type Term } from './consensus-analysis.js';
 import { evaluate, evaluateBody, type Meter, type Scope } from './evaluate.js';
 import { approverValue, credentialValue } from './namespaces.js';
 import { PolicyEvaluationError, type CheckedExpression } from './syntax.js';
@@ -24,6 +25,7 @@ export class Electorate {
   private readonly castBallots: readonly Ballot[];
   private readonly scope: Scope;
   private readonly members = new Map<CheckedExpression, readonly Member[]>();
+  private knownCandidates: ReadonlyMap<string, readonly Ballot[]> | undefined;
   private readonly total: Meter = { steps: 0 };
 
   /**
@@ -67,7 +69,7 @@ export class Electorate {
     const trial = new Trial(consensus, this.outer, this.total);
     if (own.some((ballot) => trial.holds([ballot]))) return true;
     // The usual case on the hot path: nothing in the expression looks at this user, so no company makes it matter.
-    if (analysis.kind === 'symmetric' && own.every((ballot) => signature(ballot, analysis, trial).isNeutral))
+    if (analysis.kind === 'symmetric' && own.every((ballot) => isNeutral(signature(ballot, analysis, trial))))
       return false;
     const others = this.membersFor(consensus).filter((member) => member.userId !== userId);
     const holdsWithOwn = (set: readonly Ballot[]) =>
@@ -101,20 +103,33 @@ export class Electorate {
 
   private ballotsOf(userId: string): readonly Ballot[] {
     const approval = this.castBy(userId);
-    if (approval) return [ballotOf(approval)];
-    const user = this.users.find((one) => one.userId === userId);
-    return user ? possibleBallots(user) : [];
+    return approval ? [ballotOf(approval)] : (this.candidates.get(userId) ?? []);
+  }
+
+  /** By user: the ballots it could cast. */
+  private get candidates(): ReadonlyMap<string, readonly Ballot[]> {
+    this.knownCandidates ??= new Map(
+      this.users.map((user) => [user.userId, user.credentials.map((credential) => ballotOf({ user, credential }))]),
+    );
+    return this.knownCandidates;
   }
 
   private membersFor(consensus: CheckedExpression): readonly Member[] {
     let members = this.members.get(consensus);
     if (!members) {
-      const analysis = analyse(consensus);
-      const trial = new Trial(consensus, this.outer, this.total);
-      members = this.users
-        .filter(({ credentials }) => credentials.length > 0)
-        .flatMap((user) => (trial.isSpent ? [] : [memberOf(user, analysis, trial)]));
+      members = this.makeMembers(consensus);
       this.members.set(consensus, members);
+    }
+    return members;
+  }
+
+  private makeMembers(consensus: CheckedExpression): readonly Member[] {
+    const analysis = analyse(consensus);
+    const trial = new Trial(consensus, this.outer, this.total);
+    const members: Member[] = [];
+    for (const [userId, ballots] of this.candidates) {
+      if (trial.isSpent) break;
+      if (ballots.length > 0) members.push(memberOf(userId, ballots, analysis, trial));
     }
     return members;
   }
@@ -128,10 +143,6 @@ interface Ballot {
 
 function ballotOf(approval: UserApproval): Ballot {
   return { approver: approverValue(approval.user), credential: credentialValue(approval) };
-}
-
-function possibleBallots(user: PolicyUser): Ballot[] {
-  return user.credentials.map((credential) => ballotOf({ user, credential }));
 }
 
 function scopeOf(ballots: readonly Ballot[], outer: Scope): Scope {
@@ -167,178 +178,53 @@ class Trial {
   holds(ballots: readonly Ballot[]): boolean {
     if (ballots.length === 0) return false;
     const scope = scopeOf(ballots, this.outer);
-    return orError(() => evaluate(this.consensus, scope, this.meter) === true) === true;
+    try {
+      return evaluate(this.consensus, scope, this.meter) === true;
+    } catch (error) {
+      return asError(error) !== 'error';
+    }
   }
 
   predicate(body: CheckedExpression, element: PolicyValue): boolean | 'error' {
-    return orError(() => evaluateBody(body, element, this.outer, this.meter) === true);
+    try {
+      return evaluateBody(body, element, this.outer, this.meter) === true;
+    } catch (error) {
+      return asError(error);
+    }
   }
 }
 
-function orError(evaluation: () => boolean): boolean | 'error' {
-  try {
-    return evaluation();
-  } catch (error) {
-    if (error instanceof PolicyEvaluationError) return 'error';
-    throw error;
-  }
-}
-
-/** One way an expression looks at the approvals: `list.filter(…)….any(…)`, `.all(…)` or `.count()`. */
-interface Term {
-  readonly list: 'approvers' | 'credentials';
-  readonly filters: readonly CheckedExpression[];
-  readonly last: { readonly method: 'any' | 'all'; readonly body: CheckedExpression } | 'count';
+function asError(error: unknown): 'error' {
+  if (error instanceof PolicyEvaluationError) return 'error';
+  throw error;
 }
 
 /**
- * How much an expression can tell approvals apart.
- * `symmetric`: it looks at each alone and counts, so that only how many there are of each signature matters, and no more
- * than `cap` of one: `cap` is beyond every number it compares a count with.
- * `subsets`: it relates approvals to each other, so that each user stands for itself.
- * `ordered`: it picks by position, so that the order matters as well.
+ * What each term makes of a ballot, a letter each; `n` is neutral: it changes the value of the term in no list.
  */
-type Analysis =
-  | { readonly kind: 'symmetric'; readonly terms: readonly Term[]; readonly cap: number }
-  | { readonly kind: 'subsets' }
-  | { readonly kind: 'ordered' };
-
-/** Remembers a pure function of an expression, by its identity. */
-const analyses = new WeakMap<CheckedExpression, Analysis>();
-
-function analyse(consensus: CheckedExpression): Analysis {
-  let analysis = analyses.get(consensus);
-  if (!analysis) {
-    analysis = new Analyser().analyse(consensus);
-    analyses.set(consensus, analysis);
-  }
-  return analysis;
-}
-
-class Analyser {
-  private readonly terms: Term[] = [];
-  private largest = 0n;
-  private isCapped = true;
-  private isOrdered = false;
-  private isRelational = false;
-
-  analyse(consensus: CheckedExpression): Analysis {
-    this.visit(consensus, false);
-    if (this.isOrdered) return { kind: 'ordered' };
-    if (this.isRelational) return { kind: 'subsets' };
-    // Beyond any number of users is as good as no cap.
-    const cap = this.isCapped && this.largest < 1_000_000n ? Number(this.largest) + 1 : Infinity;
-    return { kind: 'symmetric', terms: this.terms, cap };
-  }
-
-  private visit(node: CheckedExpression, isInBody: boolean): void {
-    switch (node.kind) {
-      case 'constant':
-        this.constant(node.value);
-        return;
-      case 'root':
-        // Reached only where no function of lists takes it: by an index or a slice.
-        if (isApprovals(node.name)) this.isOrdered = true;
-        return;
-      case 'variable':
-      case 'cron-span':
-        return;
-      case 'list':
-        for (const item of node.items) this.visit(item, isInBody);
-        return;
-      case 'field':
-        this.visit(node.of, isInBody);
-        return;
-      case 'index':
-        this.visit(node.of, isInBody);
-        this.visit(node.index, isInBody);
-        return;
-      case 'slice':
-        this.visit(node.of, isInBody);
-        this.visit(node.from, isInBody);
-        this.visit(node.to, isInBody);
-        return;
-      case 'not':
-        this.visit(node.operand, isInBody);
-        return;
-      case 'logical':
-        for (const operand of node.operands) this.visit(operand, isInBody);
-        return;
-      case 'comparison':
-        this.compared(node.left, node.right.kind === 'constant', isInBody);
-        this.compared(node.right, node.left.kind === 'constant', isInBody);
-        return;
-      case 'contains':
-        this.compared(node.item, node.of.kind === 'constant', isInBody);
-        this.visit(node.of, isInBody);
-        return;
-      case 'count':
-        this.compared(node, false, isInBody);
-        return;
-      case 'quantifier': {
-        const source = sourceOf(node.of);
-        if (source && node.method !== 'filter') {
-          this.term({ ...source, last: { method: node.method, body: node.body } }, isInBody);
-        } else {
-          this.visit(node.of, isInBody);
-          this.visit(node.body, true);
-        }
-        return;
-      }
-    }
-  }
-
-  /** A count of approvals that meets anything but constants may matter beyond every number in the text. */
-  private compared(node: CheckedExpression, isWithConstant: boolean, isInBody: boolean): void {
-    if (node.kind !== 'count') return this.visit(node, isInBody);
-    const source = sourceOf(node.of);
-    if (!source) return this.visit(node.of, isInBody);
-    this.term({ ...source, last: 'count' }, isInBody);
-    if (!isWithConstant) this.isCapped = false;
-  }
-
-  private term(term: Term, isInBody: boolean): void {
-    const bodies = term.last === 'count' ? term.filters : [...term.filters, term.last.body];
-    for (const body of bodies) this.visit(body, true);
-    if (isInBody) this.isRelational = true;
-    this.terms.push(term);
-  }
-
-  private constant(value: PolicyValue): void {
-    if (typeof value === 'bigint' && value > this.largest) this.largest = value;
-    if (Array.isArray(value)) for (const item of value as readonly PolicyValue[]) this.constant(item);
-  }
-}
-
-function isApprovals(name: string): name is Term['list'] {
-  return name === 'approvers' || name === 'credentials';
-}
-
-/** The approvals under a chain of filters, or undefined when the list is another. */
-function sourceOf(list: CheckedExpression): Pick<Term, 'list' | 'filters'> | undefined {
-  if (list.kind === 'root' && isApprovals(list.name)) return { list: list.name, filters: [] };
-  if (list.kind !== 'quantifier' || list.method !== 'filter') return undefined;
-  const source = sourceOf(list.of);
-  return source && { list: source.list, filters: [...source.filters, list.body] };
-}
-
-/** What each term makes of a ballot. A neutral one changes the value of no term, whatever else is in the list. */
 function signature(
-  ballot: Ballot,
+  { approver, credential }: Ballot,
   { terms }: Extract<Analysis, { kind: 'symmetric' }>,
   trial: Trial,
-): { key: string; isNeutral: boolean } {
-  const parts = terms.map((term) => {
-    const element = term.list === 'approvers' ? ballot.approver : ballot.credential;
-    for (const filter of term.filters) {
-      const isKept = trial.predicate(filter, element);
-      if (isKept !== true) return isKept === 'error' ? 'error' : 'neutral';
-    }
-    if (term.last === 'count') return 'counted';
-    const value = trial.predicate(term.last.body, element);
-    return value === (term.last.method === 'all') ? 'neutral' : String(value);
-  });
-  return { key: parts.join(), isNeutral: parts.every((part) => part === 'neutral') };
+): string {
+  let letters = '';
+  for (const term of terms) letters += letterOf(term, term.list === 'approvers' ? approver : credential, trial);
+  return letters;
+}
+
+function letterOf({ filters, last }: Term, element: PolicyValue, trial: Trial): string {
+  for (const filter of filters) {
+    const isKept = trial.predicate(filter, element);
+    if (isKept !== true) return isKept === 'error' ? 'e' : 'n';
+  }
+  if (last === 'count') return 'c';
+  const value = trial.predicate(last.body, element);
+  if (value === (last.method === 'all')) return 'n';
+  return value === 'error' ? 'e' : last.method === 'any' ? 't' : 'f';
+}
+
+function isNeutral(letters: string): boolean {
+  return !/[^n]/.test(letters);
 }
 
 /** A user who could approve, and the ballots to choose from: one of each signature. */
@@ -349,19 +235,22 @@ interface Member {
   readonly choices: readonly { readonly ballot: Ballot; readonly isNeutral: boolean }[];
 }
 
-function memberOf(user: PolicyUser, analysis: Analysis, trial: Trial): Member {
-  const { userId } = user;
-  const ballots = possibleBallots(user);
+function memberOf(userId: string, ballots: readonly Ballot[], analysis: Analysis, trial: Trial): Member {
   if (analysis.kind !== 'symmetric') {
     return { userId, kind: userId, choices: ballots.map((ballot) => ({ ballot, isNeutral: false })) };
   }
-  const choices = new Map<string, Member['choices'][number]>();
-  for (const ballot of ballots) {
-    const { key, isNeutral } = signature(ballot, analysis, trial);
-    if (!choices.has(key)) choices.set(key, { ballot, isNeutral });
+  const [only] = ballots;
+  if (only && ballots.length === 1) {
+    const letters = signature(only, analysis, trial);
+    return { userId, kind: letters, choices: [{ ballot: only, isNeutral: isNeutral(letters) }] };
   }
-  const keys = [...choices.keys()].sort();
-  return { userId, kind: keys.join('|'), choices: keys.map((key) => choices.get(key)!) };
+  const bySignature = new Map(ballots.map((ballot) => [signature(ballot, analysis, trial), ballot]));
+  const signatures = [...bySignature.keys()].sort();
+  return {
+    userId,
+    kind: signatures.join('|'),
+    choices: signatures.map((letters) => ({ ballot: bySignature.get(letters)!, isNeutral: isNeutral(letters) })),
+  };
 }
 
 /** What a question makes of a set of ballots: `too-many` when fewer may be what it looks for. */

@@ -74,12 +74,8 @@ class Evaluation {
         const item = this.value(node.item);
         const list = this.list(node.of);
         if (node.members) return node.members.has(item);
-        let isMember = false;
-        for (const element of list) {
-          this.step(node);
-          if (element === item) isMember = true;
-        }
-        return isMember;
+        this.step(node, list.length);
+        return list.includes(item);
       }
       case 'quantifier':
         return this.quantifier(node);

@@ -261,6 +261,19 @@ describe('consensus', () => {
     expect(electorate.contributes(two, 'nobody')).toBe(false);
   });
 
+  it('counts as far as another count reaches', () => {
+    const users = [
+      ...['v', 'w'].map((id) => user(id, ['t2'])),
+      ...['x', 'y', 'z'].map((id) => user(id, ['t1'])),
+      user('n', []),
+    ];
+    const count = (tag: string) => `approvers.filter(u, u.tags.contains('${tag}')).count()`;
+    const outvoted = new Electorate(users, [approval(users[0]!), approval(users[1]!)], outer);
+    expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')}`))).toBe(true);
+    expect(outvoted.isReachable(consensus(`[${count('t1')}].all(c, ${count('t2')} < c)`))).toBe(true);
+    expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')} && ${count('t1')} < 3`))).toBe(false);
+  });
+
   it('is never had without an approval', () => {
     const electorate = new Electorate([a, b], [], outer);
     for (const text of ['true', "approvers.all(u, u.id == 'z')", 'approvers.count() < 3', '!(approvers.count() > 0)']) {
