@@ -247,7 +247,7 @@ export function newCredentials({ organization, newId, now }: DecideContext) {
         },
       );
 
-      const excess = expiring === 0 ? 0 : Math.max(0, held.length + expiring - credentialLimits.expiringApiKeys);
+      const excess = Math.max(0, held.length + expiring - credentialLimits.expiringApiKeys);
       const leastUseful = [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))];
       const evicted = leastUseful.slice(0, excess).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
         return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } };

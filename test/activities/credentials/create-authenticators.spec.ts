@@ -89,8 +89,10 @@ describe('create authenticators', () => {
     });
   });
 
-  it('lets through a failure that is not about the request', async () => {
-    const failure = new Error('out of memory');
+  it.each([
+    ['a defect', new Error('out of memory')],
+    ['a refusal of another kind', new CoordinatorError('UNAVAILABLE', 'try again later')],
+  ])('lets %s through as it is', async (_what, failure) => {
     await expect(
       createAuthenticators.prepare!(
         { userId: ann, authenticators: [passkey(21)] },
