@@ -143,7 +143,7 @@ function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
     checkpoint: () => runner.checkpoint('activities'),
     findByFingerprint: (organizationId, fingerprint) => findByFingerprint(rows, organizationId, fingerprint),
     async read(organizationId, activityId, position) {
-      if (position !== undefined) await runner.passed(position, readWaitMs);
+      await runner.passed(position, readWaitMs);
       return activityOf(rows, organizationId, activityId);
     },
   };

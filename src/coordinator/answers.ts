@@ -7,7 +7,7 @@ import type { Registry } from './registry.js';
 /** What a submit is answered with, and the store position that a reader must have passed to see it. */
 export interface ActivityAnswer {
   readonly activity: ActivityEnvelope;
-  readonly position: bigint | undefined;
+  readonly position: bigint;
 }
 
 /** Builds what a caller sees of an activity: from the events just recorded, or from the read model when it was known. */

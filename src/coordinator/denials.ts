@@ -3,10 +3,13 @@ import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
 import { WrongRevision, type EventStore } from '../event-store/event-store.js';
 import { derivedId } from './ids.js';
 import type { Clock } from './ports.js';
+import { storeRefusal } from './refusals.js';
 import type { SubmitRequest } from './requests.js';
 
 /** Denials of one organization that are recorded one by one within a minute; more are only counted. */
 const perMinute = 60;
+/** Times an append is tried after another coordinator was first. */
+const maxAttempts = 5;
 /** Organizations whose denial stream is kept open in memory. */
 const maxOpenStreams = 1_000;
 
@@ -32,10 +35,17 @@ export class DenialLog {
     private readonly clock: Clock,
   ) {}
 
-  /** Resolves when the denial is durable, or was only counted because there were too many this minute. */
+  /**
+   * Resolves when the denial is durable, or was only counted because there were too many this minute.
+   * @throws {CoordinatorError} UNAVAILABLE or ABORTED when it could not be recorded
+   */
   record(organizationId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
     const stream = this.streamOf(organizationId);
-    const written = stream.tail.then(() => this.write(organizationId, stream, request, denial));
+    const written = stream.tail
+      .then(() => this.write(organizationId, stream, request, denial))
+      .catch((error: unknown) => {
+        throw storeRefusal(error, organizationId, maxAttempts);
+      });
     stream.tail = written.catch(() => undefined);
     return written;
   }
@@ -108,11 +118,8 @@ export class DenialLog {
         return;
       } catch (error) {
         // Another coordinator was first, or the outcome is unknown: read the stream again before the next.
-        if (!(error instanceof WrongRevision) || attempt === 5) {
-          this.forget(stream);
-          throw error;
-        }
         this.forget(stream);
+        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
       }
     }
   }

@@ -43,8 +43,8 @@ export interface DriveAnswer {
   readonly callerUserId: string;
   /** The activity as the events just recorded leave it; undefined for a finished one that was known before. */
   readonly record: ActivityRecord<User | undefined> | undefined;
-  /** Position that a reader must have passed to see what is answered; undefined when it lies far back. */
-  readonly position: bigint | undefined;
+  /** Position that a reader must have passed to see what is answered. */
+  readonly position: bigint;
 }
 
 interface Job {
@@ -62,8 +62,6 @@ interface Decided {
   readonly answer: Omit<DriveAnswer, 'position'>;
   /** Empty when the request was known before. */
   readonly added: readonly OrganizationEvent[];
-  /** Where a request that was known before was recorded. */
-  readonly knownAt: bigint | undefined;
 }
 
 export interface DriverPorts {
@@ -212,9 +210,8 @@ export class Driver {
         continue;
       }
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
-      for (const { job, answer, added, knownAt } of decided) {
-        job.resolve({ ...answer, position: added.length > 0 ? loaded.position : knownAt });
-      }
+      // Also for what was known before: votes on it may have been recorded long after its submission.
+      for (const { job, answer } of decided) job.resolve({ ...answer, position: loaded.position });
       return;
     }
   }
@@ -253,10 +250,9 @@ export class Driver {
     const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId };
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isVoteOfAnother(organization, known.activityId, request, caller)) {
-      const { activityId, position: knownAt } = known;
-      const record = organization.openActivities.get(activityId);
-      return { job, answer: { ...answer, activityId, record }, added: [], knownAt };
+    if (known && !this.isVoteOfAnother(organization, known, request, caller)) {
+      const record = organization.openActivities.get(known);
+      return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
     const outcome = this.verdict(job, caller, bench);
@@ -269,7 +265,7 @@ export class Driver {
       evolve(organization, event, bench.now);
       noteFingerprint(loaded, event, unsettled);
     }
-    return { job, answer: { ...answer, activityId, record }, added: events, knownAt: undefined };
+    return { job, answer: { ...answer, activityId, record }, added: events };
   }
 
   /** The identical body from another user who may vote is that user's word for it (client protocol 2.5). */
@@ -284,14 +280,11 @@ export class Driver {
     return this.rights(organization, activityId, userId).canApprove;
   }
 
-  private knownActivity(
-    loaded: LoadedOrganization,
-    fingerprint: string,
-  ): { readonly activityId: string; readonly position: bigint | undefined } | undefined {
-    const recent = loaded.recent.get(fingerprint);
-    if (recent) return recent;
-    const activityId = this.ports.known.findByFingerprint(loaded.organization.organizationId, fingerprint);
-    return activityId === undefined ? undefined : { activityId, position: undefined };
+  private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
+    return (
+      recent.get(fingerprint)?.activityId ??
+      this.ports.known.findByFingerprint(organization.organizationId, fingerprint)
+    );
   }
 
   private verdict(

@@ -6,10 +6,11 @@ import {
   organizationStream,
   type Organization,
 } from '../domain/organization/organization.js';
-import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
 import type { DriverMetrics } from './ports.js';
+import { storeUnreadable } from './refusals.js';
 
 /** A folded organization with what the next append needs. `revision` is -1 for an organization that does not exist. */
 export interface LoadedOrganization {
@@ -38,7 +39,7 @@ export class OrganizationLoader {
 
   /**
    * The organization at the head of its stream.
-   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND
+   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE when the store cannot be read
    */
   async load(organizationId: string): Promise<LoadedOrganization> {
     const loaded = await this.loadOrEmpty(organizationId);
@@ -56,9 +57,7 @@ export class OrganizationLoader {
     // Two folds of one stream at once would apply the same events twice to one accumulator.
     const running = this.loading.get(organizationId);
     if (running) return running;
-    const load = this.catchUp(organizationId, cached ?? nothingLoaded()).finally(() =>
-      this.loading.delete(organizationId),
-    );
+    const load = this.catchUp(organizationId, cached).finally(() => this.loading.delete(organizationId));
     this.loading.set(organizationId, load);
     return load;
   }
@@ -68,12 +67,29 @@ export class OrganizationLoader {
     this.cache.delete(organizationId);
   }
 
-  private async catchUp(organizationId: string, loaded: LoadedOrganization): Promise<LoadedOrganization> {
+  private async catchUp(organizationId: string, cached: LoadedOrganization | undefined): Promise<LoadedOrganization> {
+    if (!cached) return this.foldOnto(organizationId, nothingLoaded());
+    try {
+      return await this.foldOnto(organizationId, cached);
+    } catch (error) {
+      // While an append is on its way the cached state is ahead of the stream, and what another writer has recorded
+      // there instead does not follow from it. A stream that is broken itself breaks again.
+      if (!(error instanceof BrokenChain)) throw error;
+      this.cache.delete(organizationId);
+      return this.foldOnto(organizationId, nothingLoaded());
+    }
+  }
+
+  private async foldOnto(organizationId: string, loaded: LoadedOrganization): Promise<LoadedOrganization> {
     const started = performance.now();
     let events = 0;
-    for await (const event of this.store.read(organizationStream(organizationId), loaded.revision + 1)) {
-      apply(loaded, event);
-      events++;
+    try {
+      for await (const event of this.store.read(organizationStream(organizationId), loaded.revision + 1)) {
+        apply(loaded, event);
+        events++;
+      }
+    } catch (error) {
+      throw storeUnreadable(error);
     }
     if (events > 0) this.metrics.folded((performance.now() - started) / 1000, events);
     if (loaded.revision >= 0) this.remember(organizationId, loaded);

@@ -20,11 +20,7 @@ export interface KnownActivities {
   /** Id of the activity that a request with this fingerprint belongs to: its submission, or a vote on it. */
   findByFingerprint(organizationId: string, fingerprint: string): string | undefined;
   /** The activity once everything up to `position` is known; waits for that, within bounds. */
-  read(
-    organizationId: string,
-    activityId: string,
-    position: bigint | undefined,
-  ): Promise<ActivityRecord<User | undefined>>;
+  read(organizationId: string, activityId: string, position: bigint): Promise<ActivityRecord<User | undefined>>;
 }
 
 /** Counters and timers of the driver (see `http/metrics.ts`). */

@@ -76,6 +76,14 @@ export function apiKeyOnly(type: string): CoordinatorError {
   );
 }
 
+/** What a caller is told when the store cannot be read. */
+export function storeUnreadable(error: unknown): unknown {
+  if (!(error instanceof StoreUnavailable)) return error;
+  return new CoordinatorError('UNAVAILABLE', 'the event store did not answer; send the same request again shortly', {
+    cause: error,
+  });
+}
+
 /** What a caller is told when an append did not succeed. */
 export function storeRefusal(error: unknown, organizationId: string, attempts: number): unknown {
   if (error instanceof WrongRevision) {

@@ -38,7 +38,7 @@ export class SubmitController {
     const stamp = request.stamp!;
     await this.limits.check(request, reply, body, stamp);
     const { activity, position } = await this.commands.execute(new SubmitActivity({ path, body, stamp }));
-    if (position !== undefined) this.freshness.answered(position, reply);
+    this.freshness.answered(position, reply);
     return { activity };
   }
 }
