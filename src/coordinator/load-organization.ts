@@ -115,7 +115,7 @@ export function apply(loaded: LoadedOrganization, recorded: RecordedEvent): void
   loaded.hash = verifyChain(loaded.hash, recorded);
   const event = upcast(recorded);
   evolve(loaded.organization, event, (event.metadata as EventMetadata).at);
-  noteFingerprint(loaded, event as { type: string; data: unknown }, recorded.position);
+  noteFingerprint(loaded, event, recorded.position);
   loaded.revision = recorded.revision;
   loaded.position = recorded.position;
 }

@@ -239,13 +239,7 @@ export function Fingerprint(options: FieldOptions = {}) {
 
 /** A nested object. */
 export function Nested(shape: () => Shape, options: FieldOptions = {}) {
-  return field(
-    { $shape: shape },
-    options,
-    Type(shape as () => new () => object),
-    ValidateNested(),
-    IsObject({ message: must('an object') }),
-  );
+  return field({ $shape: shape }, options, Type(shape), ValidateNested(), IsObject({ message: must('an object') }));
 }
 
 /** A list of nested objects. */
@@ -256,7 +250,7 @@ export function ListOf(
   return field(
     { type: 'array', items: { $shape: shape }, minItems: min, maxItems: max },
     options,
-    Type(shape as () => new () => object),
+    Type(shape),
     ValidateNested({ each: true }),
     IsObject({ each: true, message: must('a list of objects') }),
     ...listRules(min, max),

@@ -32,7 +32,7 @@ export function recordField(prototype: object, name: string, field: Field): void
 export function fieldsOfShape(shape: abstract new () => object): ReadonlyMap<string, Field> {
   const chain: Map<string, Field>[] = [];
   for (let prototype: unknown = shape.prototype; prototype && prototype !== Object.prototype;) {
-    const own = fieldsOf.get(prototype as object);
+    const own = fieldsOf.get(prototype);
     if (own) chain.unshift(own);
     prototype = Object.getPrototypeOf(prototype);
   }

@@ -1,4 +1,4 @@
-import { assign, createActor, setup, type AnyActorScope, type SnapshotFrom } from 'xstate';
+import { assign, createActor, setup, type SnapshotFrom } from 'xstate';
 import type { ActivityStatus } from './events.js';
 
 /** Who may still say what about an activity, by user id. */
@@ -99,14 +99,14 @@ export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters)
  */
 export function step(snapshot: ActivitySnapshot, event: Step): ActivitySnapshot {
   if (!snapshot.can(event)) throw new Error(`an activity that is ${snapshot.value} does not take \`${event.type}\``);
-  return activityMachine.transition(snapshot, event, inertScope) as ActivitySnapshot;
+  return activityMachine.transition(snapshot, event, inertScope);
 }
 
 /**
  * What xstate's pure functions build anew for every step, built once: the machine has no actors, timers or effects that
  * could reach it, and building it costs several times the step itself.
  */
-const inertScope: AnyActorScope = (() => {
+const inertScope: Parameters<typeof activityMachine.transition>[2] = (() => {
   const self = createActor(activityMachine, { input: { eligible: [], approved: [] } });
   const nothing = () => undefined;
   return {
