@@ -526,16 +526,19 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
 
       it('hides the events from new subscribers, and never gives out their positions again', async () => {
         const [stream, vault] = [aStream(), `vault-${randomUUID()}`];
-        const after = (await store.head()) ?? 'start';
+        const { position: after } = await store.append(aStream(), someEvents(1), 'no-stream');
+        const early = follow(store, after);
         await store.append(stream, someEvents(1), 'no-stream');
         const gone = await store.append(vault, someEvents(2), 'no-stream');
         await store.delete(vault);
         const { position } = await store.append(stream, someEvents(1), 0);
         expect(position > gone.position).toBe(true);
 
+        await early.sees(2);
         const feed = follow(store, after);
         await feed.sees(2);
         await feed.stop();
+        await early.stop();
         expect(feed.events.map((event) => [event.stream, event.revision])).toEqual([
           [stream, 0],
           [stream, 1],

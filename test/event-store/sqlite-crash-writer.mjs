@@ -23,7 +23,7 @@ await Promise.all(
         metadata: {},
       }));
       const { revision } = await store.append(stream, events, next === 0 ? 'no-stream' : next - 1);
-      // Not through process.stdout: a line that waits in a buffer would be lost with the process.
+      // Not through process.stdout: a line that waited in a buffer would be lost with the process.
       writeSync(1, `${stream} ${revision}\n`);
       next = revision + 1;
     }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, rm, stat, truncate } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,9 +12,10 @@ const STREAMS = Array.from({ length: 12 }, (_, index) => `organization-${index}`
 
 interface Writer {
   readonly pid: number;
-  /** Last acknowledged revision of each stream; grows until the process has ended. */
-  readonly acknowledged: ReadonlyMap<string, number>;
-  kill(): Promise<void>;
+  /** Resolves after so many bytes more of acknowledgements, an append being about twenty. */
+  progress(bytes: number): Promise<void>;
+  /** Kills it, and returns the last acknowledged revision of each stream. */
+  kill(): Promise<ReadonlyMap<string, number>>;
 }
 
 let directory: string;
@@ -37,14 +38,14 @@ describe('a process that is killed while it writes', () => {
     for (let round = 0; round < 7; round++) {
       const writer = await startWriter();
       await pause(20 + Math.random() * 300);
-      await writer.kill();
-      for (const revision of writer.acknowledged.values()) acknowledged += revision;
+      const last = await writer.kill();
+      for (const revision of last.values()) acknowledged += revision;
       expect(existsSync(`${file}.pid`)).toBe(true);
 
       const started = Date.now();
       const store = await SqliteEventStore.open(file);
       expect(Date.now() - started).toBeLessThan(2_000);
-      await expectWhole(store, writer.acknowledged);
+      await expectWhole(store, last);
       const { revision } = await store.append(`after-${round}`, someEvents(1), 'no-stream');
       expect(revision).toBe(0);
       await store.close();
@@ -56,13 +57,12 @@ describe('a process that is killed while it writes', () => {
     const writer = await startWriter();
     const inUse = `the event store \`${file}\` is in use by another process (pid ${writer.pid})`;
     await expect(SqliteEventStore.open(file)).rejects.toThrow(inUse);
-    const before = sum(writer.acknowledged);
-    while (sum(writer.acknowledged) < before + 100) await pause();
+    await writer.progress(2_000);
     await expect(SqliteEventStore.open(file)).rejects.toThrow(inUse);
-    await writer.kill();
+    const last = await writer.kill();
 
     const store = await SqliteEventStore.open(file);
-    await expectWhole(store, writer.acknowledged);
+    await expectWhole(store, last);
     await store.close();
   });
 
@@ -91,31 +91,33 @@ describe('a process that is killed while it writes', () => {
 /** Resolves once the writer has had its first append acknowledged. */
 async function startWriter(): Promise<Writer> {
   const script = fileURLToPath(new URL('./sqlite-crash-writer.mjs', import.meta.url));
-  const process_ = spawn(process.execPath, [script, file, ...STREAMS], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
-  child = process_;
-  const acknowledged = new Map<string, number>();
-  let rest = '';
+  // A file, not a pipe: what was written to it before the process died is there whatever this process was doing.
+  const said = join(directory, 'acknowledged');
+  const output = await open(said, 'w');
+  const writer = spawn(process.execPath, [script, file, ...STREAMS], { env: {}, stdio: ['ignore', output.fd, 'pipe'] });
+  child = writer;
+  await output.close();
   let complaint = '';
-  process_.stdout.on('data', (data: Buffer) => {
-    const lines = (rest + data.toString()).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const [stream = '', revision] = line.split(' ');
-      acknowledged.set(stream, Number(revision));
+  writer.stderr?.on('data', (data: Buffer) => (complaint += data.toString()));
+  const closed = new Promise<void>((resolve) => writer.once('close', () => resolve()));
+
+  async function progress(bytes: number): Promise<void> {
+    const enough = (await stat(said)).size + bytes;
+    while ((await stat(said)).size < enough) {
+      if (writer.exitCode !== null) throw new Error(`the writer has ended: ${complaint}`);
+      await pause();
     }
-  });
-  process_.stderr.on('data', (data: Buffer) => (complaint += data.toString()));
-  const closed = new Promise<void>((resolve) => process_.once('close', () => resolve()));
-  while (acknowledged.size === 0) {
-    if (process_.exitCode !== null) throw new Error(`the writer has ended: ${complaint}`);
-    await pause();
   }
+
+  await progress(1);
   return {
-    pid: process_.pid ?? 0,
-    acknowledged,
+    pid: writer.pid ?? 0,
+    progress,
     async kill() {
-      process_.kill('SIGKILL');
+      writer.kill('SIGKILL');
       await closed;
+      const lines = (await readFile(said, 'utf8')).split('\n').slice(0, -1);
+      return new Map(lines.map((line) => line.split(' ')).map(([stream = '', revision]) => [stream, Number(revision)]));
     },
   };
 }
@@ -139,8 +141,4 @@ async function expectWhole(store: SqliteEventStore, acknowledged: ReadonlyMap<st
     if (next <= last) wrong.push(`${stream}: acknowledged up to ${last}, has ${next} events`);
   }
   expect(wrong).toEqual([]);
-}
-
-function sum(revisions: ReadonlyMap<string, number>): number {
-  return [...revisions.values()].reduce((total, revision) => total + revision, 0);
 }
