@@ -1,0 +1,197 @@
+import type { VerifiedRegistration } from '../../src/activities/define-activity.js';
+import {
+  decideSubmit,
+  decideVote,
+  type Bench,
+  type Party,
+  type Prepared,
+  type Submission,
+  type Verdict,
+} from '../../src/coordinator/deliberate.js';
+import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
+import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
+import { activityVersion, newestIntent, type Registry } from '../../src/coordinator/registry.js';
+import { apiKeyCredential, authenticatorCredential } from '../../src/coordinator/resolve-caller.js';
+import { parseStrictJson } from '../../src/coordinator/strict-json.js';
+import { validate } from '../../src/coordinator/validate.js';
+import type { ActivityEvent, Vote } from '../../src/domain/activity/events.js';
+import { CoordinatorError } from '../../src/domain/errors.js';
+import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
+import type { EventMetadata } from '../../src/event-store/chain.js';
+import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { upcast } from '../../src/event-store/upcast.js';
+
+/** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */
+export interface Redecided {
+  readonly revision: number;
+  readonly activityType: string;
+  readonly recorded: readonly object[];
+  readonly again: readonly object[];
+  readonly outcome: string;
+  readonly outcomeAgain: string;
+}
+
+type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
+
+/**
+ * Makes every decision of a recorded stream again: from the events before it, what the deciding event itself says of the
+ * request, and its recorded time. Checks on the way that each decision stands alone in one run of events of one cause.
+ */
+export function redecide(stream: readonly RecordedEvent[], registry: Registry): Redecided[] {
+  const loaded = nothingLoaded();
+  const made: Redecided[] = [];
+  for (const [index, recorded] of stream.entries()) {
+    const event = eventOf(recorded);
+    if (isDeciding(event)) {
+      const rest = stream.slice(index + 1);
+      const end = rest.findIndex((later) => isDeciding(eventOf(later)));
+      const following = end === -1 ? rest : rest.slice(0, end);
+      const metadata = recorded.metadata as EventMetadata;
+      for (const one of following) checkSameCause(recorded, one);
+      const bench: Bench = {
+        registry,
+        organization: loaded.organization,
+        revision: loaded.revision,
+        now: metadata.at,
+      };
+      made.push(again(bench, event, following.map(eventOf), recorded.revision));
+    }
+    apply(loaded, recorded);
+  }
+  return made;
+}
+
+function again(bench: Bench, event: Deciding, effects: readonly OrganizationEvent[], revision: number): Redecided {
+  const { vote } = event.data;
+  const party = partyOf(bench.organization, vote);
+  if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
+    throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
+  }
+  const { activityType, outcome, verdict } =
+    event.type === 'ActivitySubmitted'
+      ? submitAgain(bench, event, effects, party)
+      : voteAgain(bench, event, effects, party);
+  if (verdict === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
+  return {
+    revision,
+    activityType,
+    recorded: [event, ...effects],
+    again: verdict.events.map(plain),
+    outcome,
+    outcomeAgain: verdict.outcome,
+  };
+}
+
+function submitAgain(
+  bench: Bench,
+  { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
+  effects: readonly OrganizationEvent[],
+  party: Party,
+) {
+  const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
+  const version = activityVersion(bench.registry, type);
+  const prepared = preparedFrom(bench.registry, type, parameters, effects);
+  const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs };
+  const decide = (submission: Submission) => decideSubmit(bench, submission, vote, party, prepared);
+  const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
+
+  // From the signed bytes it must come out the same as from what was kept of them.
+  const signed = parseStrictJson(Buffer.from(vote.message)).value;
+  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
+  const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
+  sameVerdict(verdict, fromBytes);
+  const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;
+  const kept = JSON.stringify([signedParameters, signedType, signedTime]);
+  if (kept !== JSON.stringify([parameters, type, timestampMs])) {
+    throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
+  }
+  return { activityType: type, outcome: decision.outcome, verdict };
+}
+
+function voteAgain(
+  bench: Bench,
+  event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
+  effects: readonly OrganizationEvent[],
+  party: Party,
+) {
+  const { activityId, vote } = event.data;
+  const open = bench.organization.openActivities.get(activityId);
+  if (!open) throw new Error(`a vote on activity \`${activityId}\`, which does not wait`);
+  const prepared = preparedFrom(bench.registry, open.type, open.intent, effects);
+  // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
+  const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
+  const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
+  return { activityType: open.type, outcome, verdict: decideVote(bench, open, vote, party, prepared) };
+}
+
+/** Who voted, with the credential as the organization knows it before the vote. */
+function partyOf({ users }: OrganizationView, { userId, credentialId, publicKey }: Vote): Party {
+  const user = users.get(userId);
+  if (!user) throw new Error(`a vote of user \`${userId}\`, who is not there`);
+  const credential = [
+    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
+    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
+  ].find(({ id }) => id === credentialId);
+  if (credential?.publicKey !== publicKey) throw new Error(`user \`${userId}\` has no credential \`${credentialId}\``);
+  return { userId, credential };
+}
+
+/** What `prepare` must have given, read off the effects. */
+function preparedFrom(
+  registry: Registry,
+  type: string,
+  parameters: object,
+  effects: readonly OrganizationEvent[],
+): Prepared {
+  const version = activityVersion(registry, type);
+  const end = effects.at(-1);
+  if (!version.definition.prepare || !end) return undefined;
+  if (end.type === 'ActivityFailed') {
+    const { code, message } = end.data.failure;
+    return { refusal: new CoordinatorError(code, message) };
+  }
+  const registrationsOf = (owner: string): VerifiedRegistration[] =>
+    effects.flatMap((effect) => {
+      if (effect.type !== 'AuthenticatorCreated' || effect.data.userId !== owner) return [];
+      const { userId: _user, authenticatorId: _id, authenticatorName: _name, ...registration } = effect.data;
+      return [registration];
+    });
+  switch (version.definition.type) {
+    case 'ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2':
+      return { value: registrationsOf((newestIntent(version, parameters) as { userId: string }).userId) };
+    case 'ACTIVITY_TYPE_CREATE_USERS_V4':
+      return {
+        value: effects.flatMap((effect) =>
+          effect.type === 'UserCreated' ? [registrationsOf(effect.data.userId)] : [],
+        ),
+      };
+    default:
+      throw new Error(`say how the effects of ${type} show what it has prepared`);
+  }
+}
+
+function sameVerdict(one: Verdict, other: Verdict): void {
+  const text = (verdict: Verdict) => JSON.stringify(verdict);
+  if (text(one) !== text(other))
+    throw new Error(`decided otherwise from the signed bytes:\n${text(one)}\n${text(other)}`);
+}
+
+function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {
+  const of = ({ metadata }: RecordedEvent) => {
+    const { at, $correlationId, $causationId } = metadata as EventMetadata;
+    return JSON.stringify([at, $correlationId, $causationId]);
+  };
+  if (of(deciding) === of(effect)) return;
+  throw new Error(`revision ${effect.revision} does not follow from revision ${deciding.revision}: ${of(effect)}`);
+}
+
+function eventOf(recorded: RecordedEvent): OrganizationEvent {
+  const { type, data } = upcast(recorded);
+  return { type, data } as OrganizationEvent;
+}
+
+function isDeciding(event: OrganizationEvent): event is Deciding {
+  return ['ActivitySubmitted', 'ActivityApproved', 'ActivityRejected'].includes(event.type);
+}
+
+const plain = (value: object): object => JSON.parse(JSON.stringify(value)) as object;

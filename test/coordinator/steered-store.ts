@@ -1,0 +1,95 @@
+import {
+  StoreUnavailable,
+  WrongRevision,
+  type Appended,
+  type EventStore,
+  type ExpectedRevision,
+  type NewEvent,
+  type RecordedEvent,
+  type SubscribeOptions,
+  type Subscription,
+} from '../../src/event-store/event-store.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+
+/** What happens to one append instead of what the caller hoped for. */
+export type Fault = 'unavailable-before' | 'unavailable-after' | 'wrong-revision';
+
+/** An append that was asked for. */
+export interface Asked {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+}
+
+/** An event store in memory that a test can hold up, break, and look into. */
+export class SteeredStore implements EventStore {
+  /** Every append that was asked for, in order. */
+  readonly asked: Asked[] = [];
+  /** The fault of the append with that number, counted from 0. */
+  readonly faults = new Map<number, Fault>();
+  isUnreadable = false;
+  /** Changes what readers of streams get to see. */
+  tamper: (event: RecordedEvent) => RecordedEvent = (event) => event;
+  #holding: ((stream: string) => boolean) | undefined;
+  #gate: Promise<void> = Promise.resolve();
+  #open: () => void = () => undefined;
+
+  /** With `exclusive: false` others may write to the same store, as with a cluster. */
+  constructor(
+    readonly inner: EventStore = new InMemoryEventStore(),
+    readonly exclusive = true,
+  ) {}
+
+  /** The events of every append to a stream, by their types. */
+  typesAsked(stream: string): string[][] {
+    return this.asked.filter((one) => one.stream === stream).map(({ events }) => events.map(({ type }) => type));
+  }
+
+  /** Resolves when so many appends have been asked for. */
+  async until(count: number): Promise<void> {
+    while (this.asked.length < count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** From now on appends, to those streams, wait until `release`. */
+  hold(streams: (stream: string) => boolean = () => true): void {
+    this.#holding = streams;
+    this.#gate = new Promise((resolve) => (this.#open = resolve));
+  }
+
+  release(): void {
+    this.#holding = undefined;
+    this.#open();
+  }
+
+  async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    const fault = this.faults.get(this.asked.length);
+    this.asked.push({ stream, events, expected });
+    if (this.#holding?.(stream)) await this.#gate;
+    if (fault === 'unavailable-before') throw new StoreUnavailable('no answer, nothing written');
+    if (fault === 'wrong-revision') throw new WrongRevision(stream, expected, 'no-stream');
+    const appended = await this.inner.append(stream, events, expected);
+    if (fault === 'unavailable-after') throw new StoreUnavailable('no answer, everything written');
+    return appended;
+  }
+
+  async *read(stream: string, from?: number): AsyncIterable<RecordedEvent> {
+    if (this.isUnreadable) throw new StoreUnavailable('no answer to a read');
+    for await (const event of this.inner.read(stream, from)) yield this.tamper(event);
+  }
+
+  subscribe(options: SubscribeOptions): Subscription {
+    return this.inner.subscribe(options);
+  }
+
+  head(): Promise<bigint | undefined> {
+    return this.inner.head();
+  }
+
+  delete(stream: string): Promise<void> {
+    return this.inner.delete(stream);
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+}
