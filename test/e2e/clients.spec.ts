@@ -1,6 +1,7 @@
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { createActivityPoller, TurnkeyActivityError, TurnkeyClient, TurnkeyRequestError } from '@turnkey/http';
 import type { Turnkey } from '@turnkey/sdk-server';
+import { anyText, listWith, objectWith, textLike } from './exchange.js';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 
 // The published packages as they come; only the address is ours. They stamp with the wall clock.
@@ -80,11 +81,11 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       username: 'Root user',
     });
     const { users } = await client.getUsers({ organizationId });
-    expect(users.map(({ userName }) => userName)).toEqual(expect.arrayContaining(['Root user', 'Alice', 'Bob']));
+    expect(users.map(({ userName }) => userName)).toEqual(listWith(...['Root user', 'Alice', 'Bob']));
     const { user } = await client.getUser({ organizationId, userId: alice.userId });
     expect(user).toMatchObject({ userName: 'Alice', userEmail: 'alice@example.com', userTags: [], authenticators: [] });
     const { policies } = await client.getPolicies({ organizationId });
-    expect(policies).toContainEqual(expect.objectContaining({ policyName: 'names take two', effect: 'EFFECT_ALLOW' }));
+    expect(policies).toContainEqual(objectWith({ policyName: 'names take two', effect: 'EFFECT_ALLOW' }));
     const { apiKeys } = await client.getApiKeys({ organizationId, userId: alice.userId });
     expect(apiKeys.map(({ credential }) => credential.publicKey)).toEqual([alice.key.publicKey]);
   });
@@ -233,10 +234,10 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       /^Turnkey error 7: You don't have sufficient permissions to take this action\. Please add a policy granting this user permissions\. \(Details: \[/,
     );
     expect(details).toContainEqual(
-      expect.objectContaining({
+      objectWith({
         '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
         message: 'No policies evaluated to outcome: Allow',
-        policyEvaluations: expect.arrayContaining([{ policyId: expect.any(String), outcome: 'OUTCOME_DENY_IMPLICIT' }]),
+        policyEvaluations: listWith(...[{ policyId: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' }]),
       }),
     );
   });
@@ -323,10 +324,8 @@ describe('@turnkey/sdk-server', () => {
     expect(error).toMatchObject({
       name: 'TurnkeyRequestError',
       code: 7,
-      message: expect.stringMatching(/^Turnkey error 7: You don't have sufficient permissions/),
-      details: expect.arrayContaining([
-        expect.objectContaining({ '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError' }),
-      ]),
+      message: textLike(/^Turnkey error 7: You don't have sufficient permissions/),
+      details: listWith(...[objectWith({ '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError' })]),
     });
   });
 });

@@ -50,3 +50,9 @@ export function denial({ details }: Pick<Refusal, 'details'>) {
     { message: string; policyEvaluations: { policyId: string; outcome: string; error?: string }[] } | undefined;
   return { message: detail?.message, policyEvaluations: detail?.policyEvaluations };
 }
+
+/** Matchers of jest, typed so that they can stand where a value would. */
+export const anyText: unknown = expect.any(String);
+export const textLike = (pattern: RegExp | string): unknown => expect.stringMatching(pattern);
+export const listWith = (...elements: readonly unknown[]): unknown => expect.arrayContaining([...elements]);
+export const objectWith = (members: object): unknown => expect.objectContaining(members);
