@@ -1,0 +1,534 @@
+/**
+ * The pages of docs/reference that follow from the code. What runs (activities, queries, settings, metrics, HTTP statuses)
+ * is asked of the build in `dist`; what is only a type (events, error categories) is read from the sources.
+ * `npm run docs` writes the pages; `test/docs/reference.spec.ts` holds the committed ones against them.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import { activities } from '../dist/activities/index.js';
+import { settings } from '../dist/config.js';
+import { buildRegistry } from '../dist/coordinator/registry.js';
+import { grpcNumbers } from '../dist/domain/errors.js';
+import { httpStatuses } from '../dist/http/errors.filter.js';
+import { Metrics } from '../dist/http/metrics.js';
+import { queries } from '../dist/read-models/index.js';
+import { fieldsOfShape } from '../dist/schema/json-schema.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** Every generated page: file name under docs/reference to its text. The same code gives the same text. */
+export function referencePages() {
+  return {
+    'README.md': indexPage(),
+    'activities.md': activitiesPage(),
+    'errors.md': errorsPage(),
+    'events.md': eventsPage(),
+    'metrics.md': metricsPage(),
+    'queries.md': queriesPage(),
+    'settings.md': settingsPage(),
+  };
+}
+
+const generated = '<!-- Made by `npm run docs` from the code. Do not edit: change the code and run it again. -->';
+
+const page = (title, ...parts) => `${generated}\n\n# ${title}\n\n${parts.filter(Boolean).join('\n\n')}\n`;
+
+const cell = (text) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.map(cell).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const byName = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
+
+function indexPage() {
+  return page(
+    'Reference',
+    'Everything here but the policy language is made from the code by `npm run docs`, and a test holds it against the code.',
+    table(
+      ['page', 'what it lists'],
+      [
+        [
+          '[activities.md](activities.md)',
+          'every submit: versions, path, parameters with their rules, result, what policies see',
+        ],
+        ['[queries.md](queries.md)', 'every query: path, request, answer'],
+        [
+          '[policy-language.md](policy-language.md)',
+          'the language of conditions, consensus and time, and how a request is decided',
+        ],
+        ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
+        ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
+        ['[settings.md](settings.md)', 'the settings of the process'],
+        ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
+      ],
+    ),
+    'A running server has the same as OpenAPI 3.1: `/openapi.json`, and `/docs` to read it.',
+  );
+}
+
+// --- fields of wire classes ---------------------------------------------------------------------------------------
+
+const formats = { uuid: 'UUID', email: 'e-mail address', 'date-time': 'RFC 3339 time', int32: 'integer' };
+
+/** What a JSON Schema of one member allows, in words. */
+function ruleOf(schema) {
+  if (schema.anyOf) return schema.anyOf.map(ruleOf).join(' or ');
+  if (schema.$shape) return 'object';
+  if (schema.enum) return `one of ${schema.enum.map((value) => `\`${value}\``).join(', ')}`;
+  if (schema.type === 'array') {
+    const of = schema.items?.$shape ? 'objects' : schema.items?.type ? `${pluralOf(schema.items)}` : 'anything';
+    return `list of ${of}${range(schema.minItems, schema.maxItems)}`;
+  }
+  const type = Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'anything');
+  const base = formats[schema.format] ?? type;
+  const limits = range(schema.minimum ?? schema.minLength, schema.maximum ?? schema.maxLength);
+  const unit = limits && type === 'string' ? ' characters' : '';
+  const pattern = schema.pattern ? `, \`${schema.pattern}\`` : '';
+  return `${base}${limits}${unit}${pattern}`;
+}
+
+function pluralOf(items) {
+  if (items.enum) return ruleOf(items);
+  const name = formats[items.format] ?? items.type;
+  return `${name}s`;
+}
+
+function range(least, most) {
+  if (least === undefined && most === undefined) return '';
+  if (most === undefined) return `, at least ${least}`;
+  return least ? `, ${least} to ${most}` : `, at most ${most}`;
+}
+
+/**
+ * One row per member, those of nested objects under their path. What `named` gives a name is not unfolded but referred to;
+ * a shape inside itself is named once.
+ */
+function fieldRows(shape, { named = () => undefined, limits = (schema) => schema } = {}, prefix = '', seen = []) {
+  if (seen.includes(shape)) return [];
+  return [...fieldsOfShape(shape)].flatMap(([name, { schema, required }]) => {
+    const { description = '', ...rules } = limits(schema);
+    const path = `${prefix}${name}`;
+    const nested = (rules.$shape ?? rules.items?.$shape ?? rules.anyOf?.find((one) => one.$shape)?.$shape)?.();
+    const reference = nested && named(nested);
+    const rule = reference ? ruleOf(rules).replace('object', reference) : ruleOf(rules);
+    const row = [`\`${path}\``, required ? 'yes' : '', rule, description];
+    if (!nested || reference) return [row];
+    const inner = `${path}${rules.type === 'array' ? '[]' : ''}.`;
+    return [row, ...fieldRows(nested, { named, limits }, inner, [...seen, shape])];
+  });
+}
+
+/** An answer as it is: the limits of a field are rules for what callers send. */
+const unlimited = (schema) =>
+  Object.fromEntries(Object.entries(schema).filter(([keyword]) => !/^(min|max)(Items|Length)$/.test(keyword)));
+
+const requestTable = (shape) => table(['field', 'required', 'rule', 'about'], fieldRows(shape));
+
+// --- activities ---------------------------------------------------------------------------------------------------
+
+function activitiesPage() {
+  const registry = buildRegistry(activities);
+  const paths = [...registry.paths].sort(([one], [other]) => byName(one, other));
+  return page(
+    'Activities',
+    'Each is `POST /public/v1/submit/<path>` with `{ type, timestampMs, organizationId, parameters }` and a stamp over exactly ' +
+      'these bytes. `timestampMs` is a decimal string, less than 1 h old and at most 5 min ahead; `generateAppProofs` ' +
+      '(boolean) may be there and has no effect yet. Members that are `null` count as absent; a member that is not listed ' +
+      'is refused. A path takes every version of its verb; an older version answers under its own keys.',
+    'The answer is `{ activity }`, finished or waiting for votes. What policies may say: [policy-language.md](policy-language.md).',
+    table(
+      ['path', 'what it does', 'policies see'],
+      paths.map(([path, [newest]]) => [`[${path}](#${path})`, newest.definition.summary, sightOf(newest.definition)]),
+    ),
+    ...paths.map(([path, versions]) => activitySection(path, versions)),
+  );
+}
+
+function sightOf(definition) {
+  if (definition.kind === 'vote') return 'nothing: it is a vote';
+  const { policy } = definition;
+  return policy === 'root-quorum-only' ? 'nothing: root quorum only' : `\`${policy.resource}\` \`${policy.action}\``;
+}
+
+function activitySection(path, versions) {
+  const [newest, ...older] = versions;
+  const { definition } = newest;
+  return [
+    `## ${path}`,
+    definition.summary,
+    factsOf(definition, newest).join('\n'),
+    `Parameters of \`${newest.type}\`:`,
+    requestTable(newest.intent),
+    ...(definition.kind === 'vote' ? [] : resultOf(definition, newest)),
+    ...older.map(
+      (version) =>
+        `<details>\n<summary>Older version <code>${version.type}</code></summary>\n\n` +
+        `Keys: \`${version.keys.intentKey}\`, \`${version.keys.resultKey}\`.\n\n${requestTable(version.intent)}\n\n</details>`,
+    ),
+  ].join('\n\n');
+}
+
+function factsOf(definition, { keys, kind }) {
+  if (definition.kind === 'vote') {
+    return ['- Answered with the activity that the vote is about.', `- Intent key: \`${keys.intentKey}\``];
+  }
+  const { policy, params = {} } = definition;
+  const facts = [`- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKey}\``];
+  if (policy === 'root-quorum-only') {
+    facts.push('- **Root quorum only**: policies are not asked and cannot grant it.');
+  } else {
+    facts.push(
+      `- Policies: \`activity.resource == '${policy.resource}'\`, \`activity.action == '${policy.action}'\`, \`activity.kind == '${kind}'\``,
+    );
+  }
+  const names = Object.entries(params).map(([name, { type }]) => `\`activity.params.${name}\` (${typeName(type)})`);
+  if (names.length > 0) facts.push(`- Parameters that policies see: ${names.join(', ')}`);
+  if (definition.ownCredentialsOf) facts.push('- A user may do this to own credentials unless a policy speaks to it.');
+  if (definition.fromParent) facts.push('- A credential of the parent organization may submit it.');
+  if (definition.apiKeyOnly) facts.push('- Takes `X-Stamp` only, no passkey.');
+  return facts;
+}
+
+function typeName({ kind, of, name }) {
+  if (kind === 'list' || kind === 'map') return `${kind}<${typeName(of)}>`;
+  return kind === 'record' ? name : kind;
+}
+
+function resultOf(definition) {
+  const rows = fieldRows(definition.result, { limits: unlimited });
+  if (rows.length === 0) return ['Result: an empty object.'];
+  return [
+    'Result:',
+    table(
+      ['field', 'shape', 'about'],
+      rows.map(([name, , rule, about]) => [name, rule, about]),
+    ),
+  ];
+}
+
+// --- queries ------------------------------------------------------------------------------------------------------
+
+function queriesPage() {
+  const sorted = [...queries].sort((one, other) => byName(one.path, other.path));
+  const shapes = new Map();
+  const named = (shape) => {
+    if (!shape.name.endsWith('Shape')) return undefined;
+    const name = shape.name.slice(0, -'Shape'.length);
+    if (!shapes.has(name)) {
+      shapes.set(name, undefined);
+      shapes.set(name, answerTable(shape));
+    }
+    return `[${name}](#${name.toLowerCase()})`;
+  };
+  const answerTable = (shape) =>
+    table(['field', 'always there', 'shape', 'about'], fieldRows(shape, { named, limits: unlimited }));
+  const sections = sorted.map(({ path, summary, request, response }) =>
+    [`## ${path}`, summary, 'Request:', requestTable(request), 'Answer:', answerTable(response)].join('\n\n'),
+  );
+  return page(
+    'Queries',
+    'Each is `POST /public/v1/query/<path>` with a stamp over the exact body. It is answered to any user of the organization, ' +
+      'or of its parent. The answer has seen everything that this server has answered before; `X-Min-Position`, the ' +
+      '`X-Position` of a submit, asks for a later state. The wait is at most 2 s, then the answer is 503.',
+    table(
+      ['path', 'what it answers'],
+      sorted.map(({ path, summary }) => [`[${path}](#${path})`, summary]),
+    ),
+    ...sections,
+    '# Shapes',
+    ...[...shapes].sort(([one], [other]) => byName(one, other)).map(([name, members]) => `## ${name}\n\n${members}`),
+  );
+}
+
+// --- errors -------------------------------------------------------------------------------------------------------
+
+const retries = {
+  INVALID_ARGUMENT: 'The request is wrong as it is: change it.',
+  NOT_FOUND: 'What it names is not there.',
+  ALREADY_EXISTS: 'It is there already.',
+  PERMISSION_DENIED: "Not allowed. A denial by policies has each policy's outcome in `details`.",
+  RESOURCE_EXHAUSTED: 'A limit: of requests a second (wait), or of how many there may be (delete some).',
+  FAILED_PRECONDITION: 'The state of the organization does not allow it now.',
+  ABORTED: 'Others were faster several times: send the same bytes again.',
+  UNIMPLEMENTED: 'This server cannot do it yet.',
+  INTERNAL: 'A defect; the message has an id that the log has too.',
+  UNAVAILABLE: 'Not now: send the same bytes again; it takes effect once at most.',
+  UNAUTHENTICATED: 'The stamp is missing, wrong, or nobody here has its key.',
+};
+
+function errorsPage() {
+  const thrown = thrownErrors();
+  const used = new Map();
+  for (const { code, category } of thrown) {
+    if (category) used.set(category, new Set([...(used.get(category) ?? []), code]));
+  }
+  const codes = new Set(thrown.map(({ code }) => code));
+  const categories = categoryNames();
+  return page(
+    'Errors',
+    'Every answer that is no success is `{ code, message, details, turnkeyErrorCode }`. `code` is a number of google.rpc.Code; ' +
+      '`message` says what was wrong, with which value, and what to do; `details` holds typed objects (`@type`); ' +
+      '`turnkeyErrorCode` is a category that a client can branch on, empty when there is none. 503, and 429 for too many requests a second, carry `Retry-After`.',
+    'An activity that waits for votes is no error: it is HTTP 200 with `ACTIVITY_STATUS_CONSENSUS_NEEDED`.',
+    '## Codes',
+    table(
+      ['code', 'name', 'HTTP', 'what it means', 'used today'],
+      Object.entries(grpcNumbers).map(([name, number]) => [
+        String(number),
+        `\`${name}\``,
+        String(httpStatuses[name]),
+        retries[name] ?? fail(`no words for ${name}`),
+        codes.has(name) ? 'yes' : 'no',
+      ]),
+    ),
+    '## Categories',
+    table(
+      ['`turnkeyErrorCode`', 'with'],
+      categories
+        .filter((name) => used.has(name))
+        .map((name) => [
+          `\`${name}\``,
+          [...used.get(name)]
+            .sort(byName)
+            .map((code) => `\`${code}\``)
+            .join(', '),
+        ]),
+    ),
+    `Known to clients and not used by this server today: ${categories
+      .filter((name) => !used.has(name))
+      .map((name) => `\`${name}\``)
+      .join(', ')}.`,
+    '## Details',
+    table(
+      ['`@type`', 'where', 'members'],
+      [
+        [
+          '`type.googleapis.com/google.rpc.BadRequest`',
+          'bad fields',
+          '`fieldViolations`: list of `{ field, description }`, at most 20',
+        ],
+        [
+          '`type.googleapis.com/errors.v1.PolicyEnginePermissionError`',
+          'denied submits and votes',
+          '`message`, and `policyEvaluations`: list of `{ policyId, outcome, error? }`',
+        ],
+        [
+          '`type.googleapis.com/errors.v1.TurnkeyErrorDetail`',
+          'whenever there is a category',
+          '`turnkeyErrorCode`, the same again',
+        ],
+      ].map((row) => (sourceMentions(row[0].slice(1, -1)) ? row : fail(`${row[0]} is not in the sources`))),
+    ),
+  );
+}
+
+/** Every `new CoordinatorError(code, …, { category })` of the sources. */
+function thrownErrors() {
+  const found = [];
+  for (const { tree } of sources()) {
+    visit(tree, (node) => {
+      if (!ts.isNewExpression(node) || node.expression.getText(tree) !== 'CoordinatorError') return;
+      const [code, , options] = node.arguments ?? [];
+      if (!code || !ts.isStringLiteral(code)) return;
+      const category = options && ts.isObjectLiteralExpression(options) ? textMember(options, 'category') : undefined;
+      found.push({ code: code.text, category });
+    });
+  }
+  return found;
+}
+
+function textMember(object, name) {
+  const member = object.properties.find((one) => ts.isPropertyAssignment(one) && one.name.text === name);
+  return member && ts.isStringLiteral(member.initializer) ? member.initializer.text : undefined;
+}
+
+function categoryNames() {
+  const { tree } = source('src/domain/errors.ts');
+  const names = [];
+  visit(tree, (node) => {
+    if (ts.isTypeAliasDeclaration(node) && node.name.text === 'ErrorCategory') {
+      names.push(...node.type.types.map(({ literal }) => literal.text));
+    }
+  });
+  return names.length > 0 ? names.sort(byName) : fail('ErrorCategory is not where it was');
+}
+
+// --- events -------------------------------------------------------------------------------------------------------
+
+function eventsPage() {
+  const events = sources()
+    .filter(({ file }) => file.startsWith('src/domain/'))
+    .flatMap(({ file, tree }) => eventsOf(file, tree))
+    .sort((one, other) => byName(one.file, other.file));
+  const files = [...new Set(events.map(({ file }) => file))];
+  return page(
+    'Events',
+    'What is recorded, and nothing else is kept: all state follows from it. Names are in the past tense and never change; a new ' +
+      'shape of `data` raises `schemaVersion`, and `src/event-store/upcast.ts` lifts the old one when it is read.',
+    '## Streams',
+    table(
+      ['stream', 'what is in it'],
+      [
+        ['`organization-<id>`', "an activity's life and its effects, in one append at the revision that was read"],
+        [
+          '`denials-<id>`',
+          'who tried what and was denied; never folded, at most 60 a minute one by one, the rest counted',
+        ],
+        ['`installation-root`', 'which organization this installation founded'],
+      ],
+    ),
+    '## Metadata of every event',
+    table(['member', 'about'], membersOf('src/event-store/chain.ts', 'EventMetadata')),
+    ...files.map((file) =>
+      [
+        `## ${file}`,
+        table(
+          ['event', 'data'],
+          events.filter((event) => event.file === file).map(({ name, data }) => [`\`${name}\``, `\`${data}\``]),
+        ),
+      ].join('\n\n'),
+    ),
+    '## Shapes inside events',
+    '`Recorded<T>` is T without `createdAt` and `updatedAt`, which follow from `at`, and with `userId`.',
+    ...[
+      ['Vote', 'src/domain/activity/events.ts'],
+      ['Decision', 'src/domain/activity/events.ts'],
+      ['Failure', 'src/domain/activity/events.ts'],
+      ['ApiKey', 'src/domain/organization/credentials.ts'],
+      ['Authenticator', 'src/domain/organization/credentials.ts'],
+      ['RootQuorum', 'src/domain/organization/settings.ts'],
+    ].map(
+      ([name, file]) =>
+        `### ${name}\n\n\`${file}\`\n\n${table(['member', 'type', 'about'], membersOf(file, name, ['type']))}`,
+    ),
+    '## Other streams',
+    table(
+      ['event', 'stream', 'declared in'],
+      [
+        ['ActivityDenied', '`denials-<id>`', 'src/coordinator/denials.ts'],
+        ['CoordinatorInstalled', '`installation-root`', 'src/installation.ts'],
+      ].map(([name, stream, file]) =>
+        source(file).text.includes(`'${name}'`)
+          ? [`\`${name}\``, stream, `\`${file}\``]
+          : fail(`${name} is not in ${file}`),
+      ),
+    ),
+  );
+}
+
+/** The members of unions of `DomainEvent<'Name', Data>`. */
+function eventsOf(file, tree) {
+  const found = [];
+  visit(tree, (node) => {
+    if (!ts.isTypeReferenceNode(node) || node.typeName.getText(tree) !== 'DomainEvent') return;
+    const [name, data] = node.typeArguments ?? [];
+    if (!name || !ts.isLiteralTypeNode(name) || !data) return;
+    found.push({ file, name: name.literal.text, data: withoutComments(data.getText(tree)) });
+  });
+  return found;
+}
+
+function withoutComments(text) {
+  return text
+    .replace(/\/\*[^]*?\*\//g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/; \}/g, ' }')
+    .trim();
+}
+
+/** The members of an interface with their documentation, and their type where it is asked for. */
+function membersOf(file, name, [type] = []) {
+  const { tree } = source(file);
+  const rows = [];
+  visit(tree, (node) => {
+    if (!ts.isInterfaceDeclaration(node) || node.name.text !== name) return;
+    for (const member of node.members) {
+      const [comment] = ts.getJSDocCommentsAndTags(member);
+      const about = (ts.getTextOfJSDocComment(comment?.comment) ?? '').replace(/\s+/g, ' ');
+      const label = `\`${member.name.getText(tree)}${member.questionToken ? '?' : ''}\``;
+      rows.push([label, ...(type ? [`\`${withoutComments(member.type.getText(tree))}\``] : []), about]);
+    }
+  });
+  return rows.length > 0 ? rows : fail(`${name} is not in ${file}`);
+}
+
+// --- settings and metrics -----------------------------------------------------------------------------------------
+
+function settingsPage() {
+  return page(
+    'Settings',
+    'From the environment, and under it from `.env` in the working folder. A setting that cannot be used stops the start with ' +
+      'exit code 2 and one line that names it.',
+    table(
+      ['setting', 'default', 'what it does'],
+      settings.map(([name, value, about]) => [`\`${name}\``, value === '' ? '' : `\`${value}\``, about]),
+    ),
+  );
+}
+
+function metricsPage() {
+  const metrics = new Metrics();
+  metrics.measureLag(() => Promise.resolve(0));
+  const own = metrics.registry
+    .getMetricsAsArray()
+    .filter(({ name }) => name.startsWith('countersign_'))
+    .sort((one, other) => byName(one.name, other.name));
+  return page(
+    'Metrics',
+    'At `/metrics`, in the text format of Prometheus. Beside these there are the default metrics of Node.js (`process_…`, `nodejs_…`).',
+    table(
+      ['metric', 'kind', 'labels', 'about'],
+      own.map(({ name, type, labelNames, help }) => [
+        `\`${name}\``,
+        type,
+        labelNames.map((label) => `\`${label}\``).join(', '),
+        help,
+      ]),
+    ),
+  );
+}
+
+// --- sources ------------------------------------------------------------------------------------------------------
+
+const parsed = new Map();
+
+function source(file) {
+  if (!parsed.has(file)) {
+    const text = readFileSync(join(root, file), 'utf8');
+    parsed.set(file, { file, text, tree: ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true) });
+  }
+  return parsed.get(file);
+}
+
+function sources() {
+  return readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .sort(byName)
+    .map(source);
+}
+
+function sourceMentions(text) {
+  return sources().some((one) => one.text.includes(text));
+}
+
+function visit(node, look) {
+  look(node);
+  ts.forEachChild(node, (child) => visit(child, look));
+}
+
+function fail(reason) {
+  throw new Error(`the reference cannot be made: ${reason}`);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const folder = join(root, 'docs', 'reference');
+  for (const [name, text] of Object.entries(referencePages())) writeFileSync(join(folder, name), text);
+  process.stdout.write(
+    `${Object.keys(referencePages()).length} pages written to ${relative(process.cwd(), folder) || '.'}\n`,
+  );
+}
