@@ -665,14 +665,14 @@ export function follow(
     async sees(count) {
       const deadline = Date.now() + 15_000;
       while (events.length < count) {
-        if (failure !== undefined) throw failure;
+        if (failure !== undefined) throw new Error('the feed has ended', { cause: failure });
         if (Date.now() > deadline) throw new Error(`only ${events.length} of ${count} events have come`);
         await pause();
       }
     },
     async stop() {
       await subscription.close();
-      if (failure !== undefined) throw failure;
+      if (failure !== undefined) throw new Error('the feed has ended', { cause: failure });
     },
   };
 }

@@ -7,15 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
 import { SqliteEventStore } from '../../src/event-store/sqlite.js';
-import {
-  all,
-  anEvent,
-  aStream,
-  eventStoreContract,
-  follow,
-  pause,
-  someEvents,
-} from '../contracts/event-store.contract.js';
+import { all, anEvent, aStream, eventStoreContract, follow, someEvents } from '../contracts/event-store.contract.js';
 
 const dist = (name: string): string => fileURLToPath(new URL(`../../dist/event-store/${name}`, import.meta.url));
 
