@@ -1,4 +1,3 @@
-import helmet from '@fastify/helmet';
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
@@ -39,6 +38,7 @@ import { activityOf, findByFingerprint } from './read-models/activities.js';
 import type { Rows } from './read-models/database.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
+import { securityHeaders } from './http/security-headers.js';
 import { StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
 
@@ -174,16 +174,10 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  await app.register(helmet, {
-    crossOriginResourcePolicy: { policy: 'cross-origin' },
-    contentSecurityPolicy: {
-      directives: {
-        defaultSrc: ["'self'"],
-        styleSrc: ["'self'", "'unsafe-inline'"],
-        imgSrc: ["'self'", 'data:'],
-        upgradeInsecureRequests: null,
-      },
-    },
+  const headers = securityHeaders();
+  fastify.addHook('onRequest', (_request, reply, done) => {
+    void reply.headers(headers);
+    done();
   });
   app.enableCors({
     origin: '*',

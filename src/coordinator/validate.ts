@@ -1,32 +1,71 @@
-import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
+import { fieldsOfShape } from '../schema/json-schema.js';
+
+interface Violation {
+  readonly field: string;
+  readonly description: string;
+}
+
+type Shape = new () => object;
+
+/** Violations told in one refusal; more would help nobody. */
+const maxViolations = 20;
 
 /**
  * Turns plain JSON into the wire class it should be, with every rule of the class checked and no unknown member.
  * `path` is what field names begin with in errors, such as `parameters`.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names each bad field
  */
-export function validate<Shape extends object>(shape: new () => Shape, plain: object, path = ''): Shape {
-  const instance = plainToInstance(shape, plain);
+export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
+  const found: Violation[] = [];
+  const instance = instanceOf(shape, plain, path, found) as Wire;
   const errors = validateSync(instance, {
-    whitelist: true,
-    forbidNonWhitelisted: true,
     forbidUnknownValues: true,
     stopAtFirstError: true,
     validationError: { target: false, value: false },
   });
-  if (errors.length > 0) throw invalidFields(errors.flatMap((error) => violations(error, path)).slice(0, 20));
+  found.push(...errors.flatMap((error) => violations(error, path)));
+  if (found.length > 0) throw invalidFields(found.slice(0, maxViolations));
   return instance;
 }
 
-function violations(error: ValidationError, parent: string): { field: string; description: string }[] {
+/**
+ * The value as an instance of its class, without the members that the class does not have; each of those is noted.
+ * Not done by class-transformer: it takes `constructor` and `toString` in a request for an object's own methods.
+ */
+function instanceOf(shape: Shape, value: unknown, path: string, unknown: Violation[]): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, index) => instanceOf(shape, item, `${path}[${index}]`, unknown));
+  const fields = fieldsOf(shape);
+  const instance = new shape() as Record<string, unknown>;
+  for (const [name, member] of Object.entries(value)) {
+    const field = path ? `${path}.${name}` : name;
+    const schema = fields.get(name)?.schema;
+    if (!schema) {
+      unknown.push({ field: field.slice(0, 256), description: 'is not a field of this request' });
+      continue;
+    }
+    const nested = (schema.$shape ?? schema.items?.$shape)?.() as Shape | undefined;
+    instance[name] = nested ? instanceOf(nested, member, field, unknown) : member;
+  }
+  return instance;
+}
+
+const knownFields = new WeakMap<Shape, ReturnType<typeof fieldsOfShape>>();
+
+function fieldsOf(shape: Shape): ReturnType<typeof fieldsOfShape> {
+  const known = knownFields.get(shape);
+  if (known) return known;
+  const fields = fieldsOfShape(shape);
+  knownFields.set(shape, fields);
+  return fields;
+}
+
+function violations(error: ValidationError, parent: string): Violation[] {
   const isIndex = /^\d+$/.test(error.property);
   const field = isIndex ? `${parent}[${error.property}]` : parent ? `${parent}.${error.property}` : error.property;
-  const own = Object.entries(error.constraints ?? {}).map(([rule, description]) => ({
-    field,
-    description: rule === 'whitelistValidation' ? 'is not a field of this request' : description,
-  }));
+  const own = Object.values(error.constraints ?? {}).map((description) => ({ field, description }));
   // A list whose elements are wrong says so itself; saying it of each element again helps nobody.
   return own.length > 0 ? own : (error.children ?? []).flatMap((child) => violations(child, field));
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { RecordedEvent } from '../event-store/event-store.js';
-import { storedEvent } from '../event-store/stored-event.js';
+import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
 import { Projector, type Progress } from './projector.js';
@@ -43,7 +43,7 @@ export async function projectIntoFile(file: string): Promise<Projecting> {
     rows,
     progress: () => progress,
     async project(events) {
-      worker.postMessage(events.map(storedEvent));
+      worker.postMessage(packEvents(events));
       progress = await answer();
     },
     async close() {

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { parseEvent, type StoredEvent } from '../event-store/stored-event.js';
 import { ReadModelDatabase } from './database.js';
 import { readModels } from './index.js';
+import { unpackEvents, type PackedEvents } from './packed-events.js';
 import { Projector } from './projector.js';
 
 /** The thread that writes the rows: what it is told, it projects, and says how far it is. */
@@ -10,11 +10,11 @@ const database = new ReadModelDatabase((workerData as { file: string }).file);
 const projector = new Projector(database, readModels);
 
 parentPort?.postMessage(projector.progress());
-parentPort?.on('message', (events: readonly StoredEvent[] | 'close') => {
+parentPort?.on('message', (events: PackedEvents | 'close') => {
   if (events === 'close') {
     database.close();
     parentPort?.close();
     return;
   }
-  parentPort?.postMessage(projector.project(events.map(parseEvent)));
+  parentPort?.postMessage(projector.project(unpackEvents(events)));
 });
