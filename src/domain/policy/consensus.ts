@@ -5,9 +5,9 @@ import { PolicyEvaluationError, type CheckedExpression } from './syntax.js';
 import type { PolicyUser, PolicyValue, UserApproval } from './types.js';
 
 /** Most evaluation steps that one question about a consensus may take: some ten milliseconds. */
-export const maxStepsPerQuestion = 200_000;
+const maxStepsPerQuestion = 200_000;
 /** Most evaluation steps for all questions to one electorate: a tenth of a second. */
-export const maxStepsInAll = 1_000_000;
+const maxStepsInAll = 1_000_000;
 
 /**
  * Answers whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.

@@ -41,7 +41,7 @@ function located(message: string, { line, column }: Position): string {
 }
 
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
-export type Quantifier = 'all' | 'any' | 'filter';
+type Quantifier = 'all' | 'any' | 'filter';
 
 /** What a policy's text says, before types are known. `&&` and `||` are flat, so that long chains are not deep. */
 export type Expression = { readonly at: Position } & (

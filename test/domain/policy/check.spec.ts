@@ -224,6 +224,17 @@ describe('checking the types of a policy', () => {
     );
   });
 
+  it('keeps what it compiled, but not without bound', () => {
+    const own = policyEnvironment({});
+    const first = compileClause("activity.type == 'x'", 'condition', own);
+    expect(compileClause("activity.type == 'x'", 'condition', own)).toBe(first);
+    for (let index = 0; index < 17; index += 1) {
+      compileClause(`${String(index).padEnd(4)} == 1${' '.repeat(60_000)}`, 'condition', own);
+    }
+    expect(compileClause("activity.type == 'x'", 'condition', own)).not.toBe(first);
+    expect(compileClause("activity.type == 'x'", 'condition', own)).toEqual(first);
+  });
+
   it('declares no namespace twice', () => {
     const [first] = environment.namespaces.values();
     expect(() => policyEnvironment({}, [first!])).toThrow('namespace `activity` is declared twice');
