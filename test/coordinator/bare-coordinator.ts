@@ -13,7 +13,6 @@ import type { EventStore, RecordedEvent } from '../../src/event-store/event-stor
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
-import { Projector } from '../../src/read-models/projector.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, type ApiKeyPair } from '../../src/stamps/sign.js';
 import { readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';

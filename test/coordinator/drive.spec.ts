@@ -19,6 +19,7 @@ import {
 import { redecide } from './redecide.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore } from './steered-store.js';
+import { testRegistry } from './test-verbs.js';
 
 const stream = organizationStream(organizationId);
 const denials = `denials-${organizationId}`;
@@ -166,6 +167,26 @@ describe('a batch', () => {
     expect(
       [...(await coordinator.loader.load(organizationId)).organization.userTags.values()].map(({ tagName }) => tagName),
     ).toEqual([expect.stringMatching('blocker'), 'a', 'c']);
+  });
+
+  it('keeps nothing of what was decided beside a request that ran into a defect', async () => {
+    const { store, coordinator, tag } = await alone({ registry: testRegistry });
+    const requests = [
+      tag('before'),
+      coordinator.stamp(coordinator.root.key, 'ACTIVITY_TYPE_STUMBLE', { amount: '1' }),
+      tag('after'),
+    ];
+    const answers = await asOneBatch(coordinator, store, requests);
+    expect(statusOf(answers[1])).toBe('Error: a defect');
+    for (const request of [requests[0]!, requests[2]!]) {
+      expect((await coordinator.send(request)).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    }
+    const recorded = (await coordinator.events()).flatMap(({ type, data }) =>
+      type === 'UserTagCreated' ? [(data as { tagName: string }).tagName] : [],
+    );
+    expect(recorded.slice(1).toSorted()).toEqual(['after', 'before']);
+    const { organization } = await coordinator.loader.load(organizationId);
+    expect([...organization.userTags.values()].map(({ tagName }) => tagName)).toEqual(recorded);
   });
 
   it('has at most 256 requests', async () => {
@@ -519,6 +540,7 @@ describe('a denial', () => {
         type: 'ActivityDenied',
         data: {
           type: createTag,
+          userId: ann.userId,
           fingerprint: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
           timestampMs: (JSON.parse(request.body) as { timestampMs: string }).timestampMs,
           message: request.body,

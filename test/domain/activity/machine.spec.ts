@@ -1,4 +1,4 @@
-import { initialTransition, type EventFromLogic, type InputFrom } from 'xstate';
+import { initialTransition, transition, type EventFromLogic, type InputFrom } from 'xstate';
 import { adjacencyMapToArray, getAdjacencyMap, getShortestPaths, getSimplePaths } from 'xstate/graph';
 import {
   activityAt,
@@ -43,7 +43,8 @@ const mapOf = (input: Voters) => getAdjacencyMap(activityMachine, { input, event
 const explore = (input: Voters): ActivitySnapshot[] => Object.values(mapOf(input)).map(({ state }) => state);
 
 /** The transitions that the machine takes: what it does not take leads nowhere. */
-const edgesFrom = (input: Voters) => adjacencyMapToArray(mapOf(input)).filter(({ state, event }) => state.can(event));
+const edgesFrom = (input: Voters) =>
+  adjacencyMapToArray<ActivitySnapshot, Event>(mapOf(input)).filter(({ state, event }) => state.can(event));
 
 const everySnapshot = everyStart.flatMap(explore);
 
@@ -231,6 +232,20 @@ describe('step', () => {
       }
     }
     expect(taken).toBeGreaterThan(50);
+  });
+
+  it('goes where the transition function of xstate goes', () => {
+    for (const snapshot of everySnapshot) {
+      for (const event of events.filter((one) => snapshot.can(one))) {
+        const [expected] = transition(activityMachine, snapshot, event);
+        const { value, status, context } = step(snapshot, event);
+        expect({ value, status, context }).toEqual({
+          value: expected.value,
+          status: expected.status,
+          context: expected.context,
+        });
+      }
+    }
   });
 
   it('leaves the snapshot it was given as it was', () => {
