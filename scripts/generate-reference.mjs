@@ -408,10 +408,7 @@ function eventsPage() {
     '## Other streams',
     table(
       ['event', 'stream', 'declared in'],
-      [
-        ['ActivityDenied', '`denials-<id>`', 'src/coordinator/denials.ts'],
-        ['CoordinatorInstalled', '`installation-root`', 'src/installation.ts'],
-      ].map(([name, stream, file]) =>
+      [['CoordinatorInstalled', '`installation-root`', 'src/installation.ts']].map(([name, stream, file]) =>
         source(file).text.includes(`'${name}'`)
           ? [`\`${name}\``, stream, `\`${file}\``]
           : fail(`${name} is not in ${file}`),

@@ -1,3 +1,4 @@
+import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
 import { WrongRevision, type EventStore } from '../event-store/event-store.js';
@@ -10,6 +11,8 @@ import type { SubmitRequest } from './requests.js';
 const perMinute = 60;
 /** Times an append is tried after another coordinator was first. */
 const maxAttempts = 5;
+/** Longest request body that a denial keeps, in characters. */
+const maxMessage = 65_536;
 /** Organizations whose denial stream is kept open in memory. */
 const maxOpenStreams = 1_000;
 
@@ -39,10 +42,10 @@ export class DenialLog {
    * Resolves when the denial is durable, or was only counted because there were too many this minute.
    * @throws {CoordinatorError} UNAVAILABLE or ABORTED when it could not be recorded
    */
-  record(organizationId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
+  record(organizationId: string, userId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
     const stream = this.streamOf(organizationId);
     const written = stream.tail
-      .then(() => this.write(organizationId, stream, request, denial))
+      .then(() => this.write(organizationId, userId, stream, request, denial))
       .catch((error: unknown) => {
         throw storeRefusal(error, organizationId, maxAttempts);
       });
@@ -71,6 +74,7 @@ export class DenialLog {
 
   private async write(
     organizationId: string,
+    userId: string,
     stream: DenialStream,
     request: SubmitRequest,
     denial: CoordinatorError,
@@ -86,11 +90,13 @@ export class DenialLog {
       return;
     }
     const { version, fingerprint, text, stamp, timestampMs } = request;
-    const data = {
+    const data: DenialEvent['data'] = {
       type: version.type,
+      userId,
       fingerprint,
       timestampMs,
-      message: text.length <= 65_536 ? text : `${text.slice(0, 65_536)}…`,
+      // Half of a surrogate pair is no text and could not be hashed.
+      message: text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, ''),
       scheme: stamp.scheme,
       ...(stamp.kind === 'api-key' ? { publicKey: stamp.publicKey } : { credentialId: stamp.credentialId }),
       signature: stamp.signature,
@@ -98,7 +104,7 @@ export class DenialLog {
       details: denial.details,
       ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
     };
-    await this.append(`denials-${organizationId}`, stream, fingerprint, at, data);
+    await this.append(denialStream(organizationId), stream, fingerprint, at, data);
     stream.omitted = 0;
   }
 

@@ -12,15 +12,7 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
 import { chainEvent } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
-import {
-  decideSubmit,
-  decideVote,
-  rightsOf,
-  submitterOf,
-  type Bench,
-  type Prepared,
-  type Verdict,
-} from './deliberate.js';
+import { decideSubmit, decideVote, rightsOf, type Bench, type Prepared, type Verdict } from './deliberate.js';
 import type { DenialLog } from './denials.js';
 import { derivedId, uuidV7 } from './ids.js';
 import {
@@ -51,7 +43,9 @@ interface Job {
   readonly request: SubmitRequest;
   readonly passkey: VerifiedPasskey | undefined;
   /** What `prepare` gave, once it has run; kept over retries so that the world is touched once. */
-  prepared: Prepared;
+  readonly prepared: Prepared;
+  /** Who asked, once that is known. */
+  callerUserId: string;
   readonly resolve: (outcome: DriveAnswer | 'prepare-first') => void;
   readonly reject: (error: unknown) => void;
 }
@@ -101,11 +95,9 @@ export class Driver {
     const { stamp, body, organizationId } = request;
     const passkey =
       stamp.kind === 'webauthn' ? await verifyPasskey(stamp, body, organizationId, this.ports) : undefined;
-    const job: Omit<Job, 'resolve' | 'reject'> = { request, passkey, prepared: undefined };
-    let outcome = await this.enqueue(job);
+    let outcome = await this.enqueue(request, passkey, undefined);
     while (outcome === 'prepare-first') {
-      job.prepared = await this.prepare(request);
-      outcome = await this.enqueue(job);
+      outcome = await this.enqueue(request, passkey, await this.prepare(request));
     }
     return outcome;
   }
@@ -142,10 +134,15 @@ export class Driver {
     }
   }
 
-  private enqueue(job: Omit<Job, 'resolve' | 'reject'>): Promise<DriveAnswer | 'prepare-first'> {
-    const { organizationId } = job.request;
+  private enqueue(
+    request: SubmitRequest,
+    passkey: VerifiedPasskey | undefined,
+    prepared: Prepared,
+  ): Promise<DriveAnswer | 'prepare-first'> {
+    const { organizationId } = request;
     return new Promise((resolve, reject) => {
-      const entry: Job = Object.assign(job, { resolve, reject });
+      // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
+      const entry: Job = { request, passkey, prepared, callerUserId: '', resolve, reject };
       const waiting = this.queues.get(organizationId);
       if (waiting) {
         waiting.push(entry);
@@ -247,10 +244,11 @@ export class Driver {
     const { organization } = loaded;
     const bench = this.bench(organization, loaded.revision);
     const caller = checkedCaller(job, organization, parent, bench.now);
+    job.callerUserId = caller.user.userId;
     const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId };
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isVoteOfAnother(organization, known, request, caller)) {
+    if (known && !this.isWordOfAnother(organization, known, request, caller)) {
       const record = organization.openActivities.get(known);
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
@@ -268,16 +266,18 @@ export class Driver {
     return { job, answer: { ...answer, activityId, record }, added: events };
   }
 
-  /** The identical body from another user who may vote is that user's word for it (client protocol 2.5). */
-  private isVoteOfAnother(
+  /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
+  private isWordOfAnother(
     organization: OrganizationView,
     activityId: string,
-    { fingerprint }: SubmitRequest,
+    { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
   ): boolean {
     const open = organization.openActivities.get(activityId);
-    if (open?.fingerprint !== fingerprint || submitterOf(open) === userId) return false;
-    return this.rights(organization, activityId, userId).canApprove;
+    if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
+    const isRejection = definition.kind === 'vote' && definition.selection === 'VOTE_SELECTION_REJECTED';
+    const { canApprove, canReject } = this.rights(organization, activityId, userId);
+    return isRejection ? canReject : canApprove;
   }
 
   private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
@@ -338,7 +338,11 @@ export class Driver {
       return;
     }
     this.ports.metrics.decided('deny', job.request.version.type);
-    this.keep(this.ports.denials.record(organizationId, job.request, error).then(() => job.reject(error), job.reject));
+    this.keep(
+      this.ports.denials
+        .record(organizationId, job.callerUserId, job.request, error)
+        .then(() => job.reject(error), job.reject),
+    );
   }
 }
 

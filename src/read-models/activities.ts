@@ -6,7 +6,7 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, pageLimit, PaginatedRequest, unknownCursor } from './define-query.js';
+import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, TimestampShape } from './shapes.js';
@@ -72,7 +72,7 @@ export const activitiesModel: ReadModel = {
 };
 
 function isActivityEvent(event: { type: string }): event is ActivityEvent {
-  return event.type.startsWith('Activity');
+  return event.type !== 'ActivityDenied' && event.type.startsWith('Activity');
 }
 
 function fingerprintIn(event: ActivityEvent): string | undefined {
@@ -167,7 +167,7 @@ export const listActivities = defineQuery({
   response: ListActivitiesResponse,
   answer({ organizationId, filterByStatus = [], filterByType = [], paginationOptions }, { rows, envelope }) {
     const where = ['organization_id = ?'];
-    const values: (string | bigint)[] = [organizationId];
+    const values: string[] = [organizationId];
     const among = (column: string, wanted: readonly string[]) => {
       if (wanted.length === 0) return;
       where.push(`${column} IN (${wanted.map(() => '?').join(', ')})`);
@@ -175,27 +175,18 @@ export const listActivities = defineQuery({
     };
     among('status', filterByStatus);
     among('type', filterByType);
-    const cursor = (name: 'before' | 'after', comparison: string) => {
-      const id = paginationOptions?.[name];
-      if (id === undefined) return;
-      const known = storedActivity(rows, organizationId, id);
-      if (!known) throw unknownCursor(name, id);
-      where.push(`submitted ${comparison} ?`);
-      values.push(known.submitted);
-    };
-    // The newest stands first: what comes after an element in the list was submitted before it.
-    cursor('after', '<');
-    cursor('before', '>');
-    // A page before a cursor is the one that touches it, so it is read from the cursor's side.
-    const isBackward = paginationOptions?.before !== undefined && paginationOptions.after === undefined;
-    const page = rows.all(
-      `SELECT doc FROM activities WHERE ${where.join(' AND ')}
-       ORDER BY submitted ${isBackward ? 'ASC' : 'DESC'} LIMIT ${pageLimit(paginationOptions)}`,
-      ...values,
-    );
-    const records = page.map(({ doc }) => withVoters(rows, JSON.parse(String(doc)) as StoredActivity));
-    if (isBackward) records.reverse();
-    return { activities: records.map(envelope) };
+    const page = newestFirst(
+      rows,
+      {
+        table: 'activities',
+        order: 'submitted',
+        where,
+        values,
+        orderOf: (id) => storedActivity(rows, organizationId, id)?.submitted,
+      },
+      paginationOptions,
+    ) as StoredActivity[];
+    return { activities: page.map((record) => envelope(withVoters(rows, record))) };
   },
 });
 

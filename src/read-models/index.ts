@@ -6,6 +6,7 @@ import {
   listActivityEvents,
 } from './activities.js';
 import type { AnyQuery } from './define-query.js';
+import { denialsModel, listDenials } from './denials.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import type { ReadModel } from './read-model.js';
@@ -19,6 +20,7 @@ export const readModels: readonly ReadModel[] = [
   userTagsModel,
   policiesModel,
   activitiesModel,
+  denialsModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -35,6 +37,7 @@ export const queries: readonly AnyQuery[] = [
   getUser,
   listActivities,
   listActivityEvents,
+  listDenials,
   listPolicies,
   listUserTags,
   listUsers,

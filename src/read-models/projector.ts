@@ -1,4 +1,3 @@
-import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
@@ -13,7 +12,8 @@ export interface Progress {
   readonly failure: string | undefined;
 }
 
-const streamPrefix = 'organization-';
+/** Streams that read models are made from: an organization's own, and that of its denials. */
+const streamPattern = /^(?:organization|denials)-(.+)$/;
 
 /**
  * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as
@@ -40,7 +40,7 @@ export class Projector {
   project(recorded: readonly RecordedEvent[]): readonly Progress[] {
     const last = recorded.at(-1);
     if (!last) return this.progress();
-    const events = recorded.filter(({ stream }) => stream.startsWith(streamPrefix)).map(projected);
+    const events = recorded.flatMap(projected);
     const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
     this.database.transaction(() => {
       for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, last.position);
@@ -79,13 +79,11 @@ export class Projector {
   }
 }
 
-function projected(recorded: RecordedEvent): ProjectedEvent {
+function projected(recorded: RecordedEvent): ProjectedEvent[] {
+  const organizationId = streamPattern.exec(recorded.stream)?.[1];
+  if (organizationId === undefined) return [];
   const { type, data, metadata } = upcast(recorded);
-  return {
-    organizationId: recorded.stream.slice(streamPrefix.length),
-    position: recorded.position,
-    revision: recorded.revision,
-    at: (metadata as EventMetadata).at,
-    event: { type, data } as OrganizationEvent,
-  };
+  const { id, position, revision } = recorded;
+  const { at } = metadata as EventMetadata;
+  return [{ organizationId, id, position, revision, at, event: { type, data } as ProjectedEvent['event'] }];
 }

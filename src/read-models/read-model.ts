@@ -1,3 +1,4 @@
+import type { DenialEvent } from '../domain/activity/denial.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { Rows } from './database.js';
 
@@ -10,7 +11,8 @@ export interface ProjectedEvent {
   readonly revision: number;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
-  readonly event: OrganizationEvent;
+  readonly id: string;
+  readonly event: OrganizationEvent | DenialEvent;
 }
 
 /**

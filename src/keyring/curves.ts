@@ -1,0 +1,136 @@
+import { createECDH, createPrivateKey, createPublicKey, ECDH } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { invalidField } from '../domain/errors.js';
+
+/** The curves a wallet account or a private key may be on (specification, section 2). */
+export type Curve = 'CURVE_SECP256K1' | 'CURVE_ED25519' | 'CURVE_P256';
+
+/** The curves that sign with ECDSA: their keys are scalars, their public keys SEC1 points. */
+export type EcdsaCurve = Exclude<Curve, 'CURVE_ED25519'>;
+
+/** Every curve, in the order of the specification. */
+export const CURVES: readonly Curve[] = ['CURVE_SECP256K1', 'CURVE_ED25519', 'CURVE_P256'];
+
+/** Order of each group, 32 bytes big-endian (SEC 2, sections 2.4.1 and 2.7.1 / FIPS 186-5). */
+export const CURVE_ORDER: Readonly<Record<EcdsaCurve, Uint8Array>> = {
+  CURVE_SECP256K1: Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex'),
+  CURVE_P256: Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex'),
+};
+
+const OPENSSL_NAME: Readonly<Record<EcdsaCurve, string>> = {
+  CURVE_SECP256K1: 'secp256k1',
+  CURVE_P256: 'prime256v1',
+};
+
+const PRIVATE_KEY_LENGTH = 32;
+const ZERO = new Uint8Array(PRIVATE_KEY_LENGTH);
+
+/**
+ * Refuses, with INVALID_ARGUMENT naming `title`, what is not a private key: 32 bytes; on the ECDSA curves a scalar
+ * from 1 to the order less one (SEC 1, section 3.2.1), on Ed25519 any seed (RFC 8032, section 5.1.5). Never quotes it.
+ */
+export function checkPrivateKey(curve: Curve, privateKey: Uint8Array, title = 'privateKey'): void {
+  if (privateKey.length !== PRIVATE_KEY_LENGTH) {
+    throw invalidField(title, `a private key has 32 bytes, this one has ${privateKey.length}`);
+  }
+  if (curve !== 'CURVE_ED25519' && !isScalar(curve, privateKey)) {
+    throw invalidField(title, `the private key is zero or not below the order of ${curve}, so it is no key there`);
+  }
+}
+
+/** Whether 32 bytes, read big-endian, are a private key of the curve: not zero and below the order. */
+export function isScalar(curve: EcdsaCurve, bytes: Uint8Array): boolean {
+  return Buffer.compare(bytes, ZERO) !== 0 && Buffer.compare(bytes, CURVE_ORDER[curve]) < 0;
+}
+
+/**
+ * A new private key, 32 bytes, by rejection of what is not below the order (FIPS 186-5, A.2.2), which keeps it
+ * unbiased; on Ed25519 the random bytes themselves. The caller wipes it.
+ */
+export function generatePrivateKey(curve: Curve, randomBytes: (length: number) => Uint8Array): Buffer {
+  for (;;) {
+    const candidate = Buffer.from(randomBytes(PRIVATE_KEY_LENGTH));
+    if (candidate.length !== PRIVATE_KEY_LENGTH) throw new Error('the source of randomness did not give 32 bytes');
+    if (curve === 'CURVE_ED25519' || isScalar(curve, candidate)) return candidate;
+  }
+}
+
+/**
+ * The public key of a private one: the compressed SEC1 point (33 bytes; SEC 1, section 2.3.3), or the 32 bytes of
+ * RFC 8032 for Ed25519. Throws like `checkPrivateKey`.
+ */
+export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
+  checkPrivateKey(curve, privateKey);
+  if (curve === 'CURVE_ED25519') {
+    const { x } = createPublicKey(ed25519KeyObject(privateKey)).export({ format: 'jwk' });
+    if (x === undefined) throw new Error('the platform exports an Ed25519 key without its public part');
+    return Buffer.from(x, 'base64url');
+  }
+  const ecdh = createECDH(OPENSSL_NAME[curve]);
+  ecdh.setPrivateKey(privateKey);
+  return Buffer.from(ecdh.getPublicKey('hex', 'compressed'), 'hex');
+}
+
+/**
+ * Reads a public key from hex, either letter case, without 0x: compressed (66 digits) or uncompressed (130) point, 64
+ * digits for Ed25519. Returns the compressed point or the Ed25519 bytes. Throws INVALID_ARGUMENT naming `title` for
+ * anything else: hybrid points (06, 07), points off the curve, Ed25519 keys not canonical or of small order.
+ */
+export function parsePublicKey(curve: Curve, hex: string, title = 'publicKey'): Buffer {
+  if (hex.length > 130) throw invalidField(title, `${hex.length} characters are too many for a public key`);
+  if (!/^(?:[0-9a-fA-F]{2})+$/.test(hex)) {
+    throw invalidField(title, `\`${hex}\` is not hex: send pairs of hex digits without a 0x prefix`);
+  }
+  const bytes = Buffer.from(hex, 'hex');
+  if (curve === 'CURVE_ED25519') {
+    checkEd25519PublicKey(bytes, hex, title);
+    return bytes;
+  }
+  const isCompressed = bytes.length === 33 && (bytes[0] === 2 || bytes[0] === 3);
+  const isUncompressed = bytes.length === 65 && bytes[0] === 4;
+  if (!isCompressed && !isUncompressed) {
+    throw invalidField(
+      title,
+      `\`${hex}\` is not a SEC1 point: send 33 bytes beginning with 02 or 03, or 65 beginning with 04`,
+    );
+  }
+  try {
+    return convert(curve, bytes, 'compressed');
+  } catch {
+    throw invalidField(title, `\`${hex}\` is not a point on ${curve}`);
+  }
+}
+
+/** The uncompressed form (65 bytes) of a compressed point as `publicKeyOf` gives it (SEC 1, section 2.3.3). */
+export function uncompressPublicKey(curve: EcdsaCurve, publicKey: Uint8Array): Buffer {
+  return convert(curve, publicKey, 'uncompressed');
+}
+
+/**
+ * An Ed25519 private key as node:crypto takes it. As a JWK (RFC 8037), which OpenSSL reads seven times faster than
+ * PKCS #8; the price is that the key's base64url text is left to the garbage collector.
+ */
+export function ed25519KeyObject(privateKey: Uint8Array): KeyObject {
+  // Only `d` is read, but node wants `x` to be there.
+  const jwk = { kty: 'OKP', crv: 'Ed25519', d: Buffer.from(privateKey).toString('base64url'), x: '' };
+  return createPrivateKey({ key: jwk, format: 'jwk' });
+}
+
+function convert(curve: EcdsaCurve, point: Uint8Array, form: 'compressed' | 'uncompressed'): Buffer {
+  return Buffer.from(ECDH.convertKey(point, OPENSSL_NAME[curve], undefined, 'hex', form) as string, 'hex');
+}
+
+function checkEd25519PublicKey(bytes: Uint8Array, hex: string, title: string): void {
+  if (bytes.length !== 32) {
+    throw invalidField(title, `\`${hex}\` is ${bytes.length} bytes long: an Ed25519 public key has 32`);
+  }
+  let isSmallOrder: boolean;
+  try {
+    isSmallOrder = ed25519.Point.fromBytes(bytes, false).isSmallOrder();
+  } catch {
+    throw invalidField(title, `\`${hex}\` is not a canonical encoding of a point on CURVE_ED25519`);
+  }
+  // For such a key there are signatures that fit any message, so it identifies nobody.
+  if (isSmallOrder) throw invalidField(title, `\`${hex}\` is a point of small order, which is no key`);
+}

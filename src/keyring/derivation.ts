@@ -1,0 +1,139 @@
+import { createHmac } from 'node:crypto';
+import { invalidField } from '../domain/errors.js';
+import { CURVE_ORDER, isScalar, publicKeyOf } from './curves.js';
+import type { Curve, EcdsaCurve } from './curves.js';
+
+/** Added to the index of a hardened segment (BIP-32, "Extended keys"). */
+const HARDENED = 0x8000_0000;
+const MAX_DEPTH = 10;
+const SEGMENT = /^(0|[1-9][0-9]{0,9})(['h]?)$/;
+
+/** Key of the HMAC that turns a seed into a master key (SLIP-0010, "Master key generation"). */
+const MASTER_KEY: Readonly<Record<Curve, string>> = {
+  CURVE_SECP256K1: 'Bitcoin seed',
+  CURVE_ED25519: 'ed25519 seed',
+  CURVE_P256: 'Nist256p1 seed',
+};
+
+/**
+ * Reads a derivation path like `m/44'/60'/0'/0/0` into its indexes, hardened ones raised by 2^31 (BIP-32). Strict: at
+ * most 10 segments, each 0 to 2147483647 without leading zeros, hardened by ' or h, so that a path has no second
+ * spelling but the mark. Throws INVALID_ARGUMENT naming `title` and the first segment that is wrong.
+ */
+export function parsePath(path: string, title = 'path'): number[] {
+  if (path.length > 160) throw invalidField(title, `${path.length} characters are too many for a derivation path`);
+  const [root, ...segments] = path.split('/');
+  if (root !== 'm') {
+    throw invalidField(title, `\`${path}\` must begin with \`m\`, as in \`m/44'/60'/0'/0/0\``);
+  }
+  if (segments.length > MAX_DEPTH) {
+    throw invalidField(title, `\`${path}\` has ${segments.length} segments: at most ${MAX_DEPTH} are allowed`);
+  }
+  return segments.map((segment, position) => {
+    const match = SEGMENT.exec(segment);
+    const index = Number(match?.[1] ?? Number.NaN);
+    if (match === null || index >= HARDENED) {
+      throw invalidField(
+        title,
+        `segment ${position + 1} of \`${path}\` is \`${segment}\`: it must be a number from 0 to ${HARDENED - 1}, without leading zeros, followed by ' where it is hardened`,
+      );
+    }
+    return match[2] === '' ? index : index + HARDENED;
+  });
+}
+
+/**
+ * The one spelling of the path that a key of the curve is derived by: ' for hardened, and on Ed25519 every segment
+ * hardened, as SLIP-0010 has no other derivation there. Equal results mean the same key. Throws like `parsePath`.
+ */
+export function canonicalPath(curve: Curve, path: string, title = 'path'): string {
+  const segments = indexesOf(curve, path, title).map((index) =>
+    index >= HARDENED ? `${index - HARDENED}'` : String(index),
+  );
+  return ['m', ...segments].join('/');
+}
+
+/**
+ * The private key, 32 bytes, at a path below a seed (16 to 64 bytes): BIP-32 on secp256k1, SLIP-0010 on P-256
+ * (nist256p1) and Ed25519, there with every segment hardened whether marked or not. The caller wipes key and seed.
+ * Where BIP-32 calls an index unusable (less than once in 2^127) the retry of SLIP-0010 is done on both ECDSA curves.
+ */
+export function derivePrivateKey(curve: Curve, seed: Uint8Array, path: string): Buffer {
+  if (seed.length < 16 || seed.length > 64) {
+    throw invalidField('seed', `a seed has 16 to 64 bytes, this one has ${seed.length}`);
+  }
+  let node = masterNode(curve, seed);
+  for (const index of indexesOf(curve, path, 'path')) {
+    const child = childNode(curve, node, index);
+    node.fill(0);
+    node = child;
+  }
+  const key = Buffer.from(node.subarray(0, 32));
+  node.fill(0);
+  return key;
+}
+
+function indexesOf(curve: Curve, path: string, title: string): number[] {
+  const indexes = parsePath(path, title);
+  if (curve !== 'CURVE_ED25519') return indexes;
+  return indexes.map((index) => (index >= HARDENED ? index : index + HARDENED));
+}
+
+/** A node is 64 bytes: private key ‖ chain code. */
+function masterNode(curve: Curve, seed: Uint8Array): Buffer {
+  let digest = hmacSha512(MASTER_KEY[curve], seed);
+  while (curve !== 'CURVE_ED25519' && !isScalar(curve, digest.subarray(0, 32))) {
+    const next = hmacSha512(MASTER_KEY[curve], digest);
+    digest.fill(0);
+    digest = next;
+  }
+  return digest;
+}
+
+function childNode(curve: Curve, parent: Buffer, index: number): Buffer {
+  const key = parent.subarray(0, 32);
+  const chainCode = parent.subarray(32);
+  const data = Buffer.alloc(37);
+  if (index >= HARDENED) data.set(key, 1);
+  else data.set(publicKeyOf(curve, key), 0);
+  data.writeUInt32BE(index, 33);
+
+  for (;;) {
+    const digest = hmacSha512(chainCode, data);
+    if (curve === 'CURVE_ED25519' || addToScalar(curve, digest.subarray(0, 32), key)) {
+      data.fill(0);
+      return digest;
+    }
+    data[0] = 1;
+    data.set(digest.subarray(32), 1);
+    digest.fill(0);
+  }
+}
+
+function hmacSha512(key: string | Uint8Array, data: Uint8Array): Buffer {
+  return createHmac('sha512', key).update(data).digest();
+}
+
+/**
+ * Adds the parent's scalar to `scalar` in place, modulo the order; false when that makes no key. On bytes, because a
+ * bigint of a secret could not be wiped.
+ */
+function addToScalar(curve: EcdsaCurve, scalar: Buffer, parent: Uint8Array): boolean {
+  const order = CURVE_ORDER[curve];
+  if (Buffer.compare(scalar, order) >= 0) return false;
+  let carry = 0;
+  for (let position = 31; position >= 0; position--) {
+    const sum = scalar[position]! + parent[position]! + carry;
+    scalar[position] = sum & 0xff;
+    carry = sum >> 8;
+  }
+  if (carry === 1 || Buffer.compare(scalar, order) >= 0) {
+    let borrow = 0;
+    for (let position = 31; position >= 0; position--) {
+      const difference = scalar[position]! - order[position]! - borrow;
+      scalar[position] = difference & 0xff;
+      borrow = difference < 0 ? 1 : 0;
+    }
+  }
+  return isScalar(curve, scalar);
+}

@@ -1,0 +1,106 @@
+import { timestamp } from '../domain/organization/timestamp.js';
+import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+export const denialsModel: ReadModel = {
+  name: 'denials',
+  version: 1,
+  tables: ['denials'],
+  schema: `
+    CREATE TABLE denials (
+      organization_id TEXT NOT NULL, position INTEGER NOT NULL, denial_id TEXT NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, position)
+    ) WITHOUT ROWID;
+    CREATE INDEX denials_by_id ON denials (organization_id, denial_id);`,
+
+  project: eachEvent((rows, { organizationId, id, position, at, event }) => {
+    if (event.type !== 'ActivityDenied') return;
+    const { details, omittedBefore = 0, ...denial } = event.data;
+    const doc = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
+    rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?)', organizationId, position, id, JSON.stringify(doc));
+  }),
+};
+
+class DenialShape {
+  @Uuid()
+  denialId!: string;
+
+  @Text({ about: 'Activity type that was attempted, or the type of the vote.' })
+  type!: string;
+
+  @Uuid({ about: 'Who tried.' })
+  userId!: string;
+
+  @Text()
+  fingerprint!: string;
+
+  @Text()
+  timestampMs!: string;
+
+  @Described({ type: 'string' }, { about: 'The request body that was stamped; cut at 65,536 characters.' })
+  message!: string;
+
+  @Text()
+  scheme!: string;
+
+  @Text({ optional: true, about: 'API key, hex.' })
+  publicKey?: string;
+
+  @Text({ optional: true, about: 'Passkey, base64url.' })
+  credentialId?: string;
+
+  @Text()
+  signature!: string;
+
+  @Text()
+  reason!: string;
+
+  @Described({ type: 'array', items: { type: 'object' } }, { about: "Each policy's outcome, as the caller was told." })
+  details!: object[];
+
+  @Described(
+    { type: 'integer' },
+    { about: 'Denials before this one that were only counted, because there were too many.' },
+  )
+  omittedBefore!: number;
+
+  @Nested(() => TimestampShape)
+  createdAt!: object;
+}
+
+class ListDenialsResponse {
+  @ListOf(() => DenialShape)
+  denials!: object[];
+}
+
+export const listDenials = defineQuery({
+  path: 'list_denials',
+  summary: 'Attempts that were denied, the newest first: who tried what, and why not.',
+  request: PaginatedRequest,
+  response: ListDenialsResponse,
+  answer: ({ organizationId, paginationOptions }, { rows }) => ({
+    denials: newestFirst(
+      rows,
+      {
+        table: 'denials',
+        order: 'position',
+        where: ['organization_id = ?'],
+        values: [organizationId],
+        orderOf: (id) => positionOf(rows, organizationId, id),
+      },
+      paginationOptions,
+    ) as object[],
+  }),
+});
+
+function positionOf(rows: Rows, organizationId: string, denialId: string): bigint | undefined {
+  const row = rows.get(
+    'SELECT position FROM denials WHERE organization_id = ? AND denial_id = ?',
+    organizationId,
+    denialId,
+  );
+  return row && BigInt(row['position']!);
+}
