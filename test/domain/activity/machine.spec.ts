@@ -1,5 +1,11 @@
 import { initialTransition, transition, type EventFromLogic, type InputFrom } from 'xstate';
-import { adjacencyMapToArray, getAdjacencyMap, getShortestPaths, getSimplePaths } from 'xstate/graph';
+import {
+  adjacencyMapToArray,
+  getAdjacencyMap,
+  getShortestPaths,
+  getSimplePaths,
+  type AdjacencyValue,
+} from 'xstate/graph';
 import {
   activityAt,
   activityMachine,
@@ -40,11 +46,14 @@ const limit = 2_000;
 
 const mapOf = (input: Voters) => getAdjacencyMap(activityMachine, { input, events, limit, serializeState: stateKey });
 
-const explore = (input: Voters): ActivitySnapshot[] => Object.values(mapOf(input)).map(({ state }) => state);
+/** Its keys are of a type that no index matches, which would lose the type of the values. */
+type Vertices = Readonly<Record<string, AdjacencyValue<ActivitySnapshot, Event>>>;
+
+const explore = (input: Voters): ActivitySnapshot[] =>
+  Object.values(mapOf(input) as Vertices).map(({ state }) => state);
 
 /** The transitions that the machine takes: what it does not take leads nowhere. */
-const edgesFrom = (input: Voters) =>
-  adjacencyMapToArray<ActivitySnapshot, Event>(mapOf(input)).filter(({ state, event }) => state.can(event));
+const edgesFrom = (input: Voters) => adjacencyMapToArray(mapOf(input)).filter(({ state, event }) => state.can(event));
 
 const everySnapshot = everyStart.flatMap(explore);
 
