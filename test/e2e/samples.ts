@@ -123,6 +123,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_user: user,
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
+    list_denials: { paginationOptions: { limit: '5' } },
     list_policies: {},
     list_user_tags: {},
     list_users: {},
