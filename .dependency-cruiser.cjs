@@ -9,7 +9,12 @@ const only = (name, from, allowed) => ({
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     only('domain-knows-nothing', '^src/domain/', []),
     {
       name: 'domain-is-pure',
@@ -22,7 +27,11 @@ module.exports = {
     only('schema-knows-nothing', '^src/schema/', []),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/errors\\.ts$']),
-    only('read-models-know-domain-and-store', '^src/read-models/', ['^src/domain/', '^src/schema/', '^src/event-store/(event-store|chain|upcast)\\.ts$']),
+    only('read-models-know-domain-and-store', '^src/read-models/', [
+      '^src/domain/',
+      '^src/schema/',
+      '^src/event-store/(event-store|chain|stored-event|upcast)\\.ts$',
+    ]),
     only('coordinator-knows-ports', '^src/coordinator/', [
       '^src/domain/',
       '^src/activities/',
@@ -70,6 +79,9 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 };

@@ -17,13 +17,13 @@ export interface DecideContext {
   readonly policyEnvironment: PolicyEnvironment;
 }
 
-export interface ActivityOutcome<Result> {
+interface ActivityOutcome<Result> {
   readonly events: readonly OrganizationEvent[];
   readonly result: Result;
 }
 
 /** An older wire version of a verb: its own intent and keys, lifted to the newest intent before anything is decided. */
-export interface OlderVersion<Intent extends object> {
+interface OlderVersion<Intent extends object> {
   readonly type: string;
   readonly intent: new () => object;
   /** Both default to the names that the type implies (specification, section 9). */

@@ -159,7 +159,7 @@ export function rightsOf(bench: Bench, open: OpenActivity, userId: string): Retu
 }
 
 /** Who asked for it: the first vote is the submitter's. */
-export function submitterOf(open: OpenActivity): string {
+function submitterOf(open: OpenActivity): string {
   return open.votes[0]!.userId;
 }
 

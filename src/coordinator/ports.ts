@@ -34,6 +34,5 @@ export interface DriverMetrics {
 export const CLOCK = Symbol('Clock');
 export const RANDOMNESS = Symbol('Randomness');
 export const EVENT_STORE = Symbol('EventStore');
-export const KNOWN_ACTIVITIES = Symbol('KnownActivities');
 export const REGISTRY = Symbol('Registry');
 export const ROWS = Symbol('Rows');

@@ -46,9 +46,9 @@ class SubmitEnvelope {
 }
 
 /** A request older than this is refused (client protocol, section 11). */
-export const maxAgeMs = 60 * 60 * 1000;
+const maxAgeMs = 60 * 60 * 1000;
 /** A request from further in the future than this is refused. */
-export const maxAheadMs = 5 * 60 * 1000;
+const maxAheadMs = 5 * 60 * 1000;
 
 /**
  * Reads a submit: strict JSON, a known type on its own path, alive, a valid intent.

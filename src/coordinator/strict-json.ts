@@ -6,7 +6,7 @@ const bad = (what: string): CoordinatorError =>
   new CoordinatorError('INVALID_ARGUMENT', `request body ${what}`, { category: 'REQUEST_INVALID' });
 
 /** Deepest nesting of objects and arrays that a request may have. */
-export const maxJsonDepth = 32;
+const maxJsonDepth = 32;
 
 /**
  * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order mark,

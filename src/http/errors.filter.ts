@@ -21,7 +21,7 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
 };
 
 /** What every answer that is not a success carries (client protocol 3.1). */
-export interface ErrorBody {
+interface ErrorBody {
   readonly code: number;
   readonly message: string;
   readonly details: readonly ErrorDetail[];
@@ -29,7 +29,7 @@ export interface ErrorBody {
 }
 
 /** The body of an error on the wire. The category stands twice because clients look in both places. */
-export function errorBody({ code, message, details, category }: CoordinatorError): ErrorBody {
+function errorBody({ code, message, details, category }: CoordinatorError): ErrorBody {
   const categoryDetail = category
     ? [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: category }]
     : [];

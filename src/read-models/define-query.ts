@@ -13,7 +13,7 @@ export class OrganizationRequest {
 }
 
 /** What a query may use besides its request. The caller has been found to be allowed to read the organization. */
-export interface QueryContext {
+interface QueryContext {
   readonly rows: Rows;
   /** The caller's own organization: the named one, or its parent. */
   readonly callerOrganizationId: string;

@@ -7,7 +7,7 @@ import { CoordinatorError } from '../domain/errors.js';
 export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
 
 /** COSE algorithm numbers a passkey may use: ES256, EdDSA (Ed25519 only), RS256 (RFC 9053, RFC 8812). */
-export type CoseAlgorithm = -7 | -8 | -257;
+type CoseAlgorithm = -7 | -8 | -257;
 
 /** A passkey's public key, ready to verify with. */
 export interface CoseKey {

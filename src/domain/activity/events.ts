@@ -89,7 +89,7 @@ export type ActivityEvent =
   | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>;
 
 /** Approvals count for this long after they were given; the activity itself stays open (client protocol 2.2). */
-export const approvalLifeMs = 24 * 60 * 60 * 1000;
+const approvalLifeMs = 24 * 60 * 60 * 1000;
 
 /** The approvals of an open activity that still count by their age, oldest first. */
 export function liveApprovals(votes: readonly RecordedVote[], now: number): readonly RecordedVote[] {

@@ -125,7 +125,7 @@ export const evolveCredentials: Evolvers<CredentialEvent> = {
 };
 
 /** When a key stops to work, in milliseconds since the epoch; undefined for one that lasts. */
-export function expiresAt(key: ApiKey): number | undefined {
+function expiresAt(key: ApiKey): number | undefined {
   return key.expirationSeconds === undefined ? undefined : key.createdAt + key.expirationSeconds * 1000;
 }
 
