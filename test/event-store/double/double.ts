@@ -1,0 +1,564 @@
+import * as grpc from '@grpc/grpc-js';
+import code from '@eventstore/db-client/generated/code_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import type { Empty } from '@eventstore/db-client/generated/shared_pb.js';
+import type { Status } from '@eventstore/db-client/generated/status_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  AppendReq,
+  AppendResp,
+  BatchAppendReq,
+  BatchAppendResp,
+  DeleteReq,
+  DeleteResp,
+  ReadReq,
+  ReadResp,
+  TombstoneReq,
+  TombstoneResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
+import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import empty from 'google-protobuf/google/protobuf/empty_pb.js';
+import { randomUUID } from 'node:crypto';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import { Log } from './log.js';
+import type { AppendOutcome, Expectation, LogEvent, Proposed } from './log.js';
+import * as wire from './wire.js';
+
+/**
+ * What goes wrong with an append. `before`: it is not written, `after`: it is.
+ * `cut`: the connection is reset. `silence`: no answer ever. `unavailable`, `reset`, `timeout`, `not-ready`, `unknown`:
+ * that answer. `wrong-version`: refused although nothing is wrong, or was written. `end-stream`: the server ends the
+ * batch stream without an error and never answers.
+ */
+export type AppendFault =
+  | 'cut-before'
+  | 'cut-after'
+  | 'silence-before'
+  | 'silence-after'
+  | 'unavailable-before'
+  | 'unavailable-after'
+  | 'reset-before'
+  | 'reset-after'
+  | 'timeout-after'
+  | 'not-ready-before'
+  | 'wrong-version-after'
+  | 'end-stream-before'
+  | 'end-stream-after'
+  | { readonly delayMs: number };
+
+/** How a live subscription is dropped. */
+export type Drop = 'unavailable' | 'cancelled' | 'reset' | 'end' | 'access-denied';
+
+export interface Member {
+  readonly host: string;
+  readonly port: number;
+  readonly leader: boolean;
+}
+
+const MAX_APPEND_BYTES = 1024 * 1024;
+/** How many filtered-out events the server passes before it says how far it is (24.10: 32 times the multiplier). */
+const CHECKPOINT_WINDOW = 32;
+
+/**
+ * An EventStoreDB as its clients see it, in this process: the gRPC services Streams, ServerFeatures and Gossip over a
+ * log in memory, behind a TCP relay so that connections can be cut. It is our reading of the protocol; what only a
+ * server can show (elections, replication, scavenging, access control) is not in it.
+ */
+export class EventStoreDouble {
+  readonly log: Log;
+  /** Faults for the next appends, first come first served. */
+  readonly appendFaults: AppendFault[] = [];
+  /** How many of the next reads of a stream fail as unavailable, and after how many events each. */
+  readonly readFaults: { readonly afterEvents: number; readonly how: 'unavailable' | 'silence' }[] = [];
+  /** Starts of reads and subscriptions of everything, as the client asked: a position, 'start' or 'end'. */
+  readonly allReads: (bigint | 'start' | 'end')[] = [];
+  /** How many appends have reached the server, and over which path. */
+  readonly appends = { batch: 0, classic: 0 };
+  /** How many events have been handed to the network by subscriptions. */
+  sent = 0;
+  members: readonly Member[] = [];
+  /** When set, this node sends whoever needs the leader there. */
+  leader: { host: string; port: number } | undefined;
+  positionsInStreamReads = true;
+  positionsInAppends = true;
+  /** False makes it a server that does not know the batch path. */
+  batchPath = true;
+  featuresFail: grpc.status | undefined;
+  readonly #drops = new Set<(drop: Drop) => void>();
+  readonly #server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+  readonly #sockets = new Set<Socket>();
+  #relay: NetServer | undefined;
+  #inner = 0;
+  #port = 0;
+  #stalled = false;
+
+  /** @param log of another double, for a second node of the same cluster */
+  private constructor(log: Log) {
+    this.log = log;
+  }
+
+  static async start(log = new Log()): Promise<EventStoreDouble> {
+    const double = new EventStoreDouble(log);
+    await double.#listen();
+    return double;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** What a client is given to connect. */
+  get connectionString(): string {
+    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+  }
+
+  /** Connected sockets. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  get subscriptions(): number {
+    return this.#drops.size;
+  }
+
+  dropSubscriptions(drop: Drop): void {
+    for (const each of [...this.#drops]) each(drop);
+  }
+
+  /** Resets every connection; new ones are taken. */
+  cut(): void {
+    for (const socket of [...this.#sockets]) socket.resetAndDestroy();
+  }
+
+  /** Nothing gets through in either direction any more, and nobody is told. */
+  stall(): void {
+    this.#stalled = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** Resets every connection and takes no new ones until `up`. */
+  async down(): Promise<void> {
+    const relay = this.#relay;
+    this.#relay = undefined;
+    this.cut();
+    if (relay !== undefined) await new Promise((resolve) => relay.close(resolve));
+  }
+
+  /** Takes connections again, on the same port. */
+  async up(): Promise<void> {
+    this.#stalled = false;
+    await this.#openRelay();
+  }
+
+  async stop(): Promise<void> {
+    await this.down();
+    this.#server.forceShutdown();
+  }
+
+  async #listen(): Promise<void> {
+    this.#server.addService(streamsService.StreamsService, {
+      read: (call: grpc.ServerWritableStream<ReadReq, ReadResp>) => void this.#read(call),
+      append: (call: grpc.ServerReadableStream<AppendReq, AppendResp>, done: grpc.sendUnaryData<AppendResp>) =>
+        this.#append(call, done),
+      batchAppend: (call: grpc.ServerDuplexStream<BatchAppendReq, BatchAppendResp>) => this.#batchAppend(call),
+      tombstone: (call: grpc.ServerUnaryCall<TombstoneReq, TombstoneResp>, done: grpc.sendUnaryData<TombstoneResp>) =>
+        this.#tombstone(call, done),
+      delete: (_: grpc.ServerUnaryCall<DeleteReq, DeleteResp>, done: grpc.sendUnaryData<DeleteResp>) =>
+        done(wire.serverError(grpc.status.UNIMPLEMENTED, 'soft deletes are none of our business')),
+    });
+    this.#server.addService(featuresService.ServerFeaturesService, {
+      getSupportedMethods: (
+        _: grpc.ServerUnaryCall<Empty, unknown>,
+        done: grpc.sendUnaryData<InstanceType<typeof features.SupportedMethods>>,
+      ) => {
+        if (this.featuresFail !== undefined) return done(wire.serverError(this.featuresFail, 'no features today'));
+        done(null, this.#features());
+      },
+    });
+    this.#server.addService(gossipService.GossipService, {
+      read: (
+        _: grpc.ServerUnaryCall<Empty, unknown>,
+        done: grpc.sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>,
+      ) => done(null, this.#clusterInfo()),
+    });
+    this.#inner = await new Promise<number>((resolve, reject) =>
+      this.#server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, port) =>
+        error === null ? resolve(port) : reject(error),
+      ),
+    );
+    await this.#openRelay();
+  }
+
+  async #openRelay(): Promise<void> {
+    const relay = createServer((outside) => {
+      const inside = connect(this.#inner, '127.0.0.1');
+      for (const socket of [outside, inside]) {
+        socket.setNoDelay(true);
+        socket.on('error', () => undefined);
+      }
+      this.#sockets.add(outside);
+      outside.on('close', () => {
+        this.#sockets.delete(outside);
+        inside.destroy();
+      });
+      inside.on('close', () => outside.destroy());
+      outside.on('data', (bytes) => this.#stalled || inside.write(bytes));
+      inside.on('data', (bytes) => {
+        // The client's slowness must reach the server, or back-pressure could not be seen here.
+        if (!this.#stalled && !outside.write(bytes)) inside.pause();
+      });
+      outside.on('drain', () => inside.resume());
+    });
+    await new Promise<void>((resolve, reject) => {
+      relay.once('error', reject);
+      relay.listen(this.#port, '127.0.0.1', resolve);
+    });
+    this.#port = (relay.address() as AddressInfo).port;
+    this.#relay = relay;
+  }
+
+  #features(): InstanceType<typeof features.SupportedMethods> {
+    const supported = new features.SupportedMethods().setEventStoreServerVersion('24.10.0-double');
+    // The names are in lower case, as the server sends them: the client compares them so.
+    const methods = ['append', 'read', 'tombstone', ...(this.batchPath ? ['batchappend'] : [])];
+    for (const name of methods) {
+      supported.addMethods(
+        new features.SupportedMethod().setServiceName('event_store.client.streams.streams').setMethodName(name),
+      );
+    }
+    return supported;
+  }
+
+  #clusterInfo(): InstanceType<typeof gossip.ClusterInfo> {
+    const info = new gossip.ClusterInfo();
+    for (const { host, port, leader } of this.members) {
+      const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
+      info.addMembers(
+        new gossip.MemberInfo()
+          .setInstanceId(new shared.UUID().setString(randomUUID()))
+          .setTimeStamp('0')
+          .setIsAlive(true)
+          .setState(leader ? LEADER : FOLLOWER)
+          .setHttpEndPoint(new gossip.EndPoint().setAddress(host).setPort(port)),
+      );
+    }
+    return info;
+  }
+
+  #notLeader(metadata: grpc.Metadata): Partial<grpc.ServiceError> | undefined {
+    const needed = metadata.get('requires-leader')[0]?.toString() === 'true';
+    return needed && this.leader !== undefined ? wire.notLeaderError(this.leader) : undefined;
+  }
+
+  #append(call: grpc.ServerReadableStream<AppendReq, AppendResp>, done: grpc.sendUnaryData<AppendResp>): void {
+    let options: AppendReq.Options | undefined;
+    const events: Proposed[] = [];
+    call.on('data', (request: AppendReq) => {
+      options ??= request.getOptions();
+      const message = request.getProposedMessage();
+      if (message !== undefined) events.push(wire.proposed(message));
+    });
+    call.on('error', () => undefined);
+    call.on('end', () => {
+      this.appends.classic++;
+      const elsewhere = this.#notLeader(call.metadata);
+      if (elsewhere !== undefined) return done(elsewhere);
+      const stream = wire.streamName(options?.getStreamIdentifier());
+      const expected = wire.expectation(options);
+      this.#withFault(stream, events, expected, {
+        outcome: (outcome) => {
+          if (outcome.kind === 'deleted') done(wire.streamDeletedError(stream));
+          else done(null, this.#appendResponse(outcome, expected));
+        },
+        fail: (error) => done(error),
+        status: ({ status, error }) => (status.getMessage() === 'Timeout' ? done(timeoutError()) : done(error)),
+        end: () => this.cut(),
+      });
+    });
+  }
+
+  #appendResponse(
+    outcome: Exclude<AppendOutcome, { kind: 'deleted' }>,
+    expected: Expectation,
+  ): InstanceType<typeof streams.AppendResp> {
+    if (outcome.kind === 'wrong') {
+      const wrong = new streams.AppendResp.WrongExpectedVersion();
+      if (outcome.current === undefined) wrong.setCurrentNoStream(new shared.Empty());
+      else wrong.setCurrentRevision(String(outcome.current));
+      if (typeof expected === 'bigint') wrong.setExpectedRevision(String(expected));
+      else wrong.setExpectedNoStream(new shared.Empty());
+      return new streams.AppendResp().setWrongExpectedVersion(wrong);
+    }
+    const success = new streams.AppendResp.Success().setCurrentRevision(String(outcome.revision));
+    if (this.positionsInAppends) {
+      const position = String(outcome.position);
+      success.setPosition(new streams.AppendResp.Position().setCommitPosition(position).setPreparePosition(position));
+    } else {
+      success.setNoPosition(new shared.Empty());
+    }
+    return new streams.AppendResp().setSuccess(success);
+  }
+
+  #batchAppend(call: grpc.ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void {
+    const open = new Map<string, { options: BatchAppendReq.Options | undefined; events: Proposed[] }>();
+    call.on('error', () => undefined);
+    call.on('end', () => call.end());
+    call.on('data', (request: BatchAppendReq) => {
+      const correlation = wire.uuidText(request.getCorrelationId());
+      const append = open.get(correlation) ?? { options: request.getOptions(), events: [] };
+      open.set(correlation, append);
+      append.events.push(...request.getProposedMessagesList().map(wire.proposed));
+      if (!request.getIsFinal()) return;
+      open.delete(correlation);
+      this.appends.batch++;
+      const elsewhere = this.#notLeader(call.metadata);
+      if (elsewhere !== undefined) return void call.emit('error', elsewhere);
+
+      const identifier = append.options?.getStreamIdentifier();
+      const stream = wire.streamName(identifier);
+      const expected = wire.batchExpectation(append.options);
+      const answer = (): BatchAppendResp =>
+        new streams.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setStreamIdentifier(identifier);
+      const refuse = (status: Status): void => void call.write(answer().setError(status));
+      this.#withFault(stream, append.events, expected, {
+        outcome: (outcome) => {
+          if (outcome.kind === 'deleted') {
+            const detail = new shared.StreamDeleted().setStreamIdentifier(identifier).serializeBinary();
+            refuse(
+              wire.batchError(
+                code.Code.FAILED_PRECONDITION,
+                'Stream is deleted.',
+                'event_store.client.StreamDeleted',
+                detail,
+              ),
+            );
+          } else if (outcome.kind === 'wrong') {
+            refuse(wire.wrongVersion(expected, outcome.current));
+          } else {
+            const success = new streams.BatchAppendResp.Success().setCurrentRevision(String(outcome.revision));
+            const position = String(outcome.position);
+            if (this.positionsInAppends) {
+              success.setPosition(
+                new shared.AllStreamPosition().setCommitPosition(position).setPreparePosition(position),
+              );
+            } else {
+              success.setNoPosition(new empty.Empty());
+            }
+            call.write(answer().setSuccess(success));
+          }
+        },
+        fail: (error) => void call.emit('error', error),
+        status: ({ status }) => refuse(status),
+        end: () => call.end(),
+      });
+    });
+  }
+
+  #withFault(
+    stream: string,
+    events: readonly Proposed[],
+    expected: Expectation,
+    reply: {
+      outcome(outcome: AppendOutcome): void;
+      fail(error: Partial<grpc.ServiceError>): void;
+      status(failure: { status: Status; error: Partial<grpc.ServiceError> }): void;
+      end(): void;
+    },
+  ): void {
+    const fault = this.appendFaults.shift();
+    const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+    if (size > MAX_APPEND_BYTES) {
+      const error = wire.serverError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${MAX_APPEND_BYTES}`, {
+        exception: 'maximum-append-size-exceeded',
+        'maximum-append-size': String(MAX_APPEND_BYTES),
+      });
+      return reply.status({ status: wire.oversize(MAX_APPEND_BYTES), error });
+    }
+    const write = (): AppendOutcome => this.log.append(stream, events, expected);
+    if (fault === undefined) return reply.outcome(write());
+    if (typeof fault === 'object') return void setTimeout(() => reply.outcome(write()), fault.delayMs);
+
+    const [, how, when] = /^(.*)-(before|after)$/.exec(fault) ?? [];
+    if (when === 'after') write();
+    switch (how) {
+      case 'cut':
+        return this.cut();
+      case 'unavailable':
+        return reply.fail(wire.serverError(grpc.status.UNAVAILABLE, 'the server goes away'));
+      case 'reset':
+        return reply.fail(wire.serverError(grpc.status.INTERNAL, 'Call ended without gRPC status'));
+      case 'timeout':
+        return reply.status({ status: wire.timeout(), error: timeoutError() });
+      case 'not-ready':
+        return reply.status({
+          status: wire.notReady(),
+          error: wire.serverError(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
+        });
+      case 'wrong-version':
+        return reply.outcome({ kind: 'wrong', current: this.#current(stream) });
+      case 'end-stream':
+        return reply.end();
+    }
+  }
+
+  #current(stream: string): bigint | undefined {
+    const events = this.log.read(stream);
+    return events === undefined || events === 'deleted' ? undefined : events.at(-1)?.revision;
+  }
+
+  #tombstone(call: grpc.ServerUnaryCall<TombstoneReq, TombstoneResp>, done: grpc.sendUnaryData<TombstoneResp>): void {
+    const elsewhere = this.#notLeader(call.metadata);
+    if (elsewhere !== undefined) return done(elsewhere);
+    const stream = wire.streamName(call.request.getOptions()?.getStreamIdentifier());
+    const outcome = this.log.tombstone(stream);
+    if (outcome === 'deleted') return done(wire.streamDeletedError(stream));
+    const position = String(outcome);
+    done(
+      null,
+      new streams.TombstoneResp().setPosition(
+        new streams.TombstoneResp.Position().setCommitPosition(position).setPreparePosition(position),
+      ),
+    );
+  }
+
+  async #read(call: grpc.ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
+    call.on('error', () => undefined);
+    const elsewhere = this.#notLeader(call.metadata);
+    const options = call.request.getOptions();
+    if (elsewhere !== undefined || options === undefined) return void call.emit('error', elsewhere);
+    if (options.hasSubscription()) return this.#subscribe(call, options);
+    return options.hasAll() ? this.#readAll(call, options) : this.#readStream(call, options);
+  }
+
+  async #readStream(call: grpc.ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
+    const fault = this.readFaults.shift();
+    const from = options.getStream();
+    const stream = wire.streamName(from?.getStreamIdentifier());
+    const events = this.log.read(stream);
+    if (events === 'deleted') return void call.emit('error', wire.streamDeletedError(stream));
+    if (events === undefined) {
+      const missing = new streams.ReadResp.StreamNotFound().setStreamIdentifier(from?.getStreamIdentifier());
+      call.write(new streams.ReadResp().setStreamNotFound(missing));
+      call.end();
+      return;
+    }
+    const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+    const start = from?.hasRevision() ? BigInt(from.getRevision()) : undefined;
+    const ordered = backwards
+      ? events.filter(({ revision }) => start === undefined || revision <= start).reverse()
+      : events.filter(({ revision }) => start === undefined || revision >= start);
+    let sent = 0;
+    for (const event of ordered.slice(0, Number(options.getCount()))) {
+      if (sent++ === fault?.afterEvents) break;
+      if (!(await write(call, wire.eventResponse(event, this.positionsInStreamReads)))) return;
+    }
+    if (fault?.how === 'silence') return;
+    if (fault === undefined) call.end();
+    else call.emit('error', wire.serverError(grpc.status.UNAVAILABLE, 'the server goes away'));
+  }
+
+  async #readAll(call: grpc.ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
+    const all = options.getAll();
+    const start = all?.hasPosition() ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : undefined;
+    this.allReads.push(start ?? (all?.hasEnd() ? 'end' : 'start'));
+    const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+    const matches = wire.wanted(options.getFilter());
+    const ordered = backwards
+      ? // The server reads backwards from what lies before the position it is given.
+        this.log.events.filter(({ position }) => start === undefined || position < start).reverse()
+      : this.log.events.filter(({ position }) => start === undefined || position >= start);
+    for (const event of ordered.filter(matches).slice(0, Number(options.getCount()))) {
+      if (!(await write(call, wire.eventResponse(event)))) return;
+    }
+    call.end();
+  }
+
+  async #subscribe(call: grpc.ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
+    const all = options.getAll();
+    const start = all?.hasPosition() ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : undefined;
+    this.allReads.push(start ?? (all?.hasEnd() ? 'end' : 'start'));
+    const gone = new AbortController();
+    const drop = (how: Drop): void => {
+      gone.abort();
+      this.#drops.delete(drop);
+      if (how === 'end') call.end();
+      else call.emit('error', DROPS[how]);
+    };
+    this.#drops.add(drop);
+    call.on('cancelled', () => {
+      this.#drops.delete(drop);
+      gone.abort();
+    });
+
+    const matches = wire.wanted(options.getFilter());
+    const window = CHECKPOINT_WINDOW * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 1);
+    await write(
+      call,
+      new streams.ReadResp().setConfirmation(
+        new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID()),
+      ),
+    );
+    let after = start ?? (all?.hasEnd() ? (this.log.events.at(-1)?.position ?? -1n) : -1n);
+    let passed = 0;
+    let live = false;
+    while (!gone.signal.aborted) {
+      const page = this.log.after(after, 100);
+      if (page.length === 0) {
+        if (!live) await write(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+        live = true;
+        await this.log.change(gone.signal);
+      }
+      for (const event of page) {
+        if (gone.signal.aborted) return;
+        after = event.position;
+        if (matches(event)) {
+          this.sent++;
+          if (!(await write(call, wire.eventResponse(event)))) return;
+        }
+        if (++passed % window === 0) await write(call, checkpoint(event));
+      }
+    }
+  }
+}
+
+const DROPS: Record<Exclude<Drop, 'end'>, Partial<grpc.ServiceError>> = {
+  unavailable: wire.serverError(grpc.status.UNAVAILABLE, 'the server goes away'),
+  cancelled: wire.serverError(grpc.status.CANCELLED, 'the server has cancelled the call'),
+  reset: wire.serverError(grpc.status.INTERNAL, 'Received RST_STREAM with code 2'),
+  'access-denied': wire.serverError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' }),
+};
+
+function timeoutError(): Partial<grpc.ServiceError> {
+  return wire.serverError(grpc.status.DEADLINE_EXCEEDED, 'the write has timed out');
+}
+
+function checkpoint({ position }: LogEvent): ReadResp {
+  const at = String(position);
+  return new streams.ReadResp().setCheckpoint(
+    new streams.ReadResp.Checkpoint().setCommitPosition(at).setPreparePosition(at),
+  );
+}
+
+/** Writes when the client takes it; false when the client is gone. */
+async function write(call: grpc.ServerWritableStream<ReadReq, ReadResp>, response: ReadResp): Promise<boolean> {
+  if (call.cancelled || call.destroyed) return false;
+  if (call.write(response)) return true;
+  return new Promise((resolve) => {
+    const settle = (going: boolean) => (): void => {
+      call.off('drain', drained);
+      call.off('cancelled', stopped);
+      call.off('close', stopped);
+      resolve(going);
+    };
+    const drained = settle(true);
+    const stopped = settle(false);
+    call.once('drain', drained);
+    call.once('cancelled', stopped);
+    call.once('close', stopped);
+  });
+}
