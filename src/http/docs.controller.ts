@@ -25,8 +25,15 @@ const page = `<!doctype html>
 </html>
 `;
 
-// Requests need a stamp over their body, which a form cannot make: the page is for reading.
-const start = `window.ui = SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', supportedSubmitMethods: [] });\n`;
+// Requests need a stamp over their body, which a form cannot make: the page is for reading. Without a null validator the
+// bundle would send the address of this server to one elsewhere.
+const start = `window.ui = SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+});
+`;
 
 /** The OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
 @Controller()

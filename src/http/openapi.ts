@@ -13,7 +13,10 @@ const errorSchema: JsonSchema = {
   properties: {
     code: { type: 'integer', enum: Object.values(grpcNumbers), description: 'google.rpc.Code' },
     message: { type: 'string', description: 'What was wrong, with which value, and what to do.' },
-    details: { type: 'array', items: { type: 'object', required: ['@type'] } },
+    details: {
+      type: 'array',
+      items: { type: 'object', required: ['@type'], properties: { '@type': { type: 'string' } } },
+    },
     turnkeyErrorCode: { type: 'string', description: 'Category that a client can branch on; empty when none.' },
   },
 };
