@@ -10,19 +10,20 @@ export interface LogPosition {
 }
 
 /** An open subscription: a stream in object mode, which ends or fails when the server drops it. */
-export interface LiveStream {
+export interface LiveStream<Item> {
   readonly readableLength: number;
-  on(event: string, listener: (value: never) => void): unknown;
+  on(event: 'data', listener: (item: Item) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'end' | 'close', listener: () => void): unknown;
   pause(): unknown;
   resume(): unknown;
-  destroy(): unknown;
   unsubscribe(): Promise<void>;
 }
 
 /** How a catch-up gets at the server. */
 export interface CatchUpSource<Item> {
   /** Subscribes after a position; `passed` is called with positions up to which the server has nothing more for us. */
-  open(after: LogPosition | 'start', passed: (position: LogPosition) => void): LiveStream;
+  open(after: LogPosition | 'start', passed: (position: LogPosition) => void): LiveStream<Item>;
   /** The position of an item, and its event if it is one to deliver. */
   take(item: Item): { readonly position: LogPosition; readonly event: RecordedEvent | undefined };
   /** What is left of a batch when it is to be delivered; after the signal nobody wants to know. */
@@ -42,7 +43,7 @@ export class CatchUp<Item> {
   #wake: () => void = () => undefined;
   #received: LogPosition | 'start';
   #buffer: RecordedEvent[] = [];
-  #stream: LiveStream | undefined;
+  #stream: LiveStream<Item> | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(source: CatchUpSource<Item>, after: bigint | 'start', retryAfterMs: number) {
@@ -117,7 +118,7 @@ export class CatchUp<Item> {
     }
   }
 
-  #take(item: Item, stream: LiveStream): void {
+  #take(item: Item, stream: LiveStream<Item>): void {
     // A stream that was given up may still have something in its hands.
     if (stream !== this.#stream) return;
     const { position, event } = this.#source.take(item);
@@ -141,7 +142,8 @@ export class CatchUp<Item> {
     // Without a listener, what the client says afterwards would end the process.
     stream.on('error', () => undefined);
     stream.unsubscribe().catch(() => undefined);
-    stream.destroy();
+    // The call behind it ends only when somebody takes what has already come.
+    stream.resume();
   }
 }
 

@@ -498,10 +498,10 @@ class Connection {
       this.failed(error);
       throw error;
     } finally {
-      // Ending the iteration ends the client's stream, but not the call behind it.
+      // Ending the iteration would not end the call behind it, and that ends only when somebody takes what has come.
       stream.on('error', () => undefined);
       stream.cancel().catch(() => undefined);
-      stream.destroy();
+      stream.resume();
     }
   }
 

@@ -1,32 +1,46 @@
-import { randomUUID } from 'node:crypto';
 import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import type { EventStore } from '../../src/event-store/event-store.js';
 import { eventStoreContract } from '../contracts/event-store.contract.js';
 import { EventStoreDouble } from './double/double.js';
 
-/** A real server to run the contract against instead of the double, such as `esdb://localhost:2113?tls=false`. */
+/** A real server to run the contract against instead of the double, such as `esdb://127.0.0.1:2113?tls=false`. */
 const realServer = process.env['EVENT_STORE_URL'];
 
 for (const appendMode of ['classic', 'batch'] as const) {
   eventStoreContract(`the EventStoreDB event store (${appendMode} appends)`, async () => {
     const double = realServer === undefined ? await EventStoreDouble.start() : undefined;
-    const open = (): Promise<EventStoreDbEventStore> =>
-      EventStoreDbEventStore.open(double?.connectionString ?? realServer ?? '', { appendMode });
+    const opened: EventStoreDbEventStore[] = [];
+    const open = async (): Promise<EventStoreDbEventStore> => {
+      const store = await EventStoreDbEventStore.open(double?.connectionString ?? realServer ?? '', { appendMode });
+      opened.push(store);
+      return store;
+    };
     const store = await open();
-    const opened = [store];
     return {
-      store,
+      store: double === undefined ? await startingHere(store) : store,
       reopen: async () => {
         await store.close();
-        const again = await open();
-        opened.push(again);
-        return again;
+        return open();
       },
       cleanup: async () => {
         for (const each of opened) await each.close();
-        if (double !== undefined) expect(double.appends[appendMode === 'batch' ? 'classic' : 'batch']).toBe(0);
         await double?.stop();
+        if (double !== undefined) expect(double.appends[appendMode === 'batch' ? 'classic' : 'batch']).toBe(0);
       },
     };
   });
 }
-void randomUUID;
+
+/** A real server has the events of earlier tests: its start, for a test, is where the test found it. */
+async function startingHere(store: EventStoreDbEventStore): Promise<EventStore> {
+  const here = (await store.head()) ?? 'start';
+  return {
+    exclusive: store.exclusive,
+    append: (...args) => store.append(...args),
+    read: (...args) => store.read(...args),
+    subscribe: (options) => store.subscribe({ ...options, after: options.after === 'start' ? here : options.after }),
+    head: () => store.head(),
+    delete: (stream) => store.delete(stream),
+    close: () => store.close(),
+  };
+}
