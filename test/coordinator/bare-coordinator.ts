@@ -153,9 +153,13 @@ export class BareCoordinator {
     return (await this.send(this.stamp(signer, type, parameters))).activity;
   }
 
+  newKey(): ApiKeyPair {
+    return generateApiKeyPair((count) => this.keys.bytes(count));
+  }
+
   /** Creates a user with an API key of its own, as the root user. */
   async createUser(userName: string, userTags: readonly string[] = []): Promise<Member> {
-    const key = generateApiKeyPair((count) => this.keys.bytes(count));
+    const key = this.newKey();
     const apiKeys = [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }];
     const { result } = await this.submit(this.root.key, 'ACTIVITY_TYPE_CREATE_USERS_V4', {
       users: [{ userName, apiKeys, authenticators: [], oauthProviders: [], userTags }],
