@@ -1,4 +1,5 @@
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
+import { bytesToNumberBE } from '@noble/curves/utils.js';
 
 const { taggedHash, lift_x: liftX } = schnorr.utils;
 const { Fn, BASE } = secp256k1.Point;
@@ -9,8 +10,11 @@ const { Fn, BASE } = secp256k1.Point;
  */
 export function taprootOutputKey(publicKey: Uint8Array): Uint8Array {
   const internalKey = publicKey.subarray(1);
-  const internalPoint = liftX(Fn.fromBytes(internalKey, true));
-  return internalPoint.add(BASE.multiply(tweakOf(internalKey))).toBytes(true).subarray(1);
+  const internalPoint = liftX(bytesToNumberBE(internalKey));
+  return internalPoint
+    .add(BASE.multiply(tweakOf(internalKey)))
+    .toBytes(true)
+    .subarray(1);
 }
 
 /** The private key that signs for `taprootOutputKey`, 32 bytes (BIP-341, `taproot_tweak_seckey`). The caller wipes it. */
