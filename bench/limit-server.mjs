@@ -29,7 +29,10 @@ const { founding } = await install(config, world, undefined, async (credentials)
 const coordinator = await createCoordinator(config, {
   ...world,
   logger: createLogger('error'),
-  projecting: await projectIntoFile(join(folder, 'read-models.db')),
+  projecting: await projectIntoFile(join(folder, 'read-models.db'), {
+    identity: founding.organizationId,
+    head: (await world.store.head()) ?? -1n,
+  }),
 });
 await coordinator.app.listen(0, '127.0.0.1');
 

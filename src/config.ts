@@ -9,8 +9,8 @@ export interface Config {
   readonly port: number;
   /** Folder of everything that is kept on disk. */
   readonly dataDir: string;
-  /** Where events live. */
-  readonly eventStore: 'sqlite:' | 'memory:';
+  /** Where events live: `sqlite:`, `memory:`, or the connection string of an EventStoreDB (may hold a password). */
+  readonly eventStore: string;
   /** Where this server is reached from outside; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
   /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
@@ -39,7 +39,7 @@ export const settings = [
   ['HOST', '127.0.0.1', 'Address to listen on; `0.0.0.0` or `::` for all.'],
   ['PORT', '8080', 'Port to listen on; `0` lets the system choose a free one.'],
   ['DATA_DIR', './data', 'Folder of everything kept on disk.'],
-  ['EVENT_STORE', 'sqlite:', 'Where events live: `sqlite:` (a file in DATA_DIR) or `memory:` (gone at the end).'],
+  ['EVENT_STORE', 'sqlite:', 'Where events live: `sqlite:` (a file in DATA_DIR), `memory:` (gone at the end), or `esdb://…` (an EventStoreDB).'],
   ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
   [
     'ROOT_API_PUBLIC_KEY',
@@ -95,7 +95,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     host: text('HOST'),
     port: Number(port),
     dataDir: text('DATA_DIR'),
-    eventStore: oneOf('EVENT_STORE', ['sqlite:', 'memory:']),
+    eventStore: eventStoreOf(text('EVENT_STORE')),
     publicUrl,
     rootApiPublicKey,
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
@@ -106,4 +106,17 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     }),
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
   });
+}
+
+const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;
+
+function eventStoreOf(value: string): string {
+  if (value === 'sqlite:' || value === 'memory:' || eventStorePattern.test(value)) return value;
+  // The value may hold a password, so only what stands before it is shown.
+  const shown = value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : value;
+  throw new BadSetting(
+    'EVENT_STORE',
+    shown,
+    'must be sqlite:, memory: or a connection string such as esdb://host:2113',
+  );
 }

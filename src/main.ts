@@ -4,6 +4,7 @@ import { createCoordinator, type Coordinator } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { EventStore } from './event-store/event-store.js';
+import { EventStoreDbEventStore } from './event-store/event-store-db.js';
 import { InMemoryEventStore } from './event-store/in-memory.js';
 import { SqliteEventStore } from './event-store/sqlite.js';
 import { createLogger } from './http/logger.js';
@@ -14,7 +15,9 @@ import { install, RootFile } from './installation.js';
 const drainMs = 10_000;
 
 async function openStore({ eventStore, dataDir }: Config): Promise<EventStore> {
-  return eventStore === 'memory:' ? new InMemoryEventStore() : SqliteEventStore.open(join(dataDir, 'events.db'));
+  if (eventStore === 'memory:') return new InMemoryEventStore();
+  if (eventStore === 'sqlite:') return SqliteEventStore.open(join(dataDir, 'events.db'));
+  return EventStoreDbEventStore.open(eventStore);
 }
 
 async function start(config: Config): Promise<Coordinator> {
@@ -29,7 +32,12 @@ async function start(config: Config): Promise<Coordinator> {
   const remembered = await rootFile.read();
   const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
   const projecting =
-    config.eventStore === 'memory:' ? projectInMemory() : await projectIntoFile(join(config.dataDir, 'read-models.db'));
+    config.eventStore === 'memory:'
+      ? projectInMemory()
+      : await projectIntoFile(join(config.dataDir, 'read-models.db'), {
+          identity: founding.organizationId,
+          head: (await world.store.head()) ?? -1n,
+        });
   const coordinator = await createCoordinator(config, { ...world, logger, projecting });
   await coordinator.app.listen(config.port, config.host);
 
@@ -45,7 +53,8 @@ async function start(config: Config): Promise<Coordinator> {
       `  Reference      ${apiUrl}/docs`,
       `  Health         ${apiUrl}/health/ready    metrics: ${apiUrl}/metrics`,
       `  Organization   ${founding.organizationId}`,
-      `  Data           ${config.eventStore === 'memory:' ? 'in memory, gone at the end' : dataDir}`,
+      `  Events         ${whereEventsAre(config)}`,
+      `  Data           ${dataDir}`,
       root?.apiPrivateKey
         ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
         : `  Root API key   ${founding.apiPublicKey} (its private part is yours)`,
@@ -55,6 +64,12 @@ async function start(config: Config): Promise<Coordinator> {
     ].join('\n'),
   );
   return coordinator;
+}
+
+/** Never the connection string itself: it may hold a password. */
+function whereEventsAre({ eventStore, dataDir }: Config): string {
+  if (eventStore === 'memory:') return 'in memory, gone at the end';
+  return eventStore === 'sqlite:' ? resolve(dataDir, 'events.db') : 'EventStoreDB, as EVENT_STORE says';
 }
 
 function stopOn(signal: NodeJS.Signals, coordinator: Coordinator): void {

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../event-store/event-store.js';
 import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
-import { Projector, type Progress } from './projector.js';
+import { Projector, type EventSource, type Progress } from './projector.js';
 
 /** Where projections run, and the rows that queries read. */
 export interface Projecting {
@@ -18,7 +18,7 @@ export interface Projecting {
 /** In this thread, in memory: for tests and short lives. */
 export function projectInMemory(): Projecting {
   const database = new ReadModelDatabase(':memory:');
-  const projector = new Projector(database, readModels);
+  const projector = new Projector(database, readModels, { identity: 'memory', head: -1n });
   return {
     rows: database,
     progress: () => projector.progress(),
@@ -28,8 +28,8 @@ export function projectInMemory(): Projecting {
 }
 
 /** In a thread of its own, into a file: writing rows takes as long as deciding, and must not hold it up. */
-export async function projectIntoFile(file: string): Promise<Projecting> {
-  const worker = new Worker(workerFile(), { workerData: { file } });
+export async function projectIntoFile(file: string, source: EventSource): Promise<Projecting> {
+  const worker = new Worker(workerFile(), { workerData: { file, source } });
   const gone = new Promise<never>((_resolve, reject) => {
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));

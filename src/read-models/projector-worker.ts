@@ -2,12 +2,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ReadModelDatabase } from './database.js';
 import { readModels } from './index.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
-import { Projector } from './projector.js';
+import { Projector, type EventSource } from './projector.js';
 
 /** The thread that writes the rows: what it is told, it projects, and says how far it is. */
 
-const database = new ReadModelDatabase((workerData as { file: string }).file);
-const projector = new Projector(database, readModels);
+const { file, source } = workerData as { readonly file: string; readonly source: EventSource };
+const database = new ReadModelDatabase(file);
+const projector = new Projector(database, readModels, source);
 
 parentPort?.postMessage(projector.progress());
 parentPort?.on('message', (events: PackedEvents | 'close') => {

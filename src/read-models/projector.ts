@@ -12,6 +12,14 @@ export interface Progress {
   readonly failure: string | undefined;
 }
 
+/** Which events the rows are made from. */
+export interface EventSource {
+  /** Tells one installation's events from another's. */
+  readonly identity: string;
+  /** Position of the last event; -1 when there is none. */
+  readonly head: bigint;
+}
+
 /** Streams that read models are made from: an organization's own, and that of its denials. */
 const streamPattern = /^(?:organization|denials)-(.+)$/;
 
@@ -25,10 +33,13 @@ export class Projector {
   constructor(
     private readonly database: ReadModelDatabase,
     models: readonly ReadModel[],
+    source: EventSource,
   ) {
     database.define(
-      'CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, version INTEGER NOT NULL, position TEXT NOT NULL)',
+      `CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, version INTEGER NOT NULL, position TEXT NOT NULL);
+       CREATE TABLE IF NOT EXISTS source (identity TEXT PRIMARY KEY);`,
     );
+    this.forgetOtherSource(source);
     this.state = models.map((model) => ({ model, checkpoint: this.prepare(model), failure: undefined }));
   }
 
@@ -67,6 +78,18 @@ export class Projector {
     } catch (error) {
       return error instanceof Error ? (error.stack ?? error.message) : String(error);
     }
+  }
+
+  /** Rows of another store, or of events that a restored backup no longer has, are not ours: all is built again. */
+  private forgetOtherSource({ identity, head }: EventSource): void {
+    const known = this.database.get('SELECT identity FROM source')?.['identity'];
+    const isAhead = this.database
+      .all('SELECT position FROM checkpoints')
+      .some(({ position }) => BigInt(String(position)) > head);
+    if (known === identity && !isAhead) return;
+    this.database.run('DELETE FROM checkpoints');
+    this.database.run('DELETE FROM source');
+    this.database.run('INSERT INTO source VALUES (?)', identity);
   }
 
   private prepare(model: ReadModel): bigint {

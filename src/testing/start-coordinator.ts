@@ -103,7 +103,12 @@ async function boot(
     clock,
     randomness,
     logger: createLogger(options.logLevel ?? 'silent', options.log),
-    projecting: folder ? await projectIntoFile(join(folder, 'read-models.db')) : projectInMemory(),
+    projecting: folder
+      ? await projectIntoFile(join(folder, 'read-models.db'), {
+          identity: credentials!.organizationId,
+          head: (await persistent.head()) ?? -1n,
+        })
+      : projectInMemory(),
   });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
