@@ -1,0 +1,200 @@
+import { createPrivateKey, sign } from 'node:crypto';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { createBase58check } from '@scure/base';
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { checkPrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
+
+/** What HPKE makes of a message: encapsulated key (65 bytes, uncompressed) and ciphertext with tag, lower-case hex. */
+export interface SealedMessage {
+  readonly encappedPublic: string;
+  readonly ciphertext: string;
+}
+
+/** Signs bundles: `publicKey` is the uncompressed P-256 point in lower-case hex, `sign` gives DER over SHA-256. */
+export interface BundleSigner {
+  readonly publicKey: string;
+  sign(data: Uint8Array): Buffer;
+}
+
+/** Base mode, DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM (RFC 9180; client protocol, section 7.1). */
+export const hpkeSuite = new CipherSuite({
+  kem: new DhkemP256HkdfSha256(),
+  kdf: new HkdfSha256(),
+  aead: new Aes256Gcm(),
+});
+
+const INFO = Buffer.from('turnkey_hpke');
+const BUNDLE_VERSION = 'v1.0.0';
+const base58check = createBase58check(sha256);
+const COMPRESSED_LENGTH = 33;
+
+/**
+ * Seals a plaintext to a P-256 public key in hex, one message to each encapsulated key (client protocol, section 7.1:
+ * info `turnkey_hpke`, AAD = encapsulated ‖ recipient key). Throws INVALID_ARGUMENT naming `title` for a bad key.
+ */
+export async function sealMessage(
+  targetPublicKey: string,
+  plaintext: Uint8Array,
+  title = 'targetPublicKey',
+): Promise<SealedMessage> {
+  const recipient = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', targetPublicKey, title));
+  const context = await hpkeSuite.createSenderContext({
+    recipientPublicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
+    info: Uint8Array.from(INFO),
+  });
+  const encapsulated = new Uint8Array(context.enc);
+  const ciphertext = await context.seal(Uint8Array.from(plaintext), Uint8Array.from([...encapsulated, ...recipient]));
+  return {
+    encappedPublic: Buffer.from(encapsulated).toString('hex'),
+    ciphertext: Buffer.from(ciphertext).toString('hex'),
+  };
+}
+
+/**
+ * Opens what was sealed to a P-256 private key (32 bytes). Throws INVALID_ARGUMENT naming `title` when a part is not
+ * hex, the encapsulated key is not a point, or the ciphertext is not authentic. The caller wipes the plaintext.
+ */
+export async function openMessage(
+  targetPrivateKey: Uint8Array,
+  message: SealedMessage,
+  title = 'encryptedBundle',
+): Promise<Buffer> {
+  const recipient = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', targetPrivateKey));
+  const encapsulated = uncompressPublicKey(
+    'CURVE_P256',
+    parsePublicKey('CURVE_P256', message.encappedPublic, `${title}.encappedPublic`),
+  );
+  if (!/^(?:[0-9a-fA-F]{2})+$/.test(message.ciphertext)) {
+    throw invalidField(`${title}.ciphertext`, 'it is not hex: send pairs of hex digits without a 0x prefix');
+  }
+  try {
+    const context = await hpkeSuite.createRecipientContext({
+      recipientKey: {
+        privateKey: await hpkeSuite.kem.deserializePrivateKey(Uint8Array.from(targetPrivateKey)),
+        publicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
+      },
+      enc: Uint8Array.from(encapsulated),
+      info: Uint8Array.from(INFO),
+    });
+    const aad = Uint8Array.from(Buffer.concat([encapsulated, recipient]));
+    return Buffer.from(await context.open(Uint8Array.from(Buffer.from(message.ciphertext, 'hex')), aad));
+  } catch (cause) {
+    throw new CoordinatorError(
+      'INVALID_ARGUMENT',
+      `invalid request: ${title}: it could not be decrypted: seal it to the target key that was issued for it, with the info and additional data of the client protocol`,
+      { category: 'REQUEST_INVALID', cause },
+    );
+  }
+}
+
+/**
+ * A credential bundle (client protocol, section 7.2): a 32-byte API private key, sealed; base58check of the compressed
+ * encapsulated key and the ciphertext. Not signed.
+ */
+export async function sealCredentialBundle(targetPublicKey: string, privateKey: Uint8Array): Promise<string> {
+  checkPrivateKey('CURVE_P256', privateKey);
+  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, privateKey);
+  const encapsulated = parsePublicKey('CURVE_P256', encappedPublic);
+  return base58check.encode(Buffer.concat([encapsulated, Buffer.from(ciphertext, 'hex')]));
+}
+
+/** Opens the form of a credential bundle, which on-ramp secrets have too (sections 7.2 and 7.7). Throws as `openMessage`. */
+export async function openCredentialBundle(
+  targetPrivateKey: Uint8Array,
+  bundle: string,
+  title = 'credentialBundle',
+): Promise<Buffer> {
+  let bytes: Buffer;
+  try {
+    bytes = Buffer.from(base58check.decode(bundle));
+  } catch {
+    throw invalidField(title, 'it is not base58 with a checksum: it was cut off or changed on its way');
+  }
+  const message = {
+    encappedPublic: bytes.subarray(0, COMPRESSED_LENGTH).toString('hex'),
+    ciphertext: bytes.subarray(COMPRESSED_LENGTH).toString('hex'),
+  };
+  return openMessage(targetPrivateKey, message, title);
+}
+
+/** A signer of bundles from its P-256 private key (32 bytes), which may be wiped afterwards: node keeps its own copy. */
+export function bundleSigner(privateKey: Uint8Array): BundleSigner {
+  const publicKey = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey));
+  const key = createPrivateKey({
+    key: {
+      kty: 'EC',
+      crv: 'P-256',
+      d: Buffer.from(privateKey).toString('base64url'),
+      x: publicKey.subarray(1, 33).toString('base64url'),
+      y: publicKey.subarray(33).toString('base64url'),
+    },
+    format: 'jwk',
+  });
+  return { publicKey: publicKey.toString('hex'), sign: (data) => sign('sha256', data, key) };
+}
+
+/** The JSON text every signed bundle is: version, hex of the data's JSON, signature over those bytes, signer key. */
+export function signBundle(data: Readonly<Record<string, string>>, signer: BundleSigner): string {
+  const bytes = Buffer.from(JSON.stringify(data));
+  return JSON.stringify({
+    version: BUNDLE_VERSION,
+    data: bytes.toString('hex'),
+    dataSignature: signer.sign(bytes).toString('hex'),
+    enclaveQuorumPublic: signer.publicKey,
+  });
+}
+
+/**
+ * An export bundle (client protocol, section 7.3): a mnemonic as UTF-8, or a 32-byte private key, sealed to the
+ * caller's target key and signed together with the organization's id.
+ */
+export async function sealExportBundle(
+  content: { readonly targetPublicKey: string; readonly organizationId: string; readonly plaintext: Uint8Array },
+  signer: BundleSigner,
+): Promise<string> {
+  const { encappedPublic, ciphertext } = await sealMessage(content.targetPublicKey, content.plaintext);
+  return signBundle({ encappedPublic, ciphertext, organizationId: content.organizationId }, signer);
+}
+
+/**
+ * An import bundle (client protocol, section 7.4): tells a client the key to seal its secret to. `targetPublicKey` is
+ * the P-256 point in hex, made for this one import of this user.
+ */
+export function makeImportBundle(
+  target: { readonly targetPublicKey: string; readonly organizationId: string; readonly userId: string },
+  signer: BundleSigner,
+): string {
+  const { targetPublicKey, organizationId, userId } = target;
+  const point = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', targetPublicKey, 'targetPublicKey'));
+  return signBundle({ targetPublic: point.toString('hex'), organizationId, userId }, signer);
+}
+
+/**
+ * Opens the `encryptedBundle` of an import activity with the private key of its import bundle. Throws INVALID_ARGUMENT
+ * naming `title` when it is not JSON of the form `{"encappedPublic","ciphertext"}`, or as `openMessage`.
+ */
+export async function openImportedBundle(
+  targetPrivateKey: Uint8Array,
+  encryptedBundle: string,
+  title = 'encryptedBundle',
+): Promise<Buffer> {
+  const message = readSealedMessage(encryptedBundle);
+  if (message === undefined) {
+    throw invalidField(title, 'it is not JSON with the texts `encappedPublic` and `ciphertext`');
+  }
+  return openMessage(targetPrivateKey, message, title);
+}
+
+function readSealedMessage(text: string): SealedMessage | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { encappedPublic, ciphertext } = value as { encappedPublic?: unknown; ciphertext?: unknown };
+  if (typeof encappedPublic !== 'string' || typeof ciphertext !== 'string') return undefined;
+  return { encappedPublic, ciphertext };
+}
