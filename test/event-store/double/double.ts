@@ -86,6 +86,8 @@ export class EventStoreDouble {
   leader: { host: string; port: number } | undefined;
   positionsInStreamReads = true;
   positionsInAppends = true;
+  /** True makes subscriptions start with the event at their position instead of after it. */
+  subscriptionsInclude = false;
   /** False makes it a server that does not know the batch path. */
   batchPath = true;
   featuresFail: grpc.status | undefined;
@@ -503,7 +505,9 @@ export class EventStoreDouble {
         new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID()),
       ),
     );
-    let after = start ?? (all?.hasEnd() ? (this.log.events.at(-1)?.position ?? -1n) : -1n);
+    let after =
+      (this.subscriptionsInclude && start !== undefined ? start - 1n : start) ??
+      (all?.hasEnd() ? (this.log.events.at(-1)?.position ?? -1n) : -1n);
     let passed = 0;
     let live = false;
     while (!gone.signal.aborted) {
