@@ -12,11 +12,10 @@ import { readModels } from '../../src/read-models/index.js';
 import { policiesOf } from '../../src/read-models/policies.js';
 import { userTagsOf } from '../../src/read-models/user-tags.js';
 import { usersOf } from '../../src/read-models/users.js';
-import { verifyApiKeyStamp, type ApiKeyScheme } from '../../src/stamps/verify.js';
-import { verifyWebAuthnStamp } from '../../src/stamps/webauthn.js';
 import { organizationId, runnerOn, type BareCoordinator } from './bare-coordinator.js';
 import { redecide } from './redecide.js';
 import { play, stories, type Played } from './story.js';
+import { verifyVote } from './verify-vote.js';
 
 const runs = Number(process.env['STORIES'] ?? 40);
 const seed = Number(process.env['STORIES_SEED'] ?? 45);
@@ -215,27 +214,6 @@ async function everySignatureVerifiesAgain(events: readonly RecordedEvent[]): Pr
     if (!('vote' in event.data)) continue;
     await verifyVote(event.data.vote);
   }
-}
-
-/** From the event alone: what was signed, with which key, and the signature. */
-async function verifyVote(vote: Vote): Promise<void> {
-  const { message, publicKey, signature, scheme, webauthn } = vote;
-  const body = Buffer.from(message);
-  if (!webauthn) {
-    return verifyApiKeyStamp({ kind: 'api-key', scheme: scheme as ApiKeyScheme, publicKey, signature }, body);
-  }
-  const { credentialId, authenticatorData, clientDataJson, signCount } = webauthn;
-  const stamp = {
-    kind: 'webauthn',
-    scheme: 'SIGNATURE_SCHEME_TK_WEBAUTHN',
-    credentialId,
-    authenticatorData,
-    clientDataJson,
-    signature,
-  } as const;
-  const rpIdHash = Buffer.from(authenticatorData, 'base64url').toString('hex', 0, 32);
-  const verified = await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash, signCount: 0 }, {});
-  expect(verified.signCount).toBe(signCount);
 }
 
 async function nothingSecretIsRecorded({ coordinator, secrets }: Played): Promise<void> {

@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { activities } from '../../src/activities/index.js';
+import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
+import type { Vote } from '../../src/domain/activity/events.js';
+import { organizationEventTypes } from '../../src/domain/organization/organization.js';
+import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { redecide } from '../coordinator/redecide.js';
+import { verifyVote } from '../coordinator/verify-vote.js';
+
+const folder = new URL('./', import.meta.url);
+const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8');
+const files = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+
+/** A stream as it was recorded by an earlier release. Its texts are parsed anew for each reader. */
+function recorded(file: string): RecordedEvent[] {
+  return read(file)
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const event = JSON.parse(line) as Omit<RecordedEvent, 'position'> & { position: string };
+      return { ...event, position: BigInt(event.position) };
+    });
+}
+
+/** Maps as lists of [key, value], as the committed states have them. */
+const asLists = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? [...member] : member)));
+
+const registry = buildRegistry(activities);
+
+describe('streams of earlier releases', () => {
+  it('are there, each with its state', () => {
+    expect(files.length).toBeGreaterThanOrEqual(2);
+    const states = readdirSync(folder).filter((name) => name.endsWith('.state.json'));
+    expect(states).toEqual(files.map((file) => file.replace('.jsonl', '.state.json')));
+  });
+
+  it('have every type of event in them', () => {
+    const types = new Set(files.flatMap(recorded).map(({ type }) => type));
+    expect(organizationEventTypes.filter((type) => !types.has(type))).toEqual([]);
+  });
+
+  it('have older versions of verbs in them, passkeys, and activities that still wait', () => {
+    const events = files.flatMap(recorded);
+    const submitted = events.flatMap(({ type, data }) =>
+      type === 'ActivitySubmitted' ? [(data as { type: string }).type] : [],
+    );
+    expect(submitted.filter((type) => registry.versions.get(type)?.lift).length).toBeGreaterThanOrEqual(2);
+    const schemes = new Set(events.flatMap(({ data }) => (data as { vote?: Vote }).vote?.scheme ?? []));
+    expect(schemes).toEqual(new Set(['SIGNATURE_SCHEME_TK_API_P256', 'SIGNATURE_SCHEME_TK_WEBAUTHN']));
+    expect(files.some((file) => !read(file.replace('.jsonl', '.state.json')).includes('"openActivities": []'))).toBe(
+      true,
+    );
+  });
+
+  describe.each(files)('%s', (file) => {
+    it('folds into the same state, its chain checked', () => {
+      const loaded = nothingLoaded();
+      for (const event of recorded(file)) apply(loaded, event);
+      expect(asLists(loaded.organization)).toStrictEqual(JSON.parse(read(file.replace('.jsonl', '.state.json'))));
+    });
+
+    it('is decided as it was', () => {
+      const made = redecide(recorded(file), registry);
+      expect(made.length).toBeGreaterThan(10);
+      for (const { recorded: events, again, outcome, outcomeAgain } of made) {
+        expect({ outcome: outcomeAgain, events: again }).toStrictEqual({ outcome, events });
+      }
+    });
+
+    it('has signatures that verify', async () => {
+      for (const { data } of recorded(file)) {
+        const { vote } = data as { vote?: Vote };
+        if (vote) await verifyVote(vote);
+      }
+    });
+
+    it('does not fold once a byte of it has changed', () => {
+      const text = read(file);
+      const place = text.indexOf('"userName":"') + '"userName":"'.length;
+      const changed = (text.slice(0, place) + 'x' + text.slice(place + 1)).trimEnd().split('\n');
+      const loaded = nothingLoaded();
+      expect(() => {
+        for (const line of changed) apply(loaded, JSON.parse(line) as RecordedEvent);
+      }).toThrow(/the hash chain of stream .* is broken at revision/);
+    });
+  });
+});

@@ -1,0 +1,260 @@
+/*
+ * Records the golden streams: `npm run build && node test/golden/record-golden.mjs [name]`.
+ *
+ * Plays fixed stories against the built coordinator, over real HTTP with real stamps, with seeded keys, ids and a steered
+ * clock: the same release records the same bytes. For each story it writes
+ *   <name>.v<n>.jsonl       the organization's stream, one event a line
+ *   <name>.v<n>.state.json  what it folds into, maps as lists of [key, value]
+ * A recorded version is never recorded anew, because organizations like it exist: this script leaves files that are there
+ * alone. When a release says something in a new way, raise `version` and record beside what is there.
+ */
+import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
+import { send, startCoordinator, submitPath } from '../../dist/testing/index.js';
+
+const version = 1;
+
+const sha256 = (data) => createHash('sha256').update(data).digest();
+const base64url = (data) => Buffer.from(data).toString('base64url');
+
+/** An EdDSA passkey that follows from a seed. */
+class Passkey {
+  #signCount = 0;
+
+  constructor(seed) {
+    // PKCS #8 of an Ed25519 key (RFC 8410, section 7): a fixed head, then the 32 bytes.
+    const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), sha256(`passkey ${seed}`)]);
+    this.key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+    this.credentialId = sha256(`credential ${seed}`);
+    this.origin = 'https://wallet.example.com';
+  }
+
+  #authenticatorData(flags) {
+    const tail = Buffer.alloc(5);
+    tail.writeUInt8(flags, 0);
+    tail.writeUInt32BE(this.#signCount, 1);
+    return Buffer.concat([sha256('wallet.example.com'), tail]);
+  }
+
+  #clientData(type, challenge) {
+    return Buffer.from(JSON.stringify({ type, challenge, origin: this.origin, crossOrigin: false }));
+  }
+
+  register(authenticatorName) {
+    const x = Buffer.from(createPublicKey(this.key).export({ format: 'jwk' }).x, 'base64url');
+    // CBOR: { 1: 1, 3: -8, -1: 6, -2: x }
+    const coseKey = Buffer.concat([Buffer.from('a4010103272006215820', 'hex'), x]);
+    const idLength = Buffer.from([0, this.credentialId.length]);
+    const attested = Buffer.concat([Buffer.alloc(16), idLength, this.credentialId, coseKey]);
+    const authData = Buffer.concat([this.#authenticatorData(0x5d), attested]);
+    // CBOR: { 'fmt': 'none', 'attStmt': {}, 'authData': bytes }
+    const head = Buffer.from('a363666d74646e6f6e656761747453746d74a0686175746844617461', 'hex');
+    const challenge = base64url(sha256(`challenge ${base64url(this.credentialId)}`));
+    return {
+      authenticatorName,
+      challenge,
+      attestation: {
+        credentialId: base64url(this.credentialId),
+        clientDataJson: base64url(this.#clientData('webauthn.create', challenge)),
+        attestationObject: base64url(Buffer.concat([head, Buffer.from([0x58, authData.length]), authData])),
+        transports: ['AUTHENTICATOR_TRANSPORT_INTERNAL'],
+      },
+    };
+  }
+
+  assert(body) {
+    this.#signCount += 1;
+    const clientData = this.#clientData('webauthn.get', base64url(sha256(body).toString('hex')));
+    const authenticatorData = this.#authenticatorData(0x1d);
+    return JSON.stringify({
+      authenticatorData: base64url(authenticatorData),
+      clientDataJson: base64url(clientData),
+      credentialId: base64url(this.credentialId),
+      signature: base64url(sign(null, Buffer.concat([authenticatorData, sha256(clientData)]), this.key)),
+    });
+  }
+}
+
+const type = (name) => `ACTIVITY_TYPE_${name}`;
+const keyOf = ({ publicKey, curve }, apiKeyName = 'key') => ({ apiKeyName, publicKey, curveType: curve });
+const refused = (promise, status) =>
+  promise.then(
+    () => Promise.reject(new Error('was not refused')),
+    (error) => {
+      if (error.status !== status) throw error;
+    },
+  );
+
+/** Everybody who votes, and every way in which an activity ends. */
+async function consensus(coordinator) {
+  const { client, clock } = coordinator;
+  const ann = await coordinator.createUser('Ann');
+  const bob = await coordinator.createUser('Bob', { userEmail: 'bob@example.com' });
+  const eve = await coordinator.createUser('Eve');
+  const { result } = await client.submit(type('CREATE_USER_TAG'), {
+    userTagName: 'finance',
+    userIds: [ann.userId, bob.userId],
+  });
+  const tagId = result.createUserTagResult.userTagId;
+  const twoOfFinance = `approvers.filter(user, user.tags.contains('${tagId}')).count() >= 2`;
+  const policyId = await coordinator.createPolicy({
+    policyName: 'Two of finance change users',
+    condition: "activity.resource == 'USER' && activity.action == 'UPDATE'",
+    consensus: twoOfFinance,
+  });
+  const anybody = await coordinator.createPolicy({
+    policyName: 'Two of anybody do the rest',
+    condition: "activity.resource in ['POLICY', 'CREDENTIAL']",
+    consensus: 'approvers.count() >= 2',
+  });
+
+  clock.advance('1m');
+  const renamed = await ann.client.submit(type('UPDATE_USER_NAME'), { userId: eve.userId, userName: 'Eva' });
+  clock.advance('1m');
+  await refused(eve.client.approve(renamed.fingerprint), 403);
+  await bob.client.approve(renamed.fingerprint);
+
+  const rejected = await ann.client.submit(type('UPDATE_USER_EMAIL'), { userId: bob.userId, userEmail: '' });
+  await bob.client.reject(rejected.fingerprint);
+
+  const lapsing = await ann.client.submit(type('UPDATE_USER_PHONE_NUMBER'), {
+    userId: bob.userId,
+    userPhoneNumber: '+41446681800',
+  });
+  clock.advance('25h');
+  await bob.client.approve(lapsing.fingerprint);
+  await ann.client.approve(lapsing.fingerprint);
+
+  const failing = await bob.client.submit(type('DELETE_POLICY'), { policyId });
+  await client.submit(type('UPDATE_POLICY'), { policyId, policyNotes: 'Changed in the first version of the verb' });
+  await client.submit(type('DELETE_POLICIES'), { policyIds: [policyId] });
+  await ann.client.approve(failing.fingerprint);
+
+  await refused(ann.client.submit(type('DELETE_USERS'), { userIds: [bob.userId] }), 403);
+  await client.submit(type('CREATE_POLICIES'), {
+    policies: [
+      { policyName: 'Nobody deletes tags', effect: 'EFFECT_DENY', condition: "activity.kind == 'DELETE_USER_TAGS'" },
+      {
+        policyName: 'Before the new year',
+        effect: 'EFFECT_ALLOW',
+        condition: "activity.kind == 'UPDATE_USER'",
+        time: "time.now < Timestamp('2027-01-01T00:00:00Z')",
+        notes: 'A policy with a time',
+      },
+    ],
+  });
+  await eve.client.submit(type('UPDATE_USER'), { userId: eve.userId, userName: 'Eve', userTagIds: [tagId] });
+
+  await client.submit(type('DELETE_USERS'), { userIds: [bob.userId] });
+  await client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 2, userIds: [coordinator.root.userId, ann.userId] });
+  const named = await client.submit(type('UPDATE_ORGANIZATION_NAME'), { organizationName: 'Golden organization' });
+  await ann.client.approve(named.fingerprint);
+  const tags = await client.submit(type('DELETE_USER_TAGS'), { userTagIds: [tagId] });
+  await ann.client.approve(tags.fingerprint);
+  // Left waiting, with votes on it.
+  const waiting = await eve.client.submit(type('DELETE_POLICY'), { policyId: anybody });
+  await refused(eve.client.approve(waiting.fingerprint), 400);
+}
+
+/** Every kind of credential, coming and going; older versions of verbs; features. */
+async function credentials(coordinator) {
+  const { client, clock } = coordinator;
+  const passkey = new Passkey('phone');
+  const keys = [coordinator.newKey(), coordinator.newKey(), coordinator.newKey(), coordinator.newKey()];
+  const { result } = await client.submit(type('CREATE_USERS_V4'), {
+    users: [
+      {
+        userName: 'Ann',
+        apiKeys: [keyOf(keys[0])],
+        authenticators: [passkey.register('phone')],
+        oauthProviders: [],
+        userTags: [],
+      },
+      {
+        userName: 'Bob',
+        userEmail: 'bob@example.com',
+        apiKeys: [keyOf(keys[1])],
+        authenticators: [],
+        oauthProviders: [],
+        userTags: [],
+      },
+    ],
+  });
+  const [annId, bobId] = result.createUsersResult.userIds;
+  const { curveType: _curve, ...firstKey } = keyOf(keys[2]);
+  await client.submit(type('CREATE_USERS'), {
+    users: [
+      { userName: 'Old Joe', accessType: 'ACCESS_TYPE_ALL', apiKeys: [firstKey], authenticators: [], userTags: [] },
+    ],
+  });
+  const byPasskey = async (name, parameters) => {
+    const body = client.submitBody(type(name), parameters);
+    const url = `${coordinator.url}${submitPath(type(name))}`;
+    return (await send(url, body, { 'x-stamp-webauthn': passkey.assert(body) })).body.activity;
+  };
+
+  clock.advance('1m');
+  const own = await byPasskey('CREATE_API_KEYS_V2', {
+    userId: annId,
+    apiKeys: [{ ...keyOf(keys[3], 'for an hour'), expirationSeconds: '3600' }],
+  });
+  await byPasskey('DELETE_API_KEYS', { userId: annId, apiKeyIds: own.result.createApiKeysResult.apiKeyIds });
+
+  await coordinator.createPolicy({ policyName: 'Two', consensus: 'approvers.count() >= 2' });
+  const bob = coordinator.clientFor(keys[1]);
+  const tablet = new Passkey('tablet');
+  const asked = await bob.submit(type('CREATE_AUTHENTICATORS_V2'), {
+    userId: annId,
+    authenticators: [tablet.register('tablet')],
+  });
+  const added = await byPasskey('APPROVE_ACTIVITY', { fingerprint: asked.fingerprint });
+  const { authenticatorIds } = added.result.createAuthenticatorsResult;
+  const twice = await bob.submit(type('CREATE_AUTHENTICATORS_V2'), {
+    userId: annId,
+    authenticators: [tablet.register('again')],
+  });
+  await byPasskey('APPROVE_ACTIVITY', { fingerprint: twice.fingerprint });
+  await client.submit(type('DELETE_AUTHENTICATORS'), { userId: annId, authenticatorIds });
+
+  const features = [
+    ['FEATURE_NAME_WEBAUTHN_ORIGINS', 'https://wallet.example.com'],
+    ['FEATURE_NAME_EMAIL_AUTH', ''],
+  ];
+  for (const [name, value] of features) await client.submit(type('SET_ORGANIZATION_FEATURE'), { name, value });
+  await client.submit(type('REMOVE_ORGANIZATION_FEATURE'), { name: 'FEATURE_NAME_EMAIL_AUTH' });
+  const tag = await client.submit(type('CREATE_USER_TAG'), { userTagName: 'staff', userIds: [annId] });
+  const { userTagId } = tag.result.createUserTagResult;
+  await client.submit(type('UPDATE_USER_TAG'), { userTagId, newUserTagName: 'everybody', addUserIds: [bobId] });
+}
+
+async function record(name, story) {
+  const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
+  if (existsSync(file('jsonl'))) {
+    console.log(`${name}.v${version} is there already and stays as it is`);
+    return;
+  }
+  const coordinator = await startCoordinator({ seed: `golden ${name}`, at: new Date('2026-03-01T12:00:00Z') });
+  try {
+    await story(coordinator);
+    const loaded = nothingLoaded();
+    const lines = [];
+    for (const event of await coordinator.events()) {
+      apply(loaded, event);
+      const { stream, revision, position, id, type: eventType, data, metadata } = event;
+      lines.push(JSON.stringify({ stream, revision, position: String(position), id, type: eventType, data, metadata }));
+    }
+    const asLists = (_key, value) => (value instanceof Map ? [...value] : value);
+    writeFileSync(file('jsonl'), `${lines.join('\n')}\n`);
+    writeFileSync(file('state.json'), `${JSON.stringify(loaded.organization, asLists, 2)}\n`);
+    console.log(`${name}.v${version}: ${lines.length} events`);
+  } finally {
+    await coordinator.close();
+  }
+}
+
+const stories = { consensus, credentials };
+for (const [name, story] of Object.entries(stories)) {
+  if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
+}
