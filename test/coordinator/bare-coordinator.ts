@@ -21,7 +21,7 @@ import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.j
 import type { SeededPasskey } from './seeded-passkey.js';
 
 export const organizationId = '0f9d5a5e-0000-4000-8000-000000000001';
-export const rootUserId = '0f9d5a5e-0000-4000-8000-000000000002';
+const rootUserId = '0f9d5a5e-0000-4000-8000-000000000002';
 const rootKey = apiKeyPairFromPrivate('11'.repeat(32));
 
 /** Whatever stamps a request. */

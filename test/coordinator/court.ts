@@ -13,7 +13,7 @@ import { anOrganization } from '../activities/facts.js';
 import { id } from '../activities/given.js';
 
 /** The activity that a court is about. */
-export const caseId = id(800);
+const caseId = id(800);
 
 /**
  * One activity before an organization: decided by the real functions on really folded facts, without stamps or a store,

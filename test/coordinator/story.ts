@@ -91,7 +91,7 @@ export const stories: fc.Arbitrary<Story> = fc.array(
 );
 
 /** A request of a story and what became of it. */
-export interface Told {
+interface Told {
   readonly request: Stamped;
   readonly answer: PromiseSettledResult<ActivityAnswer>;
 }

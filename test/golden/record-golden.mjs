@@ -145,7 +145,7 @@ async function consensus(coordinator) {
       },
     ],
   });
-  await eve.client.submit(type('UPDATE_USER'), { userId: eve.userId, userName: 'Eve', userTagIds: [tagId] });
+  await eve.client.submit(type('UPDATE_USER'), { userId: eve.userId, userName: 'Evelyn', userTagIds: [tagId] });
 
   await client.submit(type('DELETE_USERS'), { userIds: [bob.userId] });
   await client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 2, userIds: [coordinator.root.userId, ann.userId] });
