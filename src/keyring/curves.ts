@@ -45,13 +45,40 @@ export function isScalar(curve: EcdsaCurve, bytes: Uint8Array): boolean {
 }
 
 /**
+ * Adds a private key to 32 bytes in place, modulo the order (BIP-32, "Private parent key to private child key"). False
+ * when those bytes are not below the order, or the sum is zero: then they are no key. On bytes, because a bigint of a
+ * secret could not be wiped.
+ */
+export function addToScalar(curve: EcdsaCurve, scalar: Uint8Array, privateKey: Uint8Array): boolean {
+  const order = CURVE_ORDER[curve];
+  if (Buffer.compare(scalar, order) >= 0) return false;
+  let carry = 0;
+  for (let position = 31; position >= 0; position--) {
+    const sum = scalar[position]! + privateKey[position]! + carry;
+    scalar[position] = sum & 0xff;
+    carry = sum >> 8;
+  }
+  if (carry === 1 || Buffer.compare(scalar, order) >= 0) {
+    let borrow = 0;
+    for (let position = 31; position >= 0; position--) {
+      const difference = scalar[position]! - order[position]! - borrow;
+      scalar[position] = difference & 0xff;
+      borrow = difference < 0 ? 1 : 0;
+    }
+  }
+  return isScalar(curve, scalar);
+}
+
+/**
  * A new private key, 32 bytes, by rejection of what is not below the order (FIPS 186-5, A.2.2), which keeps it
- * unbiased; on Ed25519 the random bytes themselves. The caller wipes it.
+ * unbiased; on Ed25519 the random bytes themselves. What was drawn is wiped; the caller wipes the key.
  */
 export function generatePrivateKey(curve: Curve, randomBytes: (length: number) => Uint8Array): Buffer {
   for (;;) {
-    const candidate = Buffer.from(randomBytes(PRIVATE_KEY_LENGTH));
-    if (candidate.length !== PRIVATE_KEY_LENGTH) throw new Error('the source of randomness did not give 32 bytes');
+    const drawn = randomBytes(PRIVATE_KEY_LENGTH);
+    if (drawn.length !== PRIVATE_KEY_LENGTH) throw new Error('the source of randomness did not give 32 bytes');
+    const candidate = Buffer.from(drawn);
+    drawn.fill(0);
     if (curve === 'CURVE_ED25519' || isScalar(curve, candidate)) return candidate;
   }
 }

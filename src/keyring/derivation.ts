@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { invalidField } from '../domain/errors.js';
-import { CURVE_ORDER, isScalar, publicKeyOf } from './curves.js';
-import type { Curve, EcdsaCurve } from './curves.js';
+import { addToScalar, isScalar, publicKeyOf } from './curves.js';
+import type { Curve } from './curves.js';
 
 /** Added to the index of a hardened segment (BIP-32, "Extended keys"). */
 const HARDENED = 0x8000_0000;
@@ -112,28 +112,4 @@ function childNode(curve: Curve, parent: Buffer, index: number): Buffer {
 
 function hmacSha512(key: string | Uint8Array, data: Uint8Array): Buffer {
   return createHmac('sha512', key).update(data).digest();
-}
-
-/**
- * Adds the parent's scalar to `scalar` in place, modulo the order; false when that makes no key. On bytes, because a
- * bigint of a secret could not be wiped.
- */
-function addToScalar(curve: EcdsaCurve, scalar: Buffer, parent: Uint8Array): boolean {
-  const order = CURVE_ORDER[curve];
-  if (Buffer.compare(scalar, order) >= 0) return false;
-  let carry = 0;
-  for (let position = 31; position >= 0; position--) {
-    const sum = scalar[position]! + parent[position]! + carry;
-    scalar[position] = sum & 0xff;
-    carry = sum >> 8;
-  }
-  if (carry === 1 || Buffer.compare(scalar, order) >= 0) {
-    let borrow = 0;
-    for (let position = 31; position >= 0; position--) {
-      const difference = scalar[position]! - order[position]! - borrow;
-      scalar[position] = difference & 0xff;
-      borrow = difference < 0 ? 1 : 0;
-    }
-  }
-  return isScalar(curve, scalar);
 }

@@ -44,11 +44,16 @@ export async function sealMessage(
     info: Uint8Array.from(INFO),
   });
   const encapsulated = new Uint8Array(context.enc);
-  const ciphertext = await context.seal(Uint8Array.from(plaintext), Uint8Array.from([...encapsulated, ...recipient]));
-  return {
-    encappedPublic: Buffer.from(encapsulated).toString('hex'),
-    ciphertext: Buffer.from(ciphertext).toString('hex'),
-  };
+  const copy = Uint8Array.from(plaintext);
+  try {
+    const ciphertext = await context.seal(copy, Uint8Array.from([...encapsulated, ...recipient]));
+    return {
+      encappedPublic: Buffer.from(encapsulated).toString('hex'),
+      ciphertext: Buffer.from(ciphertext).toString('hex'),
+    };
+  } finally {
+    copy.fill(0);
+  }
 }
 
 /**
@@ -68,10 +73,11 @@ export async function openMessage(
   if (!/^(?:[0-9a-fA-F]{2})+$/.test(message.ciphertext)) {
     throw invalidField(`${title}.ciphertext`, 'it is not hex: send pairs of hex digits without a 0x prefix');
   }
+  const privateKey = Uint8Array.from(targetPrivateKey);
   try {
     const context = await hpkeSuite.createRecipientContext({
       recipientKey: {
-        privateKey: await hpkeSuite.kem.deserializePrivateKey(Uint8Array.from(targetPrivateKey)),
+        privateKey: await hpkeSuite.kem.deserializePrivateKey(privateKey),
         publicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
       },
       enc: Uint8Array.from(encapsulated),
@@ -85,6 +91,8 @@ export async function openMessage(
       `invalid request: ${title}: it could not be decrypted: seal it to the target key that was issued for it, with the info and additional data of the client protocol`,
       { category: 'REQUEST_INVALID', cause },
     );
+  } finally {
+    privateKey.fill(0);
   }
 }
 

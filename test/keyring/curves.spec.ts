@@ -3,6 +3,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import {
+  addToScalar,
   checkPrivateKey,
   CURVE_ORDER,
   CURVES,
@@ -80,6 +81,37 @@ describe('private keys', () => {
   });
 });
 
+describe('adding to a scalar', () => {
+  const toNumber = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+
+  test.each(ECDSA_CURVES)('%s: is addition modulo the order', (curve) => {
+    const order = toNumber(CURVE_ORDER[curve]);
+    const edges = [1n, 2n, 255n, 256n, order / 2n, order / 2n + 1n, order - 2n, order - 1n];
+    const random = Array.from({ length: 20 }, () => toNumber(generatePrivateKey(curve, randomBytes)));
+    const toBytes = (value: bigint): Buffer => fromHex(value.toString(16).padStart(64, '0'));
+    let [wrapped, carried] = [0, 0];
+    for (const left of [0n, ...edges, ...random]) {
+      for (const right of [...edges, ...random]) {
+        const scalar = toBytes(left);
+        const expected = (left + right) % order;
+        expect(addToScalar(curve, scalar, toBytes(right))).toBe(expected !== 0n);
+        expect([left, right, toNumber(scalar)]).toEqual([left, right, expected]);
+        if (left + right >= order && left + right < 2n ** 256n) wrapped++;
+        if (left + right >= 2n ** 256n) carried++;
+      }
+    }
+    // Above the order without a carry out of 32 bytes, and with one.
+    expect(wrapped).toBeGreaterThan(0);
+    expect(carried).toBeGreaterThan(0);
+  });
+
+  test.each(ECDSA_CURVES)('%s: what is not below the order is refused', (curve) => {
+    for (const difference of [0n, 1n]) {
+      expect(addToScalar(curve, orderPlus(curve, difference), orderPlus(curve, -1n))).toBe(false);
+    }
+  });
+});
+
 describe('new private keys', () => {
   test.each(CURVES)('%s: are keys, and differ', (curve) => {
     const keys = Array.from({ length: 20 }, () => generatePrivateKey(curve, randomBytes));
@@ -97,6 +129,12 @@ describe('new private keys', () => {
     ];
     expect(generatePrivateKey(curve, () => draws.shift()!)).toEqual(orderPlus(curve, -1n));
     expect(draws).toHaveLength(1);
+  });
+
+  test('the random bytes are wiped', () => {
+    const drawn = Buffer.alloc(32, 5);
+    expect(generatePrivateKey('CURVE_P256', () => drawn)).toEqual(Buffer.alloc(32, 5));
+    expect(drawn).toEqual(Buffer.alloc(32));
   });
 
   test('a source that gives too little is a defect', () => {
