@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { normalizePublicKey } from './stamps/keys.js';
 
 /** Every setting of the process, checked once. Frozen. */
 export interface Config {
@@ -39,7 +40,11 @@ export const settings = [
   ['HOST', '127.0.0.1', 'Address to listen on; `0.0.0.0` or `::` for all.'],
   ['PORT', '8080', 'Port to listen on; `0` lets the system choose a free one.'],
   ['DATA_DIR', './data', 'Folder of everything kept on disk.'],
-  ['EVENT_STORE', 'sqlite:', 'Where events live: `sqlite:` (a file in DATA_DIR), `memory:` (gone at the end), or `esdb://…` (an EventStoreDB).'],
+  [
+    'EVENT_STORE',
+    'sqlite:',
+    'Where events live: `sqlite:` (a file in DATA_DIR), `memory:` (gone at the end), or `esdb://…` (an EventStoreDB).',
+  ],
   ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
   [
     'ROOT_API_PUBLIC_KEY',
@@ -83,12 +88,14 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   const port = text('PORT');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
   const publicUrl = optional('PUBLIC_URL');
-  if (publicUrl !== undefined && !/^https?:\/\/[^/?#]+$/.test(publicUrl)) {
+  if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
     throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
   }
   const rootApiPublicKey = optional('ROOT_API_PUBLIC_KEY')?.toLowerCase();
-  if (rootApiPublicKey !== undefined && !/^0[23][0-9a-f]{64}$/.test(rootApiPublicKey)) {
-    throw new BadSetting('ROOT_API_PUBLIC_KEY', rootApiPublicKey, 'must be a compressed P-256 key, 66 hex characters');
+  if (rootApiPublicKey !== undefined && !isCompressedKey(rootApiPublicKey)) {
+    // It may be the private key that was put here, so it is not shown.
+    const rule = `must be a compressed P-256 key, 66 hex characters; it has ${rootApiPublicKey.length}`;
+    throw new BadSetting('ROOT_API_PUBLIC_KEY', '…', rule);
   }
 
   return Object.freeze({
@@ -106,6 +113,20 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     }),
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
   });
+}
+
+/** An http or https origin, exactly as a browser writes it. */
+function isWebOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/** A point of P-256 in its compressed form: with anything else as its key the root user could never sign. */
+function isCompressedKey(hex: string): boolean {
+  try {
+    return normalizePublicKey(hex, 'API_KEY_CURVE_P256') === hex;
+  } catch {
+    return false;
+  }
 }
 
 const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;

@@ -97,7 +97,7 @@ export class RootFile {
     try {
       return JSON.parse(await readFile(this.file, 'utf8')) as Partial<RootCredentials>;
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
       throw new Error(`${this.file} cannot be read (${String(error)}): repair it, or move it away`, { cause: error });
     }
   }

@@ -35,7 +35,7 @@ test('a bad setting stops the start with one line that names it', async () => {
     ['EVENT_STORE', 'postgres:'],
     ['LOG_LEVEL', 'loud'],
     ['PUBLIC_URL', 'api.example.com'],
-    ['ROOT_API_PUBLIC_KEY', '04abcd'],
+    ['RATE_LIMIT_PER_ADDRESS', '0'],
     ['TRUST_PROXY', 'yes'],
   ];
   const attempts = bad.map(([name, value]) => installation.run(main, { [name]: value }));

@@ -1,0 +1,107 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EventStore } from '../src/event-store/event-store.js';
+import { InMemoryEventStore } from '../src/event-store/in-memory.js';
+import { install, RootFile, type RootCredentials } from '../src/installation.js';
+import { ManualClock, SeededRandomness } from '../src/testing/index.js';
+
+const world = (store: EventStore, seed = 'installation') => ({
+  store,
+  clock: new ManualClock(Date.UTC(2026, 0, 1)),
+  randomness: new SeededRandomness(seed),
+});
+
+async function recorded(store: EventStore): Promise<string[]> {
+  const types: string[] = [];
+  for await (const { data } of store.read('installation-root')) {
+    const { organizationId } = data as { organizationId: string };
+    for await (const { type } of store.read(`organization-${organizationId}`)) types.push(type);
+  }
+  return types;
+}
+
+const founded = ['OrganizationCreated', 'UserCreated', 'ApiKeyCreated', 'RootQuorumUpdated'];
+
+/** A store that fails, once, before its n-th append. */
+class Failing extends InMemoryEventStore {
+  constructor(private left: number) {
+    super();
+  }
+
+  override append(...args: Parameters<InMemoryEventStore['append']>): ReturnType<InMemoryEventStore['append']> {
+    if (this.left-- === 0) return Promise.reject(new Error('power cut'));
+    return super.append(...args);
+  }
+}
+
+test.each([0, 1])('cut off before append %i, the next start goes on with the same credentials', async (appends) => {
+  const store = new Failing(appends);
+  let root: Omit<RootCredentials, 'apiUrl'> | undefined;
+  const remember = (credentials: Omit<RootCredentials, 'apiUrl'>) => {
+    root = credentials;
+    return Promise.resolve();
+  };
+  await expect(install({ rootApiPublicKey: undefined }, world(store), root, remember)).rejects.toThrow('power cut');
+  const first = root;
+  expect(first?.apiPrivateKey).toMatch(/^[0-9a-f]{64}$/);
+  const { founding, isNew } = await install({ rootApiPublicKey: undefined }, world(store, 'later'), root, remember);
+  expect(root).toEqual(first);
+  expect(founding).toMatchObject({ organizationId: first!.organizationId, apiPublicKey: first!.apiPublicKey });
+  expect(isNew).toBe(appends === 0);
+  expect(await recorded(store)).toEqual(founded);
+});
+
+test('a later start changes nothing, whatever key it is given', async () => {
+  const store = new InMemoryEventStore();
+  const remembered: unknown[] = [];
+  const remember = (root: unknown) => Promise.resolve(void remembered.push(root));
+  const { founding } = await install({ rootApiPublicKey: undefined }, world(store), undefined, remember);
+  const again = await install({ rootApiPublicKey: `02${'1'.repeat(64)}` }, world(store, 'other'), undefined, remember);
+  expect(again).toEqual({ founding, isNew: false });
+  expect(remembered).toHaveLength(1);
+  expect(await recorded(store)).toEqual(founded);
+});
+
+test('of two that install at once on one store, both end with the same root organization', async () => {
+  const store = new InMemoryEventStore();
+  const remember = () => Promise.resolve();
+  const both = await Promise.all(
+    ['one', 'other'].map((seed) => install({ rootApiPublicKey: undefined }, world(store, seed), undefined, remember)),
+  );
+  expect(both[0]!.founding).toEqual(both[1]!.founding);
+  expect(both.map(({ isNew }) => isNew).sort()).toEqual([false, true]);
+  expect(await recorded(store)).toEqual(founded);
+});
+
+describe('root.json', () => {
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'countersign-root-'));
+  });
+
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  test('is for its owner only, also when it was open to others before', async () => {
+    const file = join(folder, 'deeper', 'root.json');
+    const root = new RootFile(join(folder, 'deeper'));
+    expect(await root.read()).toBeUndefined();
+    await root.write({ organizationId: 'one' });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(folder, 'deeper'))).mode & 0o777).toBe(0o700);
+    await rm(file);
+    await writeFile(file, '{}', { mode: 0o644 });
+    await root.write({ organizationId: 'two' });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await root.read()).toEqual({ organizationId: 'two' });
+    expect(await readFile(file, 'utf8')).toBe('{\n  "organizationId": "two"\n}\n');
+  });
+
+  test('that is broken is told by its name', async () => {
+    await writeFile(join(folder, 'root.json'), 'x');
+    await expect(new RootFile(folder).read()).rejects.toThrow(
+      /root\.json cannot be read .*: repair it, or move it away/,
+    );
+  });
+});
