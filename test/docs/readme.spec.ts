@@ -78,8 +78,9 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
     'SERVER_PID',
     ...Object.keys(grpcNumbers),
   ]);
+  // Names of the API, and of other programs.
   const vocabulary =
-    /^(?:ACTIVITY_(?:TYPE|STATUS)|OUTCOME|EFFECT|VOTE|FEATURE_NAME|API_KEY|CREDENTIAL|CONSENSUS|CREATE|UPDATE|PUBLIC_KEY|REQUEST|RATE_LIMIT_EXCEEDED)(?:_|$)/;
+    /^(?:ACTIVITY_(?:TYPE|STATUS)|OUTCOME|EFFECT|VOTE|FEATURE_NAME|API_KEY|CREDENTIAL|CONSENSUS|CREATE|UPDATE|PUBLIC_KEY|REQUEST|RATE_LIMIT_EXCEEDED|EVENTSTORE|EVENT_STORE_URL|DEBUG)(?:_|$)/;
   const named = codeOf(page).flatMap((code) =>
     [...code.matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{4,}(?==)/g)].map(([name]) => name),
   );
