@@ -27,6 +27,10 @@ module.exports = {
     only('schema-knows-nothing', '^src/schema/', []),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/errors\\.ts$']),
+    only('keyring-knows-errors', '^src/keyring/', ['^src/domain/errors\\.ts$']),
+    only('config-knows-keys', '^src/config\\.ts$', ['^src/domain/errors\\.ts$', '^src/stamps/keys\\.ts$']),
+    only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),
+    only('cli-knows-the-client', '^src/cli/', ['^src/client/', '^src/config\\.ts$', '^src/stamps/']),
     only('read-models-know-domain-and-store', '^src/read-models/', [
       '^src/domain/',
       '^src/schema/',
@@ -52,7 +56,15 @@ module.exports = {
     {
       name: 'nest-at-the-edge',
       severity: 'error',
-      from: { path: '^src/(domain|activities|schema|event-store|read-models|testing|cli)/' },
+      from: {
+        path: '^src/',
+        pathNot: [
+          '^src/(main|app\\.module)\\.ts$',
+          '^src/http/',
+          '^src/coordinator/(cast-vote|run-query|submit-activity)\\.ts$',
+          '^src/stamps/stamp\\.guard\\.ts$',
+        ],
+      },
       to: { path: 'node_modules/@nestjs/' },
     },
     {
@@ -66,6 +78,12 @@ module.exports = {
       severity: 'error',
       from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database)\\.ts$' },
       to: { path: 'node_modules/libsql/' },
+    },
+    {
+      name: 'one-client-for-event-store-db',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/event-store/event-store-db\\.ts$' },
+      to: { path: 'node_modules/@eventstore/' },
     },
     {
       name: 'no-test-code-in-the-product',
