@@ -175,7 +175,7 @@ export class EventStoreDbEventStore implements EventStore {
     let ambiguous = false;
     for (;;) {
       try {
-        const result = await this.#connection.append(stream, events, expectedRevision, this.#limits.appendTimeoutMs);
+        const result = await this.#connection.append(stream, events, expectedRevision, this.#limits);
         return await this.#appended(stream, firstRevision(expected) + events.length - 1, result);
       } catch (error) {
         switch (failureOf(error)) {
@@ -445,7 +445,7 @@ class Connection {
     stream: string,
     events: JSONEventData[],
     expectedRevision: bigint | typeof NO_STREAM,
-    timeoutMs: number,
+    { appendTimeoutMs: timeoutMs, giveUpAfterMs }: Limits,
   ): Promise<AppendResult> {
     const common = { expectedRevision, requiresLeader: true };
     return this.#appends.pass(async () => {
@@ -474,7 +474,7 @@ class Connection {
         (client) => client.appendToStream(stream, events, { ...common, ...credentials, deadline: timeoutMs }),
         timeoutMs,
       );
-    });
+    }, giveUpAfterMs);
   }
 
   async tombstone(stream: string, timeoutMs: number): Promise<void> {
@@ -525,22 +525,40 @@ class Connection {
 
 /** Lets so many through at once, the others in the order in which they came. */
 class Gate {
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   #free: number;
 
   constructor(width: number) {
     this.#free = width;
   }
 
-  async pass<T>(work: () => Promise<T>): Promise<T> {
+  /** @throws {NoAnswer} when it is not let through in time: behind calls that nobody answers */
+  async pass<T>(work: () => Promise<T>, patienceMs: number): Promise<T> {
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else await this.#wait(patienceMs);
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next === undefined) this.#free++;
       else next();
+    }
+  }
+
+  async #wait(patienceMs: number): Promise<void> {
+    let enter = (): void => undefined;
+    const entered = new Promise<void>((resolve) => {
+      enter = () => {
+        this.#waiting.delete(enter);
+        resolve();
+      };
+    });
+    this.#waiting.add(enter);
+    try {
+      await within(entered, patienceMs);
+    } catch (error) {
+      this.#waiting.delete(enter);
+      throw error;
     }
   }
 }
