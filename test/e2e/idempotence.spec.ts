@@ -73,14 +73,11 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (store) => {
     const bodies = Array.from({ length: 30 }, (_, index) =>
       client.submitBody(tagType, { userTagName: `tag ${index}` }),
     );
-    const started = performance.now();
     const answers = await Promise.all(
       bodies.flatMap((body) => [body, body, body]).map((body) => sendBody(client, tagType, body)),
     );
     answers.forEach((answer, index) => expect(answer).toEqual(answers[index - (index % 3)]));
     expect(new Set(await tagNames(coordinator)).size).toBe(30);
-    // Longer than this only when something waits for a position that will never come.
-    expect(performance.now() - started).toBeLessThan(1_900);
   });
 
   test('requests that wait for votes, each three times at once', async () => {

@@ -469,11 +469,11 @@ describe('positions', () => {
     expect({ status, retryAfter: headers.get('retry-after') }).toEqual({ status: 503, retryAfter: '1' });
     expect(body).toMatchObject({ code: 14, message: textLike('18446744073709551615') });
     expect(waited).toBeGreaterThan(1_900);
-    expect(waited).toBeLessThan(5_000);
+    expect(waited).toBeLessThan(10_000);
     // Nobody else has to wait for it.
     const again = performance.now();
     await coordinator.client.query('whoami');
-    expect(performance.now() - again).toBeLessThan(1_000);
+    expect(performance.now() - again).toBeLessThan(1_900);
   });
 
   test.each(['x', '-1', '1.0', '', '1'.repeat(21)])('`%s` is none', async (position) => {
