@@ -1,0 +1,31 @@
+# The coordinator. What the image needs from outside is a volume on /data, and nothing else may be writable.
+# Node of the version that the project is tested with; libsql has binaries for glibc on amd64 and arm64.
+FROM node:20.20.2-bookworm-slim AS base
+WORKDIR /app
+
+# Install scripts stay off (docs/adr/0016); the npm of this image would not read `allowScripts`.
+FROM base AS build
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY nest-cli.json tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+FROM base AS dependencies
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM base
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+COPY package.json LICENSE ./
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+# A new named volume takes owner and mode of the folder that it covers.
+RUN install -d -o node -g node -m 0700 /data
+# The user `node`, by number: a cluster that insists on non-root users cannot look up a name.
+USER 1000:1000
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`, { signal: AbortSignal.timeout(3000) }).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--max-semi-space-size=64", "dist/main.js"]

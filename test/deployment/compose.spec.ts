@@ -1,0 +1,219 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfig, settings } from '../../src/config.js';
+import { readConnectionString } from '../../src/event-store/event-store-db-settings.js';
+import { read, readCompose, readDockerfile, root, type Service } from './read.js';
+
+const password = 'a-password.of~24_characters';
+const { services, networks, volumes } = readCompose({ EVENTSTORE_ADMIN_PASSWORD: password });
+const named = Object.entries(services);
+const isCoordinator = ({ image }: Service): boolean => image.startsWith('countersign:');
+const coordinators = named.filter(([, service]) => isCoordinator(service));
+const stores = named.filter(([, { image }]) => /^(?:eventstore\/eventstore|kurrentplatform\/kurrentdb):/.test(image));
+const mounts = named.flatMap(([name, { volumes: of = [] }]) =>
+  of.map((text) => {
+    const [source, target, mode] = text.split(':') as [string, string, string?];
+    return { name, source, target, mode };
+  }),
+);
+const imageEnvironment = Object.fromEntries(
+  readDockerfile()
+    .at(-1)!
+    .instructions.filter(({ name }) => name === 'ENV')
+    .flatMap(({ words }) => words.split(' ').map((one) => one.split('=') as [string, string])),
+);
+
+test('the services of each profile', () => {
+  const of = (profile: string | undefined): string[] =>
+    named.filter(([, { profiles }]) => profiles?.[0] === profile).map(([name]) => name);
+  expect(named.filter(([, { profiles = [] }]) => profiles.length > 1)).toEqual([]);
+  expect(of(undefined)).toEqual(['eventstoredb', 'coordinator']);
+  expect(of('mail')).toEqual(['mail']);
+  expect(of('kurrentdb')).toEqual(['kurrentdb', 'coordinator-on-kurrentdb']);
+  expect(of('cluster')).toEqual([
+    'certificates',
+    'eventstoredb-1',
+    'eventstoredb-2',
+    'eventstoredb-3',
+    'coordinator-1',
+    'coordinator-2',
+    'load-balancer',
+  ]);
+  expect(Object.keys(services)).toHaveLength(12);
+});
+
+describe.each(named)('%s', (name, service) => {
+  test('has an image with a version in its tag', () => {
+    expect(service.image).toMatch(/^[a-z/-]+:v?\d+\.\d+(?:\.\d+)?(?:-[a-z]+)?$/);
+  });
+
+  test('has a health check, or ends', () => {
+    const ends = service.entrypoint !== undefined;
+    if (isCoordinator(service)) expect(service.healthcheck).toBeUndefined();
+    else expect(service.healthcheck !== undefined).toBe(!ends);
+    if (service.healthcheck) {
+      expect(service.healthcheck.test[0]).toMatch(/^CMD(?:-SHELL)?$/);
+      expect(service.healthcheck.retries).toBeGreaterThan(0);
+    }
+  });
+
+  test('depends on services that exist, start with it, and can come to the state that it waits for', () => {
+    for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+      expect(services).toHaveProperty([other]);
+      expect([[], service.profiles]).toContainEqual(services[other]!.profiles ?? []);
+      const ends = services[other]!.entrypoint !== undefined;
+      expect(condition).toBe(ends ? 'service_completed_successfully' : 'service_healthy');
+    }
+  });
+
+  test('publishes on this machine only, and not what a store listens on', () => {
+    for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+    if (stores.some(([store]) => store === name)) expect(service.ports).toBeUndefined();
+  });
+
+  test('is in networks that are declared', () => {
+    for (const network of service.networks ?? []) expect(['default', ...Object.keys(networks)]).toContain(network);
+  });
+
+  test('gains no privileges', () => {
+    expect(service.security_opt).toEqual(['no-new-privileges:true']);
+  });
+});
+
+test('nothing waits for itself', () => {
+  const waits = (name: string): string[] =>
+    Object.keys(services[name]!.depends_on ?? {}).flatMap((other) => [other, ...waits(other)]);
+  expect(waits('load-balancer')).toEqual(expect.arrayContaining(['certificates', 'eventstoredb-3', 'coordinator-1']));
+  for (const [name] of named) expect(waits(name)).not.toContain(name);
+});
+
+test('no two services publish the same port', () => {
+  const published = named.flatMap(([, { ports = [] }]) => ports.map((port) => port.split(':')[1]));
+  expect(new Set(published).size).toBe(published.length);
+});
+
+test('every volume is declared and used, and every file that is mounted exists and cannot be written', () => {
+  const files = mounts.filter(({ source }) => source.startsWith('.'));
+  expect(files.map(({ source }) => source)).toEqual(['./deploy/make-certificates.sh', './deploy/haproxy.cfg']);
+  for (const { source, mode } of files) expect([existsSync(join(root, source)), mode]).toEqual([true, 'ro']);
+  const used = mounts.filter(({ source }) => !source.startsWith('.')).map(({ source }) => source);
+  expect(Object.keys(volumes).sort()).toEqual([...new Set(used)].sort());
+});
+
+test('no two services write to the same volume', () => {
+  const written = mounts.filter(({ mode }) => mode !== 'ro').map(({ source }) => source);
+  expect(new Set(written).size).toBe(written.length);
+});
+
+describe.each(coordinators)('the coordinator %s', (name, service) => {
+  test('has settings that exist and that the server takes', () => {
+    const known: readonly string[] = settings.map(([setting]) => setting);
+    expect(Object.keys(service.environment!).filter((setting) => !known.includes(setting))).toEqual([]);
+    const config = readConfig({ ...imageEnvironment, ...service.environment });
+    expect(config).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' });
+    expect(() => readConnectionString(config.eventStore)).not.toThrow();
+  });
+
+  test('reaches the stores that it names, which share a network with it and are healthy before', () => {
+    const [, hosts] = /\/\/(?:[^@/?]*@)?([^@/?]*)\?/.exec(service.environment!['EVENT_STORE']!)!;
+    const waits = (of: string): string[] =>
+      Object.keys(services[of]!.depends_on ?? {}).flatMap((other) => [other, ...waits(other)]);
+    for (const host of hosts!.split(',')) {
+      const [, store] = /^([\w-]+):2113$/.exec(host)!;
+      expect(stores.map(([one]) => one)).toContain(store);
+      expect(service.networks!.filter((network) => services[store!]!.networks!.includes(network))).toEqual(['store']);
+      expect(waits(name)).toContain(store);
+    }
+  });
+
+  test('can write to its own volume and /tmp, and has no capabilities', () => {
+    expect(service).toMatchObject({ build: '.', read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'] });
+    const writable = mounts.filter((mount) => mount.name === name && mount.mode !== 'ro');
+    expect(writable).toEqual([{ name, source: `${name}-data`, target: '/data', mode: undefined }]);
+  });
+
+  test('has an address from outside that leads to it', () => {
+    const { port } = new URL(service.environment!['PUBLIC_URL']!);
+    const door = service.ports ? name : 'load-balancer';
+    expect(services[door]!.ports).toEqual([`127.0.0.1:${port}:8080`]);
+  });
+
+  test('believes X-Forwarded-For only where it cannot be reached past the load balancer', () => {
+    expect(service.environment!['TRUST_PROXY'] === 'true').toBe(service.ports === undefined);
+  });
+});
+
+describe.each(stores)('the store %s', (name, { image, environment, healthcheck, networks: of, volumes: mounted }) => {
+  const prefix = image.startsWith('kurrent') ? 'KURRENTDB_' : 'EVENTSTORE_';
+
+  test('is in the network that has no way out, and keeps its data', () => {
+    expect(of).toEqual(['store']);
+    expect(networks['store']).toEqual({ internal: true });
+    expect(mounted).toContain(`${name}-data:/var/lib/${prefix === 'KURRENTDB_' ? 'kurrentdb' : 'eventstore'}`);
+  });
+
+  test('has settings of its own line, runs no projections, and is asked whether it is alive', () => {
+    expect(Object.keys(environment!).filter((setting) => !setting.startsWith(prefix))).toEqual([]);
+    expect(environment![`${prefix}RUN_PROJECTIONS`]).toBe('None');
+    expect(healthcheck!.test.join(' ')).toContain('localhost:2113/health/live');
+  });
+
+  test('is insecure alone, or one of three over TLS with a password of its own', () => {
+    const isAlone = environment![`${prefix}CLUSTER_SIZE`] === '1';
+    expect(environment![`${prefix}INSECURE`]).toBe(isAlone ? 'true' : undefined);
+    if (isAlone) return;
+    const others = stores.map(([one]) => one).filter((one) => /^eventstoredb-\d$/.test(one) && one !== name);
+    expect(environment).toMatchObject({
+      EVENTSTORE_CLUSTER_SIZE: '3',
+      EVENTSTORE_GOSSIP_SEED: others.map((one) => `${one}:2113`).join(),
+      EVENTSTORE_NODE_HOST_ADVERTISE_AS: name,
+      EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS: name,
+      EVENTSTORE_CERTIFICATE_FILE: `/certificates/${name}/node.crt`,
+      EVENTSTORE_CERTIFICATE_PRIVATE_KEY_FILE: `/certificates/${name}/node.key`,
+      EVENTSTORE_DEFAULT_ADMIN_PASSWORD: password,
+      EVENTSTORE_DEFAULT_OPS_PASSWORD: password,
+    });
+    expect(services['certificates']!.command).toContain(name);
+    expect(mounted).toEqual(expect.arrayContaining(['certificates:/certificates:ro']));
+  });
+});
+
+test('without a variable everything can still be read, and no default password stands in', () => {
+  const bare = readCompose();
+  expect(bare.services['eventstoredb-1']!.environment!['EVENTSTORE_DEFAULT_ADMIN_PASSWORD']).toBe('');
+  expect(() => readConnectionString(bare.services['coordinator-1']!.environment!['EVENT_STORE']!)).toThrow(
+    'not `user:password`',
+  );
+  expect(read('docker-compose.yml')).not.toMatch(/\$\{\w+:?\?/);
+  const variables = new Set([...read('docker-compose.yml').matchAll(/\$\{(\w+)/g)].map(([, variable]) => variable));
+  expect(read('deploy/env.example').match(/^\w+(?==)/gm)).toEqual([...variables]);
+});
+
+describe('the load balancer', () => {
+  const lines = read('deploy/haproxy.cfg')
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim());
+
+  test('leads to every coordinator of the cluster, as long as it is ready', () => {
+    const cluster = coordinators.filter(([, { profiles }]) => profiles?.includes('cluster')).map(([name]) => name);
+    expect(cluster).toHaveLength(2);
+    expect(lines.filter((line) => line.startsWith('server '))).toEqual(
+      cluster.map((name) => `server ${name} ${name}:8080`),
+    );
+    expect(lines).toContain('option httpchk GET /health/ready');
+    expect(services['load-balancer']!.networks).toBeUndefined();
+    for (const name of cluster) expect(services[name]!.networks).toContain('default');
+  });
+
+  test('lets through what has a stamp, and says itself where the caller is', () => {
+    expect(lines).toContain('http-request return status 404 unless { path_beg /public/ }');
+    expect(lines).toContain('http-request set-header X-Forwarded-For %[src]');
+    expect(lines.join('\n')).not.toContain('forwardfor');
+  });
+
+  test('is asked at the address that it answers itself', () => {
+    const [, path] = /^monitor-uri (\S+)$/m.exec(lines.join('\n'))!;
+    expect(services['load-balancer']!.healthcheck!.test.at(-1)).toBe(`http://127.0.0.1:8080${path}`);
+    expect(read('deploy/haproxy.cfg').endsWith('\n')).toBe(true);
+  });
+});

@@ -1,0 +1,184 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { readConfig, settings } from '../../src/config.js';
+import { Installation, stop } from '../e2e/installation.js';
+import { read, readDockerfile, root } from './read.js';
+
+const { version, engines, scripts } = JSON.parse(read('package.json')) as {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+  readonly scripts: Readonly<Record<string, string>>;
+};
+const stages = readDockerfile();
+const final = stages.at(-1)!;
+const all = (name: string, of = stages): string[] =>
+  of.flatMap(({ instructions }) => instructions.filter((one) => one.name === name).map(({ words }) => words));
+const inherited = (): typeof stages => {
+  const base = stages.find(({ name }) => name === final.from);
+  return base ? [base, final] : [final];
+};
+const only = (name: string): string => {
+  const found = all(name, inherited());
+  if (found.length !== 1) throw new Error(`the final stage has ${found.length} ${name}, not one`);
+  return found[0]!;
+};
+const execForm = (words: string): string[] => JSON.parse(words) as string[];
+const environment = Object.fromEntries(
+  all('ENV', inherited()).flatMap((words) => words.split(/ +/).map((one) => one.split('=') as [string, string])),
+);
+
+/** What COPY takes from the working folder, and not from another stage. */
+const fromContext = all('COPY')
+  .filter((words) => !words.startsWith('--from='))
+  .flatMap((words) => words.split(/ +/).slice(0, -1));
+
+describe('the stages', () => {
+  test('there are several, and every base is a stage above or Node of one exact version that we support', () => {
+    expect(stages.length).toBeGreaterThan(2);
+    const outside = stages.filter(({ from }, at) => !stages.slice(0, at).some(({ name }) => name === from));
+    expect(outside).toHaveLength(1);
+    const [, node] = /^node:(20\.\d+\.\d+)-bookworm-slim$/.exec(outside[0]!.from) ?? [];
+    expect(node).toBeDefined();
+    const minor = (text: string): number => Number(/20\.(\d+)\./.exec(text)?.[1]);
+    expect(minor(node!)).toBeGreaterThanOrEqual(minor(engines.node));
+  });
+
+  test('what is copied from the working folder exists, and .dockerignore lets it through', () => {
+    expect(fromContext).toEqual(expect.arrayContaining(['package-lock.json', '.npmrc', 'src']));
+    expect(fromContext.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+    const rules = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(rules[0]).toBe('*');
+    expect(rules.slice(1).sort()).toEqual([...new Set(fromContext)].map((file) => `!${file}`).sort());
+  });
+
+  test('what is copied from another stage is made there', () => {
+    const copied = all('COPY', [final]).filter((words) => words.startsWith('--from='));
+    for (const words of copied) {
+      const [, stage, path] = /^--from=(\S+) \/app\/(\S+) /.exec(words)!;
+      const runs = all('RUN', [stages.find(({ name }) => name === stage)!]).join('\n');
+      expect(runs).toContain({ node_modules: 'npm ci --omit=dev', dist: 'npm run build' }[path!]);
+    }
+    expect(copied).toHaveLength(2);
+  });
+
+  test('everything the build reads is copied', () => {
+    const { compilerOptions } = JSON.parse(read('nest-cli.json')) as { compilerOptions: { tsConfigPath: string } };
+    const { extends: parent } = JSON.parse(read(compilerOptions.tsConfigPath)) as { extends: string };
+    for (const file of ['nest-cli.json', compilerOptions.tsConfigPath, parent.replace('./', '')])
+      expect(fromContext).toContain(file);
+  });
+
+  test('npm runs scripts that exist, installs from the lock file, and runs no install script', () => {
+    const runs = all('RUN').filter((words) => words.startsWith('npm'));
+    expect(runs).toHaveLength(3);
+    for (const words of runs) {
+      const [, script] = /^npm run ([\w:-]+)$/.exec(words) ?? [];
+      if (script === undefined) expect(words).toMatch(/^npm ci (--omit=dev )?--ignore-scripts$/);
+      else expect(Object.keys(scripts)).toContain(script);
+    }
+  });
+});
+
+describe('the image', () => {
+  test('starts what `npm start` starts, without npm and without a build', () => {
+    expect(execForm(only('CMD')).join(' ')).toBe(scripts['start']);
+    expect(all('ENTRYPOINT', inherited())).toEqual([]);
+    expect(all('RUN', [final]).filter((words) => words.includes('npm'))).toEqual([]);
+  });
+
+  test('runs as a numbered user that is not root, who owns the one folder that is written', () => {
+    expect(only('USER')).toBe('1000:1000');
+    expect(only('VOLUME')).toBe('/data');
+    expect(all('RUN', [final])).toEqual(['install -d -o node -g node -m 0700 /data']);
+    const names = final.instructions.map(({ name }) => name);
+    expect(names.lastIndexOf('RUN')).toBeLessThan(names.indexOf('USER'));
+    expect(names.indexOf('VOLUME')).toBeGreaterThan(names.lastIndexOf('RUN'));
+  });
+
+  test('has settings that the server knows and takes', () => {
+    const { NODE_ENV, ...ours } = environment;
+    expect(NODE_ENV).toBe('production');
+    const known: readonly string[] = settings.map(([name]) => name);
+    expect(Object.keys(ours).filter((name) => !known.includes(name))).toEqual([]);
+    expect(readConfig(ours)).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' });
+    expect(only('EXPOSE')).toBe(environment['PORT']);
+  });
+
+  test('has the version of the package in docker-compose.yml', () => {
+    expect(read('docker-compose.yml')).toContain(`\n  image: countersign:${version}\n`);
+  });
+});
+
+describe('the health check', () => {
+  const [, options, words] = /^((?:--\S+ )+) *CMD (\[.*\])$/.exec(only('HEALTHCHECK'))!;
+  const [program, ...args] = execForm(words!);
+
+  // A plain folder and nothing of ours around it, as in the container.
+  const healthy = async (port: number): Promise<boolean> =>
+    promisify(execFile)(program!, args, {
+      cwd: tmpdir(),
+      env: { PATH: process.env['PATH'], PORT: String(port) },
+      timeout: 8_000,
+    }).then(
+      () => true,
+      (error: { code: unknown }) => {
+        // Docker reserves every other code.
+        expect(error.code).toBe(1);
+        return false;
+      },
+    );
+
+  async function answering(status: number | 'never'): Promise<{ port: number; asked: string[]; close: () => void }> {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url!);
+      if (status !== 'never') response.writeHead(status).end('{}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const close = () => {
+      server.closeAllConnections();
+      server.close();
+    };
+    return { port: (server.address() as AddressInfo).port, asked, close };
+  }
+
+  test('needs Node only, and no shell', () => {
+    expect(program).toBe('node');
+    expect(spawnSync('node', ['--check', '-'], { input: args[1]! }).status).toBe(0);
+  });
+
+  test('is well with a server that was started, and not with one that has ended', async () => {
+    const installation = await Installation.make();
+    try {
+      const server = await installation.start();
+      const port = Number(new URL(server.url).port);
+      expect(await healthy(port)).toBe(true);
+      await stop(server);
+      expect(await healthy(port)).toBe(false);
+    } finally {
+      await installation.remove();
+    }
+  });
+
+  test.each([503, 404])('is not well with a server that answers %d', async (status) => {
+    const { port, asked, close } = await answering(status);
+    expect(await healthy(port)).toBe(false);
+    expect(asked).toEqual(['/health/ready']);
+    close();
+  });
+
+  test('gives up by itself on a server that does not answer, before Docker would', async () => {
+    const { port, close } = await answering('never');
+    const from = performance.now();
+    expect(await healthy(port)).toBe(false);
+    expect(performance.now() - from).toBeLessThan(1_000 * Number(/--timeout=(\d+)s/.exec(options!)![1]));
+    close();
+  });
+});
