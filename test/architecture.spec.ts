@@ -1,0 +1,221 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const rulesFile = '.dependency-cruiser.cjs';
+const { forbidden } = createRequire(import.meta.url)(join(root, rulesFile)) as { forbidden: { name: string }[] };
+
+interface Cruise {
+  readonly exitCode: number;
+  /** `rule: file` of everything that is forbidden. */
+  readonly violations: readonly string[];
+  readonly modules: number;
+}
+
+/** Runs dependency-cruiser on the `src` of a folder, as `npm run rules` does. */
+async function cruise(folder: string): Promise<Cruise> {
+  const command = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
+  const args = [command, '--config', rulesFile, '--output-type', 'err', 'src'];
+  const options = { cwd: folder, env: { ...process.env, NO_COLOR: '1' } };
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, options, (error, stdout, stderr) => {
+      const modules = /(\d+) modules, \d+ dependencies cruised/.exec(stdout)?.[1];
+      if (modules === undefined) return reject(new Error(`dependency-cruiser did not finish: ${stdout}${stderr}`));
+      const lines = [...stdout.matchAll(/^ {2}error ([\w-]+: \S+) →/gm)];
+      const violations = lines.map(([, violation]) => violation!);
+      resolve({ exitCode: Number(error?.code ?? 0), violations, modules: Number(modules) });
+    });
+  });
+}
+
+/** The files under a folder of the repository, as paths from its root. */
+async function filesUnder(folder: string, pattern: RegExp): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => entry.isFile() && pattern.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .toSorted();
+}
+
+const textOf = (path: string): Promise<string> => readFile(join(root, path), 'utf8');
+
+/** For each rule, files that break it: a path, and what it imports. */
+const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'no-cycles': { 'src/schema/cycle-a.ts': './cycle-b.js' },
+  'domain-knows-nothing': { 'src/domain/planted.ts': '../schema/nothing.js' },
+  'domain-is-pure': { 'src/domain/impure.ts': 'node:fs', 'src/domain/packaged.ts': 'pino' },
+  'activities-know-the-domain': { 'src/activities/planted.ts': '../event-store/event-store.js' },
+  'schema-knows-nothing': { 'src/schema/planted.ts': '../domain/nothing.js' },
+  'stores-know-errors': { 'src/event-store/planted.ts': '../domain/nothing.js' },
+  'stamps-know-errors': { 'src/stamps/planted.ts': '../coordinator/nothing.js' },
+  'keyring-knows-errors': { 'src/keyring/planted.ts': '../coordinator/nothing.js' },
+  'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },
+  'client-knows-the-wire': { 'src/client/planted.ts': '../coordinator/nothing.js' },
+  'cli-knows-the-client': { 'src/cli/planted.ts': '../coordinator/nothing.js' },
+  'read-models-know-domain-and-store': { 'src/read-models/planted.ts': '../event-store/sqlite.js' },
+  'coordinator-knows-ports': { 'src/coordinator/planted.ts': '../event-store/sqlite.js' },
+  'http-knows-doors': { 'src/http/planted.ts': '../coordinator/drive.js' },
+  'nest-at-the-edge': {
+    'src/domain/nested.ts': '@nestjs/common',
+    'src/coordinator/nested.ts': '@nestjs/common',
+    'src/stamps/nested.ts': '@nestjs/common',
+  },
+  'nobody-imports-the-root': { 'src/http/rooted.ts': '../app.module.js', 'src/cli/rooted.ts': '../main.js' },
+  'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
+  'one-client-for-event-store-db': { 'src/event-store/another.ts': '@eventstore/db-client' },
+  'no-test-code-in-the-product': {
+    'src/http/testing.ts': '../testing/nothing.js',
+    'src/http/benched.ts': '../../bench/nothing.js',
+  },
+  resolvable: { 'src/http/lost.ts': './nowhere.js' },
+};
+
+/** What the plants import, so that all but the last can be found. */
+const targets = [
+  'src/app.module.ts',
+  'src/main.ts',
+  'src/coordinator/drive.ts',
+  'src/coordinator/nothing.ts',
+  'src/domain/nothing.ts',
+  'src/event-store/event-store.ts',
+  'src/event-store/sqlite.ts',
+  'src/schema/cycle-b.ts',
+  'src/schema/nothing.ts',
+  'src/testing/nothing.ts',
+  'bench/nothing.ts',
+];
+
+/** A tree with these files in it, and the rules, packages and settings of this one. */
+async function treeOf(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-rules-'));
+  for (const name of [rulesFile, 'tsconfig.json', 'package.json']) await copyFile(join(root, name), join(folder, name));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const texts = [
+    ...targets.map((path) => [path, 'export const nothing = 0;\n'] as const),
+    ...Object.entries(files).map(([path, imported]) => [path, `import '${imported}';\n`] as const),
+    ['src/schema/cycle-b.ts', "import './cycle-a.js';\n"] as const,
+  ];
+  for (const [path, text] of texts) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  return folder;
+}
+
+describe('who may import whom', () => {
+  it('is kept to everywhere', async () => {
+    const { exitCode, violations, modules } = await cruise(root);
+    expect(violations).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(modules).toBeGreaterThan(100);
+  }, 90_000);
+
+  it('has a planted violation for each rule', () => {
+    expect(Object.keys(planted).toSorted()).toEqual(forbidden.map(({ name }) => name).toSorted());
+  });
+
+  it('fails on each violation, by the name of its rule', async () => {
+    const folder = await treeOf(Object.assign({}, ...Object.values(planted)) as Record<string, string>);
+    const { exitCode, violations } = await cruise(folder);
+    await rm(folder, { recursive: true });
+    expect(exitCode).toBe(violations.length);
+    const plants = Object.values(planted).flatMap((files) => Object.keys(files));
+    expect(violations.filter((violation) => !plants.some((path) => violation.endsWith(`: ${path}`)))).toEqual([]);
+    for (const [rule, files] of Object.entries(planted)) {
+      for (const path of Object.keys(files)) expect(violations).toContain(`${rule}: ${path}`);
+    }
+  }, 60_000);
+});
+
+describe('every activity', () => {
+  const listed = async () => {
+    const files = await filesUnder('src/activities', /\.ts$/);
+    const verbs: string[] = [];
+    for (const file of files) {
+      if (/^export const \w+ = define(?:Activity|Vote)\(/m.test(await textOf(file))) verbs.push(file);
+    }
+    return verbs;
+  };
+
+  it('is in the list, once, and the list has no others', async () => {
+    const text = await textOf('src/activities/index.ts');
+    const imported = [...text.matchAll(/^import \{ \w+ \} from '\.\/(.+)\.js';$/gm)].map(
+      (match) => `src/activities/${match[1]}.ts`,
+    );
+    const verbs = await listed();
+    expect(verbs.length).toBeGreaterThanOrEqual(24);
+    expect(imported.toSorted()).toEqual(verbs);
+  });
+
+  it('has a spec beside it in the tests', async () => {
+    const verbs = await listed();
+    const specs = verbs.map((file) => file.replace(/^src/, 'test').replace(/\.ts$/, '.spec.ts'));
+    expect(specs.filter((spec) => !existsSync(join(root, spec)))).toEqual([]);
+  });
+
+  it('is named after its file', async () => {
+    for (const file of await listed()) {
+      const name = basename(file, '.ts').replace(/-([a-z])/g, (_dash, letter: string) => letter.toUpperCase());
+      expect(await textOf(file)).toContain(`export const ${name} = define`);
+    }
+  });
+});
+
+describe('nowhere in sources and tests', () => {
+  // Written so that this file does not find itself.
+  const words: readonly (readonly [string, RegExp])[] = [
+    ['an escape from types', new RegExp(`\\bas ${'any'}\\b(?! (?!as\\b)\\w)|<${'any'}>`)],
+    ['a silenced compiler', new RegExp(`@ts-${'ignore'}|@ts-${'nocheck'}|@ts-${'expect-error'}`)],
+    ['a silenced linter', new RegExp(`eslint-${'disable'}|prettier-${'ignore'}`)],
+    ['a test that stands alone', new RegExp(`\\.${'only'}\\(|\\b${'f'}(?:it|describe)\\(`)],
+    ['a test that is left out', new RegExp(`\\.${'skip'}\\(|\\.${'todo'}\\(|\\b${'x'}(?:it|describe|test)\\(`)],
+    ['something left to do', new RegExp(`\\b(?:${'TO'}DO|${'FIX'}ME|${'XX'}X)\\b`)],
+    ['a default export', new RegExp(`^export ${'default'} `, 'm')],
+    ['a folder of somebody’s machine', new RegExp(`['"\`\\s(]/(?:${'home'}|${'Users'}|${'work'}|${'root'})/\\w`)],
+  ];
+
+  it.each(words)('is %s', async (_what, pattern) => {
+    const files = [...(await filesUnder('src', /\.ts$/)), ...(await filesUnder('test', /\.(?:ts|mjs)$/))];
+    expect(files.length).toBeGreaterThan(150);
+    const found: string[] = [];
+    for (const file of files) {
+      if (file === join('test', 'build-before-tests.mjs')) continue;
+      const match = pattern.exec(await textOf(file));
+      if (match) found.push(`${file}: ${match[0]}`);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('would be overlooked', () => {
+    const samples = [
+      `x as ${'any'} as string`,
+      `// @ts-${'ignore'}`,
+      `// eslint-${'disable'}-next-line`,
+      `it.${'only'}('x')`,
+      `describe.${'skip'}('x')`,
+      `// ${'TO'}DO later`,
+      `export ${'default'} x`,
+      `'/${'home'}/ann/x'`,
+    ];
+    expect(samples.map((sample, index) => words[index]![1].test(sample))).toEqual(samples.map(() => true));
+  });
+});
+
+describe('the lock file', () => {
+  it('pins every package by its content and names no registry', async () => {
+    const { packages } = JSON.parse(await textOf('package-lock.json')) as {
+      packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; optional?: boolean }>;
+    };
+    const installed = Object.entries(packages).filter(([path]) => path !== '');
+    expect(installed.length).toBeGreaterThan(100);
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+    // Builds for other platforms may be named without what nobody here could fetch.
+    const unpinned = installed.filter(([, { integrity, link, optional }]) => !integrity && !link && !optional);
+    expect(unpinned.map(([path]) => path)).toEqual([]);
+  });
+});
