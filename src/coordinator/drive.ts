@@ -72,6 +72,8 @@ export interface DriverPorts {
 
 /** Requests of one organization that go into one append at most. */
 const maxBatch = 256;
+/** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
+const maxBatchBytes = 256 * 1024;
 /** Times a batch is decided again after another writer was first. */
 const maxAttempts = 5;
 /** Stands for the position of events of a batch that is not recorded yet. */
@@ -161,7 +163,7 @@ export class Driver {
   private async runQueue(organizationId: string): Promise<void> {
     const waiting = this.queues.get(organizationId)!;
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, maxBatch);
+      const batch = waiting.splice(0, batchSize(waiting));
       try {
         await this.runBatch(organizationId, batch);
       } catch (error) {
@@ -344,6 +346,16 @@ export class Driver {
         .then(() => job.reject(error), job.reject),
     );
   }
+}
+
+/** How many of the waiting requests go into the next append. */
+function batchSize(waiting: readonly Job[]): number {
+  let bytes = 0;
+  const end = waiting.findIndex(({ request }, index) => {
+    bytes += request.body.length;
+    return index >= maxBatch || (index > 0 && bytes > maxBatchBytes);
+  });
+  return end === -1 ? waiting.length : end;
 }
 
 /** @throws {CoordinatorError} when the stamp is nobody's, or its owner may not submit this here */
