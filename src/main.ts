@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Logger } from 'pino';
 import { createCoordinator, type Coordinator } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
@@ -7,7 +8,7 @@ import type { EventStore } from './event-store/event-store.js';
 import { EventStoreDbEventStore } from './event-store/event-store-db.js';
 import { InMemoryEventStore } from './event-store/in-memory.js';
 import { SqliteEventStore } from './event-store/sqlite.js';
-import { createLogger } from './http/logger.js';
+import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { install, RootFile } from './installation.js';
 
@@ -39,7 +40,7 @@ async function start(config: Config): Promise<Coordinator> {
           head: (await world.store.head()) ?? -1n,
         });
   const coordinator = await createCoordinator(config, { ...world, logger, projecting });
-  await coordinator.app.listen(config.port, config.host);
+  await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');
   const root = await rootFile.read();
@@ -70,6 +71,18 @@ async function start(config: Config): Promise<Coordinator> {
 function whereEventsAre({ eventStore, dataDir }: Config): string {
   if (eventStore === 'memory:') return 'in memory, gone at the end';
   return eventStore === 'sqlite:' ? resolve(dataDir, 'events.db') : 'EventStoreDB, as EVENT_STORE says';
+}
+
+async function listen({ app }: Coordinator, { host, port }: Config, logger: Logger): Promise<void> {
+  // Nest would log a failure as well, in its own words.
+  app.useLogger(false);
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    throw new Error(`${host}:${port} is in use: stop what listens there, or set PORT`, { cause: error });
+  }
+  app.useLogger(nestLogger(logger));
 }
 
 function stopOn(signal: NodeJS.Signals, coordinator: Coordinator): void {

@@ -7,6 +7,9 @@ import { Installation, main, stop, tour } from './installation.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 
+// A process starts in half a second, and in ten on a machine with other work to do.
+const patience = 120_000;
+
 let installation: Installation;
 
 beforeEach(async () => {
@@ -15,88 +18,116 @@ beforeEach(async () => {
 
 afterEach(() => installation.remove());
 
-test('a port in use is told in one line', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  try {
-    const { port } = other.address() as AddressInfo;
-    const attempt = installation.run(main, { PORT: String(port) });
+test(
+  'a port in use is told in one line',
+  async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const { port } = other.address() as AddressInfo;
+      const attempt = installation.run(main, { PORT: String(port) });
+      expect((await attempt.exit).code).toBe(1);
+      expect(attempt.stderr()).toMatch(new RegExp(`^countersign cannot start: [^\\n]*${port}[^\\n]*\\n$`));
+      expect(attempt.stdout()).toBe('');
+    } finally {
+      other.close();
+    }
+  },
+  patience,
+);
+
+test(
+  'a bad setting stops the start with one line that names it',
+  async () => {
+    const bad: readonly (readonly [string, string])[] = [
+      ['PORT', '70000'],
+      ['EVENT_STORE', 'postgres:'],
+      ['LOG_LEVEL', 'loud'],
+      ['PUBLIC_URL', 'api.example.com'],
+      ['RATE_LIMIT_PER_ADDRESS', '0'],
+      ['TRUST_PROXY', 'yes'],
+    ];
+    const attempts = bad.map(([name, value]) => installation.run(main, { [name]: value }));
+    const codes = await Promise.all(attempts.map(async ({ exit }) => (await exit).code));
+    expect(codes).toEqual(bad.map(() => 2));
+    for (const [index, [name, value]] of bad.entries()) {
+      expect(attempts[index]!.stderr()).toMatch(new RegExp(`^countersign cannot start: ${name}=${value}: [^\\n]+\\n$`));
+    }
+  },
+  patience,
+);
+
+test(
+  'a root.json that cannot be read is told, and not overwritten',
+  async () => {
+    await writeFile(join(installation.dataDir, 'root.json'), '{"organizationId":');
+    const attempt = installation.run(main);
     expect((await attempt.exit).code).toBe(1);
-    expect(attempt.stderr()).toMatch(new RegExp(`^countersign cannot start: [^\\n]*${port}[^\\n]*\\n$`));
-    expect(attempt.stdout()).toBe('');
-  } finally {
-    other.close();
-  }
-});
+    expect(attempt.stderr()).toMatch(/^countersign cannot start: [^\n]*root\.json[^\n]*\n$/);
+    expect(await readFile(join(installation.dataDir, 'root.json'), 'utf8')).toBe('{"organizationId":');
+  },
+  patience,
+);
 
-test('a bad setting stops the start with one line that names it', async () => {
-  const bad: readonly (readonly [string, string])[] = [
-    ['PORT', '70000'],
-    ['EVENT_STORE', 'postgres:'],
-    ['LOG_LEVEL', 'loud'],
-    ['PUBLIC_URL', 'api.example.com'],
-    ['RATE_LIMIT_PER_ADDRESS', '0'],
-    ['TRUST_PROXY', 'yes'],
-  ];
-  const attempts = bad.map(([name, value]) => installation.run(main, { [name]: value }));
-  const codes = await Promise.all(attempts.map(async ({ exit }) => (await exit).code));
-  expect(codes).toEqual(bad.map(() => 2));
-  for (const [index, [name, value]] of bad.entries()) {
-    expect(attempts[index]!.stderr()).toMatch(new RegExp(`^countersign cannot start: ${name}=${value}: [^\\n]+\\n$`));
-  }
-});
-
-test('a root.json that cannot be read is told, and not overwritten', async () => {
-  await writeFile(join(installation.dataDir, 'root.json'), '{"organizationId":');
-  const attempt = installation.run(main);
-  expect((await attempt.exit).code).toBe(1);
-  expect(attempt.stderr()).toMatch(/^countersign cannot start: [^\n]*root\.json[^\n]*\n$/);
-  expect(await readFile(join(installation.dataDir, 'root.json'), 'utf8')).toBe('{"organizationId":');
-});
-
-test('with ROOT_API_PUBLIC_KEY no private key is made, and the given one is the root user’s', async () => {
-  const key = generateApiKeyPair((count) => crypto.getRandomValues(new Uint8Array(count)));
-  const server = await installation.start({ ROOT_API_PUBLIC_KEY: key.publicKey.toUpperCase() });
-  const { organizationId, apiPublicKey, apiPrivateKey } = await installation.root();
-  expect({ apiPublicKey, apiPrivateKey }).toEqual({ apiPublicKey: key.publicKey, apiPrivateKey: undefined });
-  const client = new StampingClient(server.url, organizationId!, key);
-  expect(await client.query('whoami')).toMatchObject({ username: 'Root user' });
-  const attempt = installation.run(tour);
-  expect((await attempt.exit).code).toBe(1);
-  expect(attempt.stderr()).toMatch(/ROOT_API_PUBLIC_KEY was set/);
-  await stop(server);
-});
-
-test('in memory the credentials stay the same from start to start, and nothing else', async () => {
-  const first = await installation.start({ EVENT_STORE: 'memory:' });
-  const root = await installation.root();
-  await (await installation.client(first.url)).submit(tagType, { userTagName: 'gone' });
-  await stop(first);
-  const second = await installation.start({ EVENT_STORE: 'memory:' });
-  expect(await installation.root()).toEqual({ ...root, apiUrl: second.url });
-  const client = await installation.client(second.url);
-  expect(await client.query('list_user_tags')).toEqual({ userTags: [] });
-  await stop(second);
-});
-
-test('settings may stand in .env of the working folder, and the environment is stronger', async () => {
-  await writeFile(join(installation.dataDir, '.env'), 'LOG_LEVEL=loud\nTRUST_PROXY=perhaps\n');
-  const attempt = installation.run(main);
-  expect((await attempt.exit).code).toBe(2);
-  expect(attempt.stderr()).toContain('TRUST_PROXY=perhaps');
-});
-
-test('the tour comes to its end, twice on the same data', async () => {
-  const server = await installation.start();
-  for (let count = 0; count < 2; count++) {
+test(
+  'with ROOT_API_PUBLIC_KEY no private key is made, and the given one is the root user’s',
+  async () => {
+    const key = generateApiKeyPair((count) => crypto.getRandomValues(new Uint8Array(count)));
+    const server = await installation.start({ ROOT_API_PUBLIC_KEY: key.publicKey.toUpperCase() });
+    const { organizationId, apiPublicKey, apiPrivateKey } = await installation.root();
+    expect({ apiPublicKey, apiPrivateKey }).toEqual({ apiPublicKey: key.publicKey, apiPrivateKey: undefined });
+    const client = new StampingClient(server.url, organizationId!, key);
+    expect(await client.query('whoami')).toMatchObject({ username: 'Root user' });
     const attempt = installation.run(tour);
-    const { code } = await attempt.exit;
-    expect({ code, stderr: attempt.stderr() }).toEqual({ code: 0, stderr: '' });
-    expect(attempt.stdout()).toContain('That was it.');
-    expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
-  }
-  await stop(server);
-  const alone = installation.run(tour);
-  expect((await alone.exit).code).toBe(1);
-  expect(alone.stderr()).toContain('the server does not answer: is npm start running?');
-});
+    expect((await attempt.exit).code).toBe(1);
+    expect(attempt.stderr()).toMatch(/ROOT_API_PUBLIC_KEY was set/);
+    await stop(server);
+  },
+  patience,
+);
+
+test(
+  'in memory the credentials stay the same from start to start, and nothing else',
+  async () => {
+    const first = await installation.start({ EVENT_STORE: 'memory:' });
+    const root = await installation.root();
+    await (await installation.client(first.url)).submit(tagType, { userTagName: 'gone' });
+    await stop(first);
+    const second = await installation.start({ EVENT_STORE: 'memory:' });
+    expect(await installation.root()).toEqual({ ...root, apiUrl: second.url });
+    const client = await installation.client(second.url);
+    expect(await client.query('list_user_tags')).toEqual({ userTags: [] });
+    await stop(second);
+  },
+  patience,
+);
+
+test(
+  'settings may stand in .env of the working folder, and the environment is stronger',
+  async () => {
+    await writeFile(join(installation.dataDir, '.env'), 'LOG_LEVEL=loud\nTRUST_PROXY=perhaps\n');
+    const attempt = installation.run(main);
+    expect((await attempt.exit).code).toBe(2);
+    expect(attempt.stderr()).toContain('TRUST_PROXY=perhaps');
+  },
+  patience,
+);
+
+test(
+  'the tour comes to its end, twice on the same data',
+  async () => {
+    const server = await installation.start();
+    for (let count = 0; count < 2; count++) {
+      const attempt = installation.run(tour);
+      const { code } = await attempt.exit;
+      expect({ code, stderr: attempt.stderr() }).toEqual({ code: 0, stderr: '' });
+      expect(attempt.stdout()).toContain('That was it.');
+      expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
+    }
+    await stop(server);
+    const alone = installation.run(tour);
+    expect((await alone.exit).code).toBe(1);
+    expect(alone.stderr()).toContain('the server does not answer: is npm start running?');
+  },
+  patience,
+);
