@@ -42,13 +42,13 @@ export function readCompose(variables: Readonly<Record<string, string>> = {}): C
 }
 
 /** One instruction of a Dockerfile, such as `COPY`, with its words as one line. */
-export interface Instruction {
+interface Instruction {
   readonly name: string;
   readonly words: string;
 }
 
 /** A stage, from its FROM on. */
-export interface Stage {
+interface Stage {
   readonly from: string;
   readonly name: string | undefined;
   readonly instructions: readonly Instruction[];
