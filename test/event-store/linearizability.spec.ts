@@ -1,0 +1,201 @@
+import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import { WrongRevision } from '../../src/event-store/event-store.js';
+import type { NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
+import { SeededRandomness } from '../../src/testing/index.js';
+import { all } from '../contracts/event-store.contract.js';
+import { EventStoreDouble } from './double/double.js';
+import type { AppendFault } from './double/double.js';
+
+/** What a writer was told of one append; times are milliseconds of the process's clock. */
+interface Append {
+  readonly stream: string;
+  readonly ids: readonly string[];
+  readonly expected: number;
+  readonly invokedAt: number;
+  readonly endedAt: number;
+  readonly outcome: 'ok' | 'fail' | 'unknown';
+  /** Of its last event, when it is ok. */
+  readonly revision?: number;
+  readonly position?: bigint;
+}
+
+/** What a whole history must say of the streams that it leaves behind; the violations, none when it is right. */
+function violations(history: readonly Append[], streams: ReadonlyMap<string, readonly RecordedEvent[]>): string[] {
+  const found: string[] = [];
+  for (const [stream, events] of streams) {
+    events.forEach(({ revision }, index) => {
+      if (revision !== index) found.push(`${stream} has revision ${revision} at place ${index}`);
+    });
+    const appends = history.filter((append) => append.stream === stream);
+    const places = new Map<string, number[]>();
+    for (const { id, revision } of events) places.set(id, [...(places.get(id) ?? []), revision]);
+    const invoked = new Set(appends.flatMap(({ ids }) => ids));
+    for (const id of places.keys()) if (!invoked.has(id)) found.push(`${id} of ${stream} was appended by nobody`);
+    for (const { ids, outcome, expected, revision, position } of appends) {
+      const at = ids.map((id) => places.get(id) ?? []);
+      const told = `${outcome} append of ${ids.length} after ${expected} to ${stream}`;
+      const whole = at.every((each, index) => each.length === 1 && each[0] === expected + 1 + index);
+      const absent = at.every((each) => each.length === 0);
+      if (outcome === 'ok' && !whole) found.push(`${told} is at ${JSON.stringify(at)}`);
+      if (outcome === 'ok' && revision !== expected + ids.length) found.push(`${told} was told revision ${revision}`);
+      if (outcome === 'ok' && whole && events[revision!]?.position !== position)
+        found.push(`${told} was told a position`);
+      if (outcome === 'fail' && !absent) found.push(`${told} is at ${JSON.stringify(at)}`);
+      if (outcome === 'unknown' && !whole && !absent) found.push(`${told} is at ${JSON.stringify(at)}`);
+    }
+    // Real time: what had ended well before another append began stands before it.
+    const done = appends.filter(({ outcome }) => outcome === 'ok');
+    for (const early of done) {
+      for (const late of done) {
+        if (early.endedAt < late.invokedAt && early.revision! >= late.revision!) {
+          found.push(`revision ${late.revision} of ${stream} was asked for after ${early.revision} was answered`);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/** Numbers and ids that follow from a seed; two strands of one seed do not disturb each other. */
+class Dice {
+  readonly #randomness: SeededRandomness;
+
+  constructor(seed: string) {
+    this.#randomness = new SeededRandomness(seed);
+  }
+
+  below(limit: number): number {
+    return Buffer.from(this.#randomness.bytes(4)).readUInt32BE() % limit;
+  }
+
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)]!;
+  }
+
+  id(): string {
+    const hex = Buffer.from(this.#randomness.bytes(16)).toString('hex');
+    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  }
+}
+
+/** Before and after the commit, loud and silent. */
+const faults: readonly AppendFault[] = [
+  'cut-before',
+  'cut-after',
+  'unavailable-before',
+  'unavailable-after',
+  'reset-before',
+  'reset-after',
+  'timeout-after',
+  'not-ready-before',
+  'silence-before',
+  'silence-after',
+  { delayMs: 30 },
+  // Longer than a try lasts: the write arrives when its writer has already tried again.
+  { delayMs: 160 },
+];
+
+// The double takes a classic append that is cut off between two events for a whole one, a server does not: those have one.
+const modes = ['batch', 'classic'] as const;
+const streams = ['organization-a', 'organization-b'];
+const writersPerStore = 4;
+const appendsPerWriter = 6;
+
+interface Writer {
+  readonly store: EventStoreDbEventStore;
+  readonly mostEvents: number;
+}
+
+/** Writers that read, append at what they have read, and go on with whatever came of it. */
+async function write(
+  { store, mostEvents }: Writer,
+  dice: Dice,
+  history: Append[],
+  seen: Map<string, RecordedEvent[]>,
+): Promise<void> {
+  for (let count = 0; count < appendsPerWriter; count++) {
+    const stream = dice.pick(streams);
+    const size = 1 + dice.below(mostEvents);
+    const events = Array.from({ length: size }, (): NewEvent => ({
+      id: dice.id(),
+      type: 'Written',
+      data: {},
+      metadata: {},
+    }));
+    const read = await all(store.read(stream));
+    const before = seen.get(stream) ?? [];
+    // What one reader of this store has seen no later reader may miss.
+    if (read.length > before.length) seen.set(stream, read);
+    const expected = read.length - 1;
+    const ids = events.map(({ id }) => id);
+    const invokedAt = performance.now();
+    const told = { stream, ids, expected, invokedAt };
+    try {
+      const appended = await store.append(stream, events, expected < 0 ? 'no-stream' : expected);
+      history.push({ ...told, endedAt: performance.now(), outcome: 'ok', ...appended });
+    } catch (error) {
+      const outcome = error instanceof WrongRevision ? 'fail' : 'unknown';
+      history.push({ ...told, endedAt: performance.now(), outcome });
+    }
+  }
+}
+
+/** Plays one history and reads what it leaves behind. */
+async function play(seed: string, stores: number) {
+  const first = await EventStoreDouble.start();
+  const opened: EventStoreDbEventStore[] = [];
+  const settings = { appendTimeoutMs: 100, giveUpAfterMs: 350, retryAfterMs: 5 };
+  try {
+    for (let index = 0; index < stores; index++) {
+      const appendMode = modes[index]!;
+      opened.push(await EventStoreDbEventStore.open(first.connectionString, { ...settings, appendMode }));
+    }
+    const chaos = new Dice(`${seed} faults`);
+    let working = true;
+    const disturb = async () => {
+      while (working) {
+        const kind = chaos.below(12);
+        if (kind === 0) first.cut();
+        else if (kind === 1) first.leader = { host: '127.0.0.1', port: first.port };
+        else if (first.appendFaults.length === 0) first.appendFaults.push(chaos.pick(faults));
+        // So many in a row that a writer gives up now and then.
+        if (kind === 2) first.appendFaults.push(...Array.from({ length: 5 }, () => 'silence-after' as const));
+        await new Promise((resolve) => setTimeout(resolve, 10 + chaos.below(40)));
+        first.leader = undefined;
+      }
+    };
+    const history: Append[] = [];
+    const seen = new Map<string, RecordedEvent[]>();
+    const writers = opened.flatMap((store, index) =>
+      Array.from({ length: writersPerStore }, (_, number) =>
+        write(
+          { store, mostEvents: modes[index] === 'batch' ? 3 : 1 },
+          new Dice(`${seed} ${index} ${number}`),
+          history,
+          seen,
+        ),
+      ),
+    );
+    await Promise.all([disturb(), Promise.all(writers).finally(() => (working = false))]);
+    first.appendFaults.length = 0;
+    // Writes that the server has held back arrive within this time, or never.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const left = new Map<string, RecordedEvent[]>();
+    for (const stream of streams) left.set(stream, await all(opened[0]!.read(stream)));
+    return { history, seen, left };
+  } finally {
+    for (const store of opened) await store.close();
+    await first.stop();
+  }
+}
+
+describe.each([1, 2])('histories of parallel writers on %d stores under faults', (stores) => {
+  test.each(['bruges', 'ghent'])('are those of one log (seed %s)', async (seed) => {
+    const { history, seen, left } = await play(`${seed} ${stores}`, stores);
+    expect(violations(history, left)).toEqual([]);
+    for (const [stream, events] of seen) expect(left.get(stream)?.slice(0, events.length)).toEqual(events);
+    const outcomes = new Set(history.map(({ outcome }) => outcome));
+    expect(history).toHaveLength(stores * writersPerStore * appendsPerWriter);
+    expect(outcomes).toEqual(new Set([...outcomes, 'ok', 'fail']));
+  });
+});
