@@ -26,11 +26,19 @@ export interface LoadedOrganization {
 
 /** Organizations kept folded in memory; the least recently used one goes first. */
 const cacheSize = 2_000;
+/** A kept copy that is so many events behind is taken anew: between copying the state and reading events twice. */
+const copyAfter = 64;
 
 /** Folds streams, and keeps the folded state by revision so that only what is new is read. */
 export class OrganizationLoader {
   private readonly cache = new Map<string, LoadedOrganization>();
   private readonly loading = new Map<string, Promise<LoadedOrganization>>();
+  /**
+   * Of organizations that other writers write to as well: a copy of recorded events only, which nobody decides on.
+   * Whoever had to fold the whole stream after each conflict would lose against the other writer for ever.
+   */
+  private readonly copies = new Map<string, LoadedOrganization>();
+  private readonly dropped = new Set<string>();
 
   constructor(
     private readonly store: EventStore,
@@ -65,19 +73,30 @@ export class OrganizationLoader {
   /** Forgets a folded state that may hold events which were never recorded. */
   drop(organizationId: string): void {
     this.cache.delete(organizationId);
+    this.dropped.add(organizationId);
   }
 
   private async catchUp(organizationId: string, cached: LoadedOrganization | undefined): Promise<LoadedOrganization> {
-    if (!cached) return this.foldOnto(organizationId, nothingLoaded());
     try {
-      return await this.foldOnto(organizationId, cached);
+      return await (cached ? this.foldOnto(organizationId, cached) : this.foldAgain(organizationId));
     } catch (error) {
       // While an append is on its way the cached state is ahead of the stream, and what another writer has recorded
       // there instead does not follow from it. A stream that is broken itself breaks again.
       if (!(error instanceof BrokenChain)) throw error;
-      this.cache.delete(organizationId);
-      return this.foldOnto(organizationId, nothingLoaded());
+      this.drop(organizationId);
+      if (!cached) this.copies.delete(organizationId);
+      return this.foldAgain(organizationId);
     }
+  }
+
+  private async foldAgain(organizationId: string): Promise<LoadedOrganization> {
+    const copy = this.copies.get(organizationId);
+    const loaded = await this.foldOnto(organizationId, copy ? structuredClone(copy) : nothingLoaded());
+    const behind = loaded.revision - (copy?.revision ?? -1);
+    if (this.dropped.has(organizationId) && behind >= copyAfter) {
+      this.copies.set(organizationId, structuredClone(loaded));
+    }
+    return loaded;
   }
 
   private async foldOnto(organizationId: string, loaded: LoadedOrganization): Promise<LoadedOrganization> {
@@ -101,8 +120,14 @@ export class OrganizationLoader {
     this.cache.set(organizationId, loaded);
     if (this.cache.size > cacheSize) {
       const oldest = this.cache.keys().next();
-      if (!oldest.done) this.cache.delete(oldest.value);
+      if (!oldest.done) this.evict(oldest.value);
     }
+  }
+
+  private evict(organizationId: string): void {
+    this.cache.delete(organizationId);
+    this.copies.delete(organizationId);
+    this.dropped.delete(organizationId);
   }
 }
 
