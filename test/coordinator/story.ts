@@ -49,7 +49,7 @@ const weights: Readonly<Record<DeedKind, number>> = {
   vote: 45,
   resend: 4,
   echo: 4,
-  wait: 6,
+  wait: 9,
   name: 14,
   email: 3,
   user: 4,
@@ -162,13 +162,14 @@ class Teller {
     const tags = [...organization.userTags.keys()];
     const policies = [...organization.policies.keys()];
     const open = [...organization.openActivities.values()];
-    const owner = pick([...organization.users.values()], which)!;
+    // Users manage their own credentials as often as those of others.
+    const owner = pick([...organization.users.values()], which % 2 ? by : which)!;
     const submit = (type: string, parameters: object) =>
       this.coordinator.stamp(signer, `ACTIVITY_TYPE_${type}`, parameters);
 
     switch (one.kind) {
       case 'wait':
-        this.coordinator.clock.advance(pick(['90s', '30m', '11h', '25h'] as const, how)!);
+        this.coordinator.clock.advance(pick(['90s', '30m', '11h', '25h', '25h'] as const, how)!);
         return undefined;
       case 'vote': {
         const target = pick(open, which);
