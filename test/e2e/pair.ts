@@ -1,0 +1,121 @@
+import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import {
+  apiKeyPairFromPrivate,
+  generateApiKeyPair,
+  stampBody,
+  StampingClient,
+  type ApiKeyPair,
+} from '../../src/testing/index.js';
+import { EventStoreDouble } from '../event-store/double/double.js';
+import { exchange, type Exchange } from './exchange.js';
+import { Installation, type Run } from './installation.js';
+
+/** No two bodies of a test are alike by chance, whoever makes them for whichever instance. */
+const clock = {
+  last: 0,
+  now(): number {
+    return (this.last = Math.max(Date.now(), this.last + 1));
+  },
+};
+
+export function newKey(): ApiKeyPair {
+  return generateApiKeyPair((count) => crypto.getRandomValues(new Uint8Array(count)));
+}
+
+/** One coordinator process with a data folder of its own. */
+export class Instance {
+  private server: (Run & { readonly url: string }) | undefined;
+
+  private constructor(
+    readonly installation: Installation,
+    private readonly eventStore: string,
+  ) {}
+
+  static async make(eventStore: string): Promise<Instance> {
+    return new Instance(await Installation.make(), eventStore);
+  }
+
+  async start(): Promise<this> {
+    this.server = await this.installation.start({ EVENT_STORE: this.eventStore });
+    return this;
+  }
+
+  get running(): Run & { readonly url: string } {
+    if (!this.server) throw new Error('the instance does not run: start it first');
+    return this.server;
+  }
+
+  /** The organization that it names when it comes up. */
+  get organizationId(): string {
+    return /Organization\s+(\S+)/.exec(this.running.stdout())?.[1] ?? '';
+  }
+
+  /** Ends it without warning. */
+  async kill(): Promise<void> {
+    this.running.child.kill('SIGKILL');
+    await this.running.exit;
+  }
+
+  /** A value of its metrics, summed over the labels; 0 when there is none. */
+  async metric(name: string): Promise<number> {
+    const text = await (await fetch(`${this.running.url}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  }
+}
+
+/** Two coordinators on one EventStoreDB. */
+export class Pair {
+  private constructor(
+    readonly double: EventStoreDouble,
+    readonly one: Instance,
+    readonly two: Instance,
+  ) {}
+
+  static async make(): Promise<Pair> {
+    const double = await EventStoreDouble.start();
+    const { connectionString } = double;
+    return new Pair(double, await Instance.make(connectionString), await Instance.make(connectionString));
+  }
+
+  /** Key of the root user. */
+  async rootKey(): Promise<ApiKeyPair> {
+    return apiKeyPairFromPrivate((await this.one.installation.root())['apiPrivateKey']!);
+  }
+
+  /** Everything recorded in the organization's stream, in order. */
+  async events(): Promise<RecordedEvent[]> {
+    const store = await EventStoreDbEventStore.open(this.double.connectionString);
+    try {
+      const events: RecordedEvent[] = [];
+      for await (const event of store.read(`organization-${this.one.organizationId}`)) events.push(event);
+      return events;
+    } finally {
+      await store.close();
+    }
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all([this.one.installation.remove(), this.two.installation.remove()]);
+    await this.double.stop();
+  }
+}
+
+/** Stamps with a key and sends to that instance. */
+export function clientOf({ running: { url }, organizationId }: Instance, key: ApiKeyPair): StampingClient {
+  return new StampingClient(url, organizationId, key, clock);
+}
+
+/** Asks that instance a query that is to have seen a position; the answer as it comes. */
+export function queryFrom(
+  { running: { url }, organizationId }: Instance,
+  key: ApiKeyPair,
+  path: string,
+  position: string,
+): Promise<Exchange> {
+  const body = JSON.stringify({ organizationId });
+  const { headerName, headerValue } = stampBody(body, key);
+  const headers = { 'content-type': 'application/json', [headerName]: headerValue, 'x-min-position': position };
+  return exchange(`${url}/public/v1/query/${path}`, { method: 'POST', body, headers });
+}
