@@ -26,7 +26,7 @@ import { SubmitActivityHandler } from './coordinator/submit-activity.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { DocsController } from './http/docs.controller.js';
-import { ErrorsFilter } from './http/errors.filter.js';
+import { ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
 import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
@@ -54,6 +54,8 @@ export interface Adapters {
 
 /** Largest request body, in bytes. */
 const maxBody = 2 * 1024 * 1024;
+/** Longest time that a start waits for the read models, in milliseconds. */
+const startupWaitMs = 1_000;
 /** Longest time that a client may take to send a request, in milliseconds. */
 const maxRequestMs = 30_000;
 
@@ -162,6 +164,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     bodyLimit: maxBody,
     trustProxy: config.trustProxy,
     forceCloseConnections: 'idle',
+    frameworkErrors: refuseUnreadablePath,
     requestTimeout: maxRequestMs,
   });
   const fastify = adapter.getInstance();
@@ -206,12 +209,18 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const runner = app.get(ReadModelRunner);
   runner.start();
   // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
-  app.get(Freshness).begin((await adapters.store.head()) ?? -1n);
+  const head = (await adapters.store.head()) ?? -1n;
+  app.get(Freshness).begin(head);
+  // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
+  await runner.passed(head, startupWaitMs).catch(() => undefined);
 
   return {
     app,
     async close() {
+      // A connection whose last request ends while we close would be kept for the next one, and the process with it.
+      const idle = setInterval(() => fastify.server.closeIdleConnections(), 50);
       await app.close();
+      clearInterval(idle);
       await app.get(Driver).drain();
       await runner.close();
       await adapters.projecting.close();

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.js';
 import { foundOrganization, type Founding } from './coordinator/found-organization.js';
@@ -35,7 +35,7 @@ export async function install(
   { rootApiPublicKey }: Pick<Config, 'rootApiPublicKey'>,
   { store, clock, randomness }: World,
   remembered: Partial<RootCredentials> | undefined,
-  remember: (root: Omit<RootCredentials, 'apiUrl'>) => Promise<void>,
+  remember: (root: Omit<RootCredentials, 'apiUrl'> | undefined) => Promise<void>,
 ): Promise<{ readonly founding: Founding; readonly isNew: boolean }> {
   const known = await recordedFounding(store);
   if (known) {
@@ -73,8 +73,9 @@ export async function install(
     await store.append(stream, [{ id, type, data, metadata: { ...metadata, hash } }], 'no-stream');
   } catch (error) {
     if (!(error instanceof WrongRevision)) throw error;
-    // Another instance installed at the same moment: its root organization is the one.
-    return install({ rootApiPublicKey }, { store, clock, randomness }, remembered, remember);
+    // Another instance installed at the same moment: its root organization is the one, and our key is nobody's.
+    await remember(undefined);
+    return install({ rootApiPublicKey }, { store, clock, randomness }, undefined, remember);
   }
   await foundOrganization(store, founding);
   return { founding, isNew: true };
@@ -102,8 +103,9 @@ export class RootFile {
     }
   }
 
-  /** Replaces the file as a whole, so that a crash leaves the old one or the new one. */
-  async write(root: Partial<RootCredentials>): Promise<void> {
+  /** Replaces the file as a whole, so that a crash leaves the old one or the new one; without credentials it goes. */
+  async write(root: Partial<RootCredentials> | undefined): Promise<void> {
+    if (root === undefined) return rm(this.file, { force: true });
     await mkdir(this.dataDir, { recursive: true, mode: 0o700 });
     const temporary = `${this.file}.new`;
     await writeFile(temporary, `${JSON.stringify(root, null, 2)}\n`, { mode: 0o600 });

@@ -58,7 +58,7 @@ async function start(config: Config): Promise<Coordinator> {
       `  Data           ${dataDir}`,
       root?.apiPrivateKey
         ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
-        : `  Root API key   ${founding.apiPublicKey} (its private part is yours)`,
+        : `  Root API key   ${founding.apiPublicKey} (its private part is not kept here)`,
       '',
       'First request:   npm run tour      (in a second terminal)',
       '',

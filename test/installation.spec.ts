@@ -38,7 +38,7 @@ class Failing extends InMemoryEventStore {
 test.each([0, 1])('cut off before append %i, the next start goes on with the same credentials', async (appends) => {
   const store = new Failing(appends);
   let root: Omit<RootCredentials, 'apiUrl'> | undefined;
-  const remember = (credentials: Omit<RootCredentials, 'apiUrl'>) => {
+  const remember = (credentials: Omit<RootCredentials, 'apiUrl'> | undefined) => {
     root = credentials;
     return Promise.resolve();
   };
@@ -65,10 +65,18 @@ test('a later start changes nothing, whatever key it is given', async () => {
 
 test('of two that install at once on one store, both end with the same root organization', async () => {
   const store = new InMemoryEventStore();
-  const remember = () => Promise.resolve();
+  const files: Record<string, { readonly organizationId: string } | undefined> = {};
   const both = await Promise.all(
-    ['one', 'other'].map((seed) => install({ rootApiPublicKey: undefined }, world(store, seed), undefined, remember)),
+    ['one', 'other'].map((seed) =>
+      install({ rootApiPublicKey: undefined }, world(store, seed), undefined, (root) => {
+        files[seed] = root;
+        return Promise.resolve();
+      }),
+    ),
   );
+  // A key that opens nothing must not be left in anybody's hands.
+  const kept = Object.values(files).flatMap((root) => root?.organizationId ?? []);
+  expect(kept).toEqual([both[0]!.founding.organizationId]);
   expect(both[0]!.founding).toEqual(both[1]!.founding);
   expect(both.map(({ isNew }) => isNew).sort()).toEqual([false, true]);
   expect(await recorded(store)).toEqual(founded);

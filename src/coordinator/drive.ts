@@ -255,7 +255,7 @@ export class Driver {
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
-    const outcome = this.verdict(job, caller, bench);
+    const outcome = this.verdict(job, caller, bench, loaded);
     if (outcome === 'prepare-first') return outcome;
     const { activityId, events } = outcome;
     const record = recordAfter(organization, activityId, events, bench.now);
@@ -277,9 +277,8 @@ export class Driver {
   ): boolean {
     const open = organization.openActivities.get(activityId);
     if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
-    const isRejection = definition.kind === 'vote' && definition.selection === 'VOTE_SELECTION_REJECTED';
-    const { canApprove, canReject } = this.rights(organization, activityId, userId);
-    return isRejection ? canReject : canApprove;
+    // A vote is decided as one: who may not cast it must be told so, not shown the activity as if it had counted.
+    return definition.kind === 'vote' || this.rights(organization, activityId, userId).canApprove;
   }
 
   private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
@@ -293,11 +292,12 @@ export class Driver {
     job: Job,
     caller: Caller,
     bench: Bench,
+    loaded: LoadedOrganization,
   ): { activityId: string; events: readonly OrganizationEvent[] } | 'prepare-first' {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
     const party = { userId: caller.user.userId, credential: caller.credential };
-    const target = this.targetOf(request, bench.organization);
+    const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: Verdict;
     if (target) {
@@ -318,15 +318,18 @@ export class Driver {
 
   /** The open activity that a request is a vote on; undefined for a submit of something new. */
   private targetOf(
-    { version, intent, fingerprint, organizationId }: SubmitRequest,
-    organization: OrganizationView,
+    { version, intent, fingerprint }: SubmitRequest,
+    loaded: LoadedOrganization,
   ): OpenActivity | undefined {
+    const { organization } = loaded;
     if (version.definition.kind === 'activity') return openByFingerprint(organization, fingerprint);
     const { fingerprint: wanted } = intent as { fingerprint: string };
     const target = openByFingerprint(organization, wanted);
     if (target) return target;
-    const finished = this.ports.known.findByFingerprint(organizationId, wanted);
-    throw finished === undefined ? noSuchActivity(wanted) : notWaiting(finished);
+    const finished = this.knownActivity(loaded, wanted);
+    // One that is known and open was named by a vote's fingerprint and not by its own.
+    const isUnknown = finished === undefined || organization.openActivities.has(finished);
+    throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
   }
 
   private bench(organization: OrganizationView, revision: number): Bench {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
 import { LOGGER } from './logger.js';
@@ -39,6 +39,15 @@ function errorBody({ code, message, details, category }: CoordinatorError): Erro
     details: [...details, ...categoryDetail],
     turnkeyErrorCode: category ?? '',
   };
+}
+
+/** Refuses a path that Fastify cannot decode; Nest, and so the filter below, never sees such a request. */
+export function refuseUnreadablePath(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+  const error = new CoordinatorError(
+    'NOT_FOUND',
+    'no such path, and none that can be: /docs lists what this server has',
+  );
+  void reply.status(httpStatuses[error.code]).send(errorBody(error));
 }
 
 /** Turns whatever was thrown into the wire format. What is not meant for the caller is logged under an id, not shown. */
