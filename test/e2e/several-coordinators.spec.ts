@@ -205,15 +205,17 @@ test('every decision is made on the state just before it, while the policy chang
   const policyId = await policy(1);
   const admin = root(pair.two);
   let asking = true;
+  let changes = 0;
   const change = async () => {
     for (let round = 0; asking; round++) {
       const policyConsensus = `approvers.count() >= ${round % 2 === 0 ? 2 : 1}`;
       const body = admin.submitBody('ACTIVITY_TYPE_UPDATE_POLICY_V2', { policyId, policyConsensus });
       await insist(admin, '/public/v1/submit/update_policy', body);
+      changes++;
     }
   };
   const ask = async (worker: number) => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 15 || (changes < 8 && round < 300); round++) {
       const parameters = { userId: dora.userId, userName: `Dora ${worker}.${round}` };
       await insist(dora.one, '/public/v1/submit/update_user_name', dora.one.submitBody(renameType, parameters));
     }
