@@ -17,6 +17,7 @@ import { redecide } from './redecide.js';
 import { play, stories, type Played } from './story.js';
 import { verifyVote } from './verify-vote.js';
 
+/** For a longer campaign: `STORIES=500 STORIES_SEED=7`. */
 const runs = Number(process.env['STORIES'] ?? 25);
 const seed = Number(process.env['STORIES_SEED'] ?? 45);
 

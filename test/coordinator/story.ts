@@ -26,6 +26,7 @@ type DeedKind =
   | 'name'
   | 'email'
   | 'user'
+  | 'doom'
   | 'users-gone'
   | 'tag'
   | 'retag'
@@ -53,7 +54,8 @@ const weights: Readonly<Record<DeedKind, number>> = {
   name: 14,
   email: 3,
   user: 4,
-  'users-gone': 5,
+  doom: 6,
+  'users-gone': 4,
   tag: 4,
   retag: 4,
   'tags-gone': 2,
@@ -156,7 +158,7 @@ class Teller {
 
   private requestOf(one: Deed, organization: OrganizationView): Stamped | undefined {
     const { by, which, how } = one;
-    const signer = this.signerOf(organization, by, how);
+    const signer = this.signerOf(organization, one.kind === 'doom' ? 0 : by, how);
     if (!signer) return undefined;
     const users = [...organization.users.keys()];
     const tags = [...organization.userTags.keys()];
@@ -190,6 +192,12 @@ class Teller {
         const authenticators = how % 3 === 0 ? [this.newPasskey(), this.newPasskey()] : [];
         const user = { userName: this.name('user'), apiKeys: [this.newKey(how)], authenticators, oauthProviders: [] };
         return submit('CREATE_USERS_V4', { users: [{ ...user, userTags: some(tags, which) }] });
+      }
+      case 'doom': {
+        // What somebody waits to have done can no longer be done.
+        const { userId, policyId } = (pick(open, which)?.intent ?? {}) as { userId?: string; policyId?: string };
+        if (userId !== undefined) return submit('DELETE_USERS', { userIds: [userId] });
+        return policyId === undefined ? undefined : submit('DELETE_POLICY', { policyId });
       }
       case 'users-gone':
         return submit('DELETE_USERS', { userIds: some(users, which, 1) });
