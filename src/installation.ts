@@ -74,8 +74,8 @@ export async function install(
   } catch (error) {
     if (!(error instanceof WrongRevision)) throw error;
     // Another instance installed at the same moment: its root organization is the one, and our key is nobody's.
-    await remember(undefined);
-    return install({ rootApiPublicKey }, { store, clock, randomness }, undefined, remember);
+    if (!remembered) await remember(undefined);
+    return install({ rootApiPublicKey }, { store, clock, randomness }, remembered, remember);
   }
   await foundOrganization(store, founding);
   return { founding, isNew: true };

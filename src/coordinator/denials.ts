@@ -1,6 +1,6 @@
 import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
+import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
 import { WrongRevision, type EventStore } from '../event-store/event-store.js';
 import { derivedId } from './ids.js';
 import type { Clock } from './ports.js';
@@ -112,9 +112,9 @@ export class DenialLog {
     for (let attempt = 1; ; attempt++) {
       await this.catchUp(name, stream);
       const revision = stream.revision + 1;
-      const id = derivedId(name, fingerprint, String(at), String(revision));
       const type = 'ActivityDenied';
       const metadata = { at, schemaVersion: 1, $correlationId: fingerprint, $causationId: fingerprint };
+      const id = derivedId(name, stream.hash, canonicalJson(data), canonicalJson(metadata));
       const hash = chainEvent(stream.hash, { stream: name, revision, id, type, data, metadata });
       try {
         const expected = revision === 0 ? 'no-stream' : stream.revision;

@@ -10,7 +10,7 @@ import {
 } from '../domain/organization/organization.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
-import { chainEvent } from '../event-store/chain.js';
+import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { decideSubmit, decideVote, rightsOf, type Bench, type Prepared, type Verdict } from './deliberate.js';
 import type { DenialLog } from './denials.js';
@@ -123,7 +123,8 @@ export class Driver {
       const { organization } = await loader.load(organizationId);
       const { fingerprint } = intent as { fingerprint: string };
       const open = openByFingerprint(organization, fingerprint);
-      if (!open) throw noSuchActivity(fingerprint);
+      // Finished while it was sent away to prepare: the decision says so.
+      if (!open) return undefined;
       const voted = activityVersion(registry, open.type);
       target = { definition: voted.definition, intent: newestIntent(voted, open.intent) };
     }
@@ -192,7 +193,7 @@ export class Driver {
           if (outcome === 'prepare-first') job.resolve(outcome);
           else decided.push(outcome);
         } catch (error) {
-          if (!(error instanceof CoordinatorError)) throw error;
+          if (error instanceof HalfApplied) throw error.cause;
           refused.push({ job, error });
         }
       }
@@ -226,7 +227,8 @@ export class Driver {
     const started = performance.now();
     const { position } = await this.ports.store.append(stream, events, readAt);
     this.ports.metrics.appended((performance.now() - started) / 1000, decided.length);
-    loaded.position = position;
+    // A reader may have folded another writer's later events meanwhile.
+    if (position > loaded.position) loaded.position = position;
     for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);
   }
 
@@ -261,9 +263,13 @@ export class Driver {
     const record = recordAfter(organization, activityId, events, bench.now);
     // Sealed before the state changes: what cannot be written must leave no trace in it.
     batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, bench.now));
-    for (const event of events) {
-      evolve(organization, event, bench.now);
-      noteFingerprint(loaded, event, unsettled);
+    try {
+      for (const event of events) {
+        evolve(organization, event, bench.now);
+        noteFingerprint(loaded, event, unsettled);
+      }
+    } catch (cause) {
+      throw new HalfApplied(cause);
     }
     return { job, answer: { ...answer, activityId, record }, added: events };
   }
@@ -348,6 +354,13 @@ export class Driver {
         .record(organizationId, job.callerUserId, job.request, error)
         .then(() => job.reject(error), job.reject),
     );
+  }
+}
+
+/** The folded state has some of a request's events: nothing can be decided on it any more. */
+class HalfApplied extends Error {
+  constructor(override readonly cause: unknown) {
+    super('an event could not be taken into the folded state');
   }
 }
 
@@ -436,9 +449,12 @@ function sealEvents(
   let { hash, revision } = loaded;
   const sealed = events.map(({ type, data }) => {
     revision += 1;
-    const id = derivedId(stream, activityId, causationId, String(revision));
     const metadata = { at, schemaVersion: 1, $correlationId: activityId, $causationId: causationId };
-    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+    // From all that is said, and after what: a store takes equal ids for a repeated append, and would confirm one vote
+    // where it has recorded another that was decided elsewhere, or earlier, at the same revision.
+    const id = derivedId(stream, hash, type, ...texts);
+    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     return { id, type, data, metadata: { ...metadata, hash } };
   });
   loaded.hash = hash;

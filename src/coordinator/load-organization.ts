@@ -61,7 +61,10 @@ export class OrganizationLoader {
 
   private loadOrEmpty(organizationId: string): Promise<LoadedOrganization> | LoadedOrganization {
     const cached = this.cache.get(organizationId);
-    if (cached && this.store.exclusive) return cached;
+    if (cached && this.store.exclusive) {
+      this.remember(organizationId, cached);
+      return cached;
+    }
     // Two folds of one stream at once would apply the same events twice to one accumulator.
     const running = this.loading.get(organizationId);
     if (running) return running;

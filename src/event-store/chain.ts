@@ -104,7 +104,7 @@ export interface ChainedEvent {
  * the UTF-8 of the canonical JSON of `{ stream, revision, id, type, data, metadata }`.
  */
 export function chainEvent(previousHash: string, event: ChainedEvent): string {
-  return link(previousHash, event, canonicalJson(event.metadata));
+  return linkTexts(previousHash, event, canonicalJson(event.data), canonicalJson(event.metadata));
 }
 
 /**
@@ -120,7 +120,7 @@ export function verifyChain(previousHash: string, event: RecordedEvent): string 
   const { hash: recorded, ...rest } = metadata;
   let computed: string;
   try {
-    computed = link(previousHash, event, canonicalJson(rest));
+    computed = linkTexts(previousHash, event, canonicalJson(event.data), canonicalJson(rest));
   } catch (cause) {
     throw new BrokenChain(event.stream, event.revision, cause instanceof Error ? cause.message : String(cause));
   }
@@ -138,10 +138,16 @@ const HASH_BYTES = 32;
 /** One buffer for all events of usual size: the work between two uses is synchronous. */
 const scratch = Buffer.alloc(64 * 1024);
 
-function link(previousHash: string, event: Omit<ChainedEvent, 'metadata'>, metadata: string): string {
+/** The same link, for whoever has the canonical JSON of `data` and `metadata` already. */
+export function linkTexts(
+  previousHash: string,
+  event: Omit<ChainedEvent, 'data' | 'metadata'>,
+  data: string,
+  metadata: string,
+): string {
   // The members are written out in canonical order, which spares sorting them for every event.
   const text =
-    `{"data":${canonicalJson(event.data)},"id":${canonicalString(event.id)},"metadata":${metadata},` +
+    `{"data":${data},"id":${canonicalString(event.id)},"metadata":${metadata},` +
     `"revision":${canonicalJson(event.revision)},"stream":${canonicalString(event.stream)},"type":${canonicalString(event.type)}}`;
   // A UTF-16 code unit takes at most three bytes in UTF-8.
   const bytes = text.length * 3 + HASH_BYTES <= scratch.length ? scratch : Buffer.alloc(text.length * 3 + HASH_BYTES);

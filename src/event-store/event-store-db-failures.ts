@@ -7,7 +7,7 @@ import { StoreUnavailable } from './event-store.js';
 export type Failure = 'wrong-revision' | 'stream-deleted' | 'stream-not-found' | 'passing' | 'final';
 
 /** Nothing came back in time; whether the server has done what it was asked to is open. */
-export class NoAnswer extends Error {
+class NoAnswer extends Error {
   constructor(milliseconds: number) {
     super(`no answer within ${milliseconds} ms`);
     this.name = 'NoAnswer';

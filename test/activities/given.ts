@@ -3,18 +3,13 @@ import { validate } from '../../src/coordinator/validate.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
 import { activities } from '../../src/activities/index.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
-import {
-  emptyOrganization,
-  evolve,
-  type OrganizationEvent,
-} from '../../src/domain/organization/organization.js';
+import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 
 const { policyEnvironment } = buildRegistry(activities);
 
 /** Recorded time of the facts that a test gives, and of its decision. */
-export const givenAt = Date.UTC(2026, 0, 1);
-export const decidedAt = Date.UTC(2026, 0, 2);
-
+const givenAt = Date.UTC(2026, 0, 1);
+const decidedAt = Date.UTC(2026, 0, 2);
 
 /** A running number as a UUID: `id(1)` is the first id that a decision makes. */
 export const id = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
@@ -61,10 +56,9 @@ export function given(...history: readonly OrganizationEvent[]) {
           }
           expect(thrown).toBeInstanceOf(CoordinatorError);
           const { code: actual, message: text } = thrown as CoordinatorError;
-          expect({ code: actual, message: text }).toEqual({ code, message: expect.stringMatching(message) });
+          expect({ code: actual, message: text }).toEqual({ code, message: expect.stringMatching(message) as string });
         },
       };
     },
   };
 }
-
