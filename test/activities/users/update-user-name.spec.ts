@@ -20,5 +20,6 @@ describe('update user name', () => {
     ['no user', { userName: 'Anna' }, /parameters\.userId: is required/],
     ['an unknown field', { userId: id(101), userName: 'A', x: 1 }, /parameters\.x: is not a field of this request/],
   ])('refuses %s', (_what, intent, message) =>
-    given(ann).when(updateUserName, intent).thenRefused('INVALID_ARGUMENT', message));
+    given(ann).when(updateUserName, intent).thenRefused('INVALID_ARGUMENT', message),
+  );
 });
