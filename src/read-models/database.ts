@@ -2,7 +2,7 @@ import Database from 'libsql';
 
 /** A row of a read model as SQLite gives it. */
 export type Row = Readonly<Record<string, string | number | bigint | null>>;
-type Value = string | number | bigint | null;
+type Value = string | number | bigint | Uint8Array | null;
 
 /** The little of SQLite that projections and queries use. Synchronous: one statement takes microseconds. */
 export interface Rows {
@@ -25,7 +25,7 @@ export class ReadModelDatabase implements Rows {
     // Losing the last commits costs a replay of them, so there is no need to wait for the disk.
     // The log is copied back in large pieces: rows change in place again and again, and each copy waits for the disk.
     this.database.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -65536;',
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536;',
     );
   }
 

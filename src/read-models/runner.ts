@@ -17,9 +17,9 @@ interface Waiter {
 }
 
 /** How long events wait to be projected together, when nobody waits for them, in milliseconds. */
-const lingerMs = 20;
+const lingerMs = 100;
 /** So many events at once are a backlog: no waiting. */
-const hurryAt = 256;
+const hurryAt = 1_000;
 /** Pause before a broken feed is taken up again, in milliseconds. */
 const retryMs = 1_000;
 
