@@ -181,7 +181,7 @@ export class Driver {
     let pending = jobs;
     for (let attempt = 1; ; attempt++) {
       const loaded = await loader.load(organizationId);
-      const parent = await this.parentOf(loaded.organization);
+      const parent = await loader.parentOf(loaded.organization);
       forgetCovered(loaded, known.checkpoint());
       const readAt = loaded.revision;
       const events: NewEvent[] = [];
@@ -230,11 +230,6 @@ export class Driver {
     // A reader may have folded another writer's later events meanwhile.
     if (position > loaded.position) loaded.position = position;
     for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);
-  }
-
-  private async parentOf(organization: OrganizationView): Promise<OrganizationView | undefined> {
-    const { parentOrganizationId } = organization;
-    return parentOrganizationId ? (await this.ports.loader.load(parentOrganizationId)).organization : undefined;
   }
 
   /** Decides one request on the folded state, and takes what follows into that state and into the batch. */

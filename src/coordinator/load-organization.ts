@@ -5,6 +5,7 @@ import {
   evolve,
   organizationStream,
   type Organization,
+  type OrganizationView,
 } from '../domain/organization/organization.js';
 import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
@@ -71,6 +72,11 @@ export class OrganizationLoader {
     const load = this.catchUp(organizationId, cached).finally(() => this.loading.delete(organizationId));
     this.loading.set(organizationId, load);
     return load;
+  }
+
+  /** The parent of a sub-organization, whose credentials may be good in it too; undefined where there is none. */
+  async parentOf({ parentOrganizationId }: OrganizationView): Promise<OrganizationView | undefined> {
+    return parentOrganizationId ? (await this.load(parentOrganizationId)).organization : undefined;
   }
 
   /** Forgets a folded state that may hold events which were never recorded. */

@@ -24,9 +24,7 @@ export async function verifyPasskey(
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
   const { organization } = await loader.load(organizationId);
-  const parent = organization.parentOrganizationId
-    ? (await loader.load(organization.parentOrganizationId)).organization
-    : undefined;
+  const parent = await loader.parentOf(organization);
   const { authenticator } = resolveCaller(stamp, organization, parent, clock.now());
   const origins = organization.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
   const { signCount } = await verifyWebAuthnStamp(

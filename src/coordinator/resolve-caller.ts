@@ -3,8 +3,7 @@ import { isExpired, type ApiKey, type Authenticator } from '../domain/organizati
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/authorize.js';
-import type { Stamp, StampScheme } from '../stamps/verify.js';
-import type { ApiKeyCurve } from '../domain/organization/credentials.js';
+import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
 
 /** The user and credential behind a stamp, and the organization they belong to (the named one, or its parent). */
 export interface Caller {
@@ -13,13 +12,6 @@ export interface Caller {
   readonly credential: PolicyCredential;
   readonly authenticator?: Authenticator;
 }
-
-const curveOf: Readonly<Partial<Record<StampScheme, ApiKeyCurve>>> = {
-  SIGNATURE_SCHEME_TK_API_P256: 'API_KEY_CURVE_P256',
-  SIGNATURE_SCHEME_TK_API_SECP256K1: 'API_KEY_CURVE_SECP256K1',
-  SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191: 'API_KEY_CURVE_SECP256K1',
-  SIGNATURE_SCHEME_TK_API_ED25519: 'API_KEY_CURVE_ED25519',
-};
 
 /**
  * Looks the stamp's credential up in the named organization, then in its parent; the named one wins when both have it
@@ -61,7 +53,7 @@ function callerIn(organization: OrganizationView, stamp: Stamp, now: number): Ca
   const user = organization.users.get(organization.apiKeyOwners.get(stamp.publicKey) ?? '');
   const key = user?.apiKeys.find(({ publicKey }) => publicKey === stamp.publicKey);
   if (!user || !key) return undefined;
-  if (curveOf[stamp.scheme] !== key.curve) {
+  if (CURVE_OF_SCHEME[stamp.scheme] !== key.curve) {
     throw new CoordinatorError(
       'UNAUTHENTICATED',
       `could not verify api key signature: the key is registered for ${key.curve}, the stamp's scheme is ${stamp.scheme}`,

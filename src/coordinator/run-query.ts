@@ -48,8 +48,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const question = validate(definition.request, parseStrictJson(body).value);
     const { organizationId } = question;
     const { organization } = await this.loader.load(organizationId);
-    const { parentOrganizationId } = organization;
-    const parent = parentOrganizationId ? (await this.loader.load(parentOrganizationId)).organization : undefined;
+    const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
     const caller = resolveCaller(stamp, organization, parent, this.clock.now());
     if (stamp.kind === 'webauthn')
