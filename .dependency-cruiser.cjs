@@ -26,9 +26,9 @@ module.exports = {
     only('activities-know-the-domain', '^src/activities/', ['^src/domain/', '^src/schema/', '^src/stamps/keys\\.ts$']),
     only('schema-knows-nothing', '^src/schema/', []),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
-    only('stamps-know-errors', '^src/stamps/', ['^src/domain/errors\\.ts$']),
-    only('keyring-knows-errors', '^src/keyring/', ['^src/domain/errors\\.ts$']),
-    only('config-knows-keys', '^src/config\\.ts$', ['^src/domain/errors\\.ts$', '^src/stamps/keys\\.ts$']),
+    only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$']),
+    only('keyring-knows-errors', '^src/keyring/', ['^src/domain/(errors|key-formats)\\.ts$']),
+    only('config-knows-keys', '^src/config\\.ts$', ['^src/domain/(errors|key-formats)\\.ts$', '^src/stamps/keys\\.ts$']),
     only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),
     only('cli-knows-the-client', '^src/cli/', ['^src/client/', '^src/config\\.ts$', '^src/stamps/']),
     only('read-models-know-domain-and-store', '^src/read-models/', [

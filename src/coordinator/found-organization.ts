@@ -1,5 +1,6 @@
 import type { OrganizationEvent } from '../domain/organization/organization.js';
-import { apiKeyCredentialType, type ApiKeyCurve } from '../domain/organization/credentials.js';
+import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';

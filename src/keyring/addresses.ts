@@ -4,36 +4,12 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { keccak_256, sha3_256 } from '@noble/hashes/sha3.js';
 import { base32, base58, base58xrp, bech32, bech32m } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
+import type { AddressFormat, BitcoinNetwork, BitcoinScript, Curve } from '../domain/key-formats.js';
 import { crc16 } from './crc16.js';
 import { uncompressPublicKey } from './curves.js';
-import type { Curve, EcdsaCurve } from './curves.js';
+import type { EcdsaCurve } from './curves.js';
 import { taprootOutputKey } from './taproot.js';
 import { tonAddress } from './ton.js';
-
-type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
-type BitcoinScript = 'P2PKH' | 'P2SH' | 'P2WPKH' | 'P2WSH' | 'P2TR';
-
-/** Every address format (specification, section 2). */
-export type AddressFormat =
-  | 'ADDRESS_FORMAT_UNCOMPRESSED'
-  | 'ADDRESS_FORMAT_COMPRESSED'
-  | 'ADDRESS_FORMAT_ETHEREUM'
-  | 'ADDRESS_FORMAT_SOLANA'
-  | 'ADDRESS_FORMAT_COSMOS'
-  | 'ADDRESS_FORMAT_TRON'
-  | 'ADDRESS_FORMAT_SUI'
-  | 'ADDRESS_FORMAT_APTOS'
-  | `ADDRESS_FORMAT_BITCOIN_${BitcoinNetwork}_${BitcoinScript}`
-  | 'ADDRESS_FORMAT_SEI'
-  | 'ADDRESS_FORMAT_XLM'
-  | 'ADDRESS_FORMAT_DOGE_MAINNET'
-  | 'ADDRESS_FORMAT_DOGE_TESTNET'
-  | 'ADDRESS_FORMAT_TON_V3R2'
-  | 'ADDRESS_FORMAT_TON_V4R2'
-  | 'ADDRESS_FORMAT_TON_V5R1'
-  | 'ADDRESS_FORMAT_XRP'
-  | 'ADDRESS_FORMAT_SPARK_MAINNET'
-  | 'ADDRESS_FORMAT_SPARK_REGTEST';
 
 /** What a format asks of a key, where its wallets look for the key by default, and its text. */
 interface AddressEncoding {

@@ -2,15 +2,10 @@ import { createECDH, createPrivateKey, createPublicKey, ECDH } from 'node:crypto
 import type { KeyObject } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { invalidField } from '../domain/errors.js';
-
-/** The curves a wallet account or a private key may be on (specification, section 2). */
-export type Curve = 'CURVE_SECP256K1' | 'CURVE_ED25519' | 'CURVE_P256';
+import type { Curve } from '../domain/key-formats.js';
 
 /** The curves that sign with ECDSA: their keys are scalars, their public keys SEC1 points. */
 export type EcdsaCurve = Exclude<Curve, 'CURVE_ED25519'>;
-
-/** Every curve, in the order of the specification. */
-export const CURVES: readonly Curve[] = ['CURVE_SECP256K1', 'CURVE_ED25519', 'CURVE_P256'];
 
 /** Order of each group, 32 bytes big-endian (SEC 2, sections 2.4.1 and 2.7.1 / FIPS 186-5). */
 export const CURVE_ORDER: Readonly<Record<EcdsaCurve, Uint8Array>> = {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { invalidField } from '../domain/errors.js';
+import type { Curve } from '../domain/key-formats.js';
 import { addToScalar, isScalar, publicKeyOf } from './curves.js';
-import type { Curve } from './curves.js';
 
 /** Added to the index of a hardened segment (BIP-32, "Extended keys"). */
 const HARDENED = 0x8000_0000;

@@ -2,9 +2,9 @@ import { sign as signWithOpenSsl } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
 import { invalidField } from '../domain/errors.js';
-import type { AddressFormat } from './addresses.js';
+import type { AddressFormat, Curve } from '../domain/key-formats.js';
 import { checkPrivateKey, ed25519KeyObject } from './curves.js';
-import type { Curve, EcdsaCurve } from './curves.js';
+import type { EcdsaCurve } from './curves.js';
 import { taprootPrivateKey } from './taproot.js';
 
 /**

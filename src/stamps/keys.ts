@@ -2,9 +2,7 @@ import { createPublicKey, ECDH } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { CoordinatorError } from '../domain/errors.js';
-
-/** The curves an API key may be on (client protocol, section 1.1). */
-export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
+import type { ApiKeyCurve } from '../domain/key-formats.js';
 
 /** COSE algorithm numbers a passkey may use: ES256, EdDSA (Ed25519 only), RS256 (RFC 9053, RFC 8812). */
 type CoseAlgorithm = -7 | -8 | -257;

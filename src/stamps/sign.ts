@@ -3,7 +3,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/curves/utils.js';
 import { CoordinatorError } from '../domain/errors.js';
-import type { ApiKeyCurve } from './keys.js';
+import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { CURVE_OF_SCHEME, personalMessageDigest } from './verify.js';
 import type { ApiKeyScheme, StampScheme } from './verify.js';
 

@@ -1,8 +1,8 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError } from '../domain/errors.js';
+import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { apiKeyObject, normalizePublicKey } from './keys.js';
-import type { ApiKeyCurve } from './keys.js';
 import { compactSignature, ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
 
 /** The schemes of an API key stamp (client protocol, section 1.1). */

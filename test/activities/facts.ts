@@ -1,7 +1,8 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { apiKeyCredentialType, type ApiKeyCurve } from '../../src/domain/organization/credentials.js';
+import type { ApiKeyCurve } from '../../src/domain/key-formats.js';
+import { apiKeyCredentialType } from '../../src/domain/organization/credentials.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { id } from './given.js';
 

@@ -1,8 +1,8 @@
 import { bech32, bech32m } from '@scure/base';
+import { CURVES } from '../../src/domain/key-formats.js';
+import type { AddressFormat, Curve } from '../../src/domain/key-formats.js';
 import { ADDRESS_FORMATS, addressOf, checkAddressFormat, checksumAddress } from '../../src/keyring/addresses.js';
-import type { AddressFormat } from '../../src/keyring/addresses.js';
-import { CURVES, publicKeyOf } from '../../src/keyring/curves.js';
-import type { Curve } from '../../src/keyring/curves.js';
+import { publicKeyOf } from '../../src/keyring/curves.js';
 import { canonicalPath, derivePrivateKey } from '../../src/keyring/derivation.js';
 import { mnemonicToSeed } from '../../src/keyring/mnemonic.js';
 import { taprootOutputKey } from '../../src/keyring/taproot.js';

@@ -1,7 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { HDKey } from '@scure/bip32';
-import { CURVES, publicKeyOf } from '../../src/keyring/curves.js';
-import type { Curve } from '../../src/keyring/curves.js';
+import { CURVES } from '../../src/domain/key-formats.js';
+import type { Curve } from '../../src/domain/key-formats.js';
+import { publicKeyOf } from '../../src/keyring/curves.js';
 import { canonicalPath, derivePrivateKey, parsePath } from '../../src/keyring/derivation.js';
 import { mnemonicToSeed } from '../../src/keyring/mnemonic.js';
 import { fromHex, oracle, readVectors } from './read-vectors.js';

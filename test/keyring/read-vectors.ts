@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AddressFormat } from '../../src/keyring/addresses.js';
-import type { Curve } from '../../src/keyring/curves.js';
+import type { AddressFormat, Curve } from '../../src/domain/key-formats.js';
 import type { SignatureScheme } from '../../src/keyring/signing.js';
 
 /** The content of a JSON file below `test/vectors`. */

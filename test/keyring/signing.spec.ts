@@ -1,9 +1,10 @@
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
 import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
+import { CURVES } from '../../src/domain/key-formats.js';
+import type { AddressFormat } from '../../src/domain/key-formats.js';
 import { ADDRESS_FORMATS } from '../../src/keyring/addresses.js';
-import type { AddressFormat } from '../../src/keyring/addresses.js';
-import { CURVE_ORDER, CURVES, generatePrivateKey, publicKeyOf } from '../../src/keyring/curves.js';
+import { CURVE_ORDER, generatePrivateKey, publicKeyOf } from '../../src/keyring/curves.js';
 import type { EcdsaCurve } from '../../src/keyring/curves.js';
 import { signatureScheme, signEcdsa, signEd25519, signPayload, signSchnorr } from '../../src/keyring/signing.js';
 import type { Signature, SignatureScheme } from '../../src/keyring/signing.js';

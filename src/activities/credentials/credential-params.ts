@@ -1,9 +1,9 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import type { ApiKeyCurve } from '../../domain/key-formats.js';
 import {
   apiKeyCredentialType,
   credentialLimits,
   isExpired,
-  type ApiKeyCurve,
   type CredentialEvent,
 } from '../../domain/organization/credentials.js';
 import type { User } from '../../domain/organization/users.js';

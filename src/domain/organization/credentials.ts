@@ -1,11 +1,10 @@
 import { CoordinatorError } from '../errors.js';
+import type { ApiKeyCurve } from '../key-formats.js';
 import { changeUser, type User } from './users.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
 /** Credentials that one user may have of each kind (client protocol, section 11). */
 export const credentialLimits = { longLivedApiKeys: 10, expiringApiKeys: 10, authenticators: 10 } as const;
-
-export type ApiKeyCurve = 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1' | 'API_KEY_CURVE_ED25519';
 
 export type ApiKeyCredentialType =
   'CREDENTIAL_TYPE_API_KEY_P256' | 'CREDENTIAL_TYPE_API_KEY_SECP256K1' | 'CREDENTIAL_TYPE_API_KEY_ED25519';
