@@ -11,6 +11,18 @@ import { EventStoreDouble } from '../event-store/double/double.js';
 import { exchange, type Exchange } from './exchange.js';
 import { Installation, type Run } from './installation.js';
 
+/** Generous bound, in milliseconds, for whatever must come about: the machines of tests are busy. */
+export const patienceMs = 60_000;
+
+/** Waits until something is so; fails, naming what it was, when it does not come about. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const begun = performance.now();
+  while (!(await isSo())) {
+    if (performance.now() - begun > patienceMs) throw new Error(`waited for ${patienceMs} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** No two bodies of a test are alike by chance, whoever makes them for whichever instance. */
 const clock = {
   last: 0,
@@ -118,4 +130,12 @@ export function queryFrom(
   const { headerName, headerValue } = stampBody(body, key);
   const headers = { 'content-type': 'application/json', [headerName]: headerValue, 'x-min-position': position };
   return exchange(`${url}/public/v1/query/${path}`, { method: 'POST', body, headers });
+}
+
+/** Waits until that instance's read models have seen a position, which may have been written by another one. */
+export async function caughtUp(instance: Instance, key: ApiKeyPair, position: bigint): Promise<void> {
+  await until(`position ${position} is read`, async () => {
+    const { status } = await queryFrom(instance, key, 'whoami', String(position));
+    return status === 200;
+  });
 }
