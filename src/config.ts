@@ -25,6 +25,10 @@ export interface Config {
   };
   /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
   readonly trustProxy: boolean;
+  /** Outbound requests to OIDC issuers and webhooks may use http and reach loopback and private addresses. */
+  readonly allowPrivateNetwork: boolean;
+  /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
+  readonly oidcIssuers: readonly string[];
 }
 
 /** A setting that cannot be used; the message is the one line that the operator sees. */
@@ -56,6 +60,16 @@ export const settings = [
   ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit when empty.'],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit when empty.'],
   ['TRUST_PROXY', 'false', "`true` takes the caller's address from X-Forwarded-For."],
+  [
+    'ALLOW_PRIVATE_NETWORK',
+    'false',
+    '`true` lets OIDC issuers and webhooks be http and on loopback or private addresses; for development.',
+  ],
+  [
+    'OIDC_ISSUERS',
+    '',
+    'The only issuers whose OIDC tokens are taken, separated by commas or spaces; any public https issuer when empty.',
+  ],
 ] as const satisfies readonly (readonly [string, string, string])[];
 
 type SettingName = (typeof settings)[number][0];
@@ -98,6 +112,21 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     throw new BadSetting('ROOT_API_PUBLIC_KEY', '…', rule);
   }
 
+  const allowPrivateNetwork = oneOf('ALLOW_PRIVATE_NETWORK', ['true', 'false']) === 'true';
+  const oidcIssuers = text('OIDC_ISSUERS')
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  const badIssuer = oidcIssuers.find((issuer) => !isIssuer(issuer));
+  if (badIssuer !== undefined) {
+    const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
+    // What stands before an @ may be a password.
+    throw new BadSetting('OIDC_ISSUERS', badIssuer.replace(/[^/]*@/, '…@'), rule);
+  }
+  const plainIssuer = allowPrivateNetwork ? undefined : oidcIssuers.find((issuer) => issuer.startsWith('http:'));
+  if (plainIssuer !== undefined) {
+    throw new BadSetting('OIDC_ISSUERS', plainIssuer, 'must be https unless ALLOW_PRIVATE_NETWORK is true');
+  }
+
   return Object.freeze({
     host: text('HOST'),
     port: Number(port),
@@ -112,12 +141,19 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
       perCredential: rate('RATE_LIMIT_PER_CREDENTIAL'),
     }),
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
+    allowPrivateNetwork,
+    oidcIssuers: Object.freeze(oidcIssuers),
   });
 }
 
 /** An http or https origin, exactly as a browser writes it. */
 function isWebOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/** What an issuer may call itself (OpenID Connect Discovery 1.0, section 3): a URL without query and fragment. */
+function isIssuer(text: string): boolean {
+  return /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text);
 }
 
 /** A point of P-256 in its compressed form: with anything else as its key the root user could never sign. */

@@ -24,6 +24,8 @@ test('without a word the server listens on this machine and keeps events in ./da
     logLevel: 'info',
     rateLimits: { perAddress: undefined, perOrganization: undefined, perCredential: undefined },
     trustProxy: false,
+    allowPrivateNetwork: false,
+    oidcIssuers: [],
   });
 });
 
@@ -40,6 +42,8 @@ test('every setting is read', () => {
     RATE_LIMIT_PER_ORGANIZATION: '20',
     RATE_LIMIT_PER_CREDENTIAL: '9999999',
     TRUST_PROXY: 'true',
+    ALLOW_PRIVATE_NETWORK: 'true',
+    OIDC_ISSUERS: 'https://accounts.google.com, https://tenant.example.com/ http://127.0.0.1:9000/realm',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
@@ -52,6 +56,8 @@ test('every setting is read', () => {
     logLevel: 'silent',
     rateLimits: { perAddress: 1, perOrganization: 20, perCredential: 9_999_999 },
     trustProxy: true,
+    allowPrivateNetwork: true,
+    oidcIssuers: ['https://accounts.google.com', 'https://tenant.example.com/', 'http://127.0.0.1:9000/realm'],
   });
 });
 
@@ -65,6 +71,7 @@ test('nothing of it can be changed', () => {
   const config = readConfig({});
   expect(Object.isFrozen(config)).toBe(true);
   expect(Object.isFrozen(config.rateLimits)).toBe(true);
+  expect(Object.isFrozen(config.oidcIssuers)).toBe(true);
 });
 
 test.each([
@@ -87,6 +94,13 @@ test.each([
   ['RATE_LIMIT_PER_ORGANIZATION', '1.5'],
   ['RATE_LIMIT_PER_CREDENTIAL', '99999999'],
   ['TRUST_PROXY', 'yes'],
+  ['ALLOW_PRIVATE_NETWORK', '1'],
+  ['OIDC_ISSUERS', 'accounts.google.com'],
+  ['OIDC_ISSUERS', 'https://'],
+  ['OIDC_ISSUERS', 'https://accounts.google.com?a=b'],
+  ['OIDC_ISSUERS', 'https://accounts.google.com#a'],
+  ['OIDC_ISSUERS', 'ftp://accounts.google.com'],
+  ['OIDC_ISSUERS', 'http://127.0.0.1:9000'],
 ])('%s=%s is told with its rule', (name, value) => {
   expect(badness(name, value)).toMatch(new RegExp(`^${name}=${value.replaceAll('?', '\\?')}: must be `));
 });
@@ -101,6 +115,16 @@ test.each([
   const message = badness('ROOT_API_PUBLIC_KEY', value);
   expect(message).toMatch(/^ROOT_API_PUBLIC_KEY=…: must be a compressed P-256 key, 66 hex characters; it has \d+$/);
   expect(message).not.toContain(value.slice(0, 8));
+});
+
+test('one bad issuer among good ones is the one that is named', () => {
+  const message = badness('OIDC_ISSUERS', 'https://accounts.google.com, *.example.com');
+  expect(message).toMatch(/^OIDC_ISSUERS=\*\.example\.com: must be issuers /);
+});
+
+test('an issuer with a password is refused, and the password not shown', () => {
+  const message = badness('OIDC_ISSUERS', 'https://admin:changeit@issuer.example');
+  expect(message).toMatch(/^OIDC_ISSUERS=https:\/\/…@issuer\.example: must be issuers /);
 });
 
 test('a connection string is taken as it is, and its password never shown', () => {
