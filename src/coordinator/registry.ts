@@ -1,5 +1,6 @@
 import type { AnyActivity, AnyDefinition, AnyVote } from '../activities/define-activity.js';
 import { policyEnvironment, type PolicyEnvironment } from '../domain/policy/namespaces.js';
+import { resourceNamespaces } from '../domain/policy/resource-namespaces.js';
 import type { PolicyType } from '../domain/policy/types.js';
 
 /** One wire version of a verb. */
@@ -76,7 +77,7 @@ export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
       }
     }
   }
-  return { versions, paths, policyEnvironment: policyEnvironment(params) };
+  return { versions, paths, policyEnvironment: policyEnvironment(params, resourceNamespaces) };
 }
 
 export function isVote(definition: AnyDefinition): definition is AnyVote {

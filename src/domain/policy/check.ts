@@ -1,5 +1,12 @@
 import type { PolicyEnvironment } from './namespaces.js';
-import { integerRange, PolicyError, type CheckedExpression, type Expression, type Position } from './syntax.js';
+import {
+  integerRange,
+  PolicyError,
+  type CheckedExpression,
+  type Equality,
+  type Expression,
+  type Position,
+} from './syntax.js';
 import { parseCronSpan, parseTimestamp } from './time.js';
 import type { Clause, PolicyType, PolicyValue } from './types.js';
 
@@ -8,6 +15,7 @@ const int: PolicyType = { kind: 'int' };
 const uint: PolicyType = { kind: 'uint' };
 const string: PolicyType = { kind: 'string' };
 const timestamp: PolicyType = { kind: 'timestamp' };
+const dynamic: PolicyType = { kind: 'dynamic' };
 
 const scalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
   'bool',
@@ -17,6 +25,15 @@ const scalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
   'timestamp',
 ]);
 const ordered: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>(['int', 'uint', 'timestamp']);
+/** What a dynamic value can be equal to, and what it can be ordered with: no request has a timestamp. */
+const dynamicScalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
+  'bool',
+  'int',
+  'uint',
+  'string',
+  'dynamic',
+]);
+const dynamicOrdered: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>(['int', 'uint', 'dynamic']);
 
 /**
  * Gives every part of an expression its type; the whole must be bool.
@@ -27,7 +44,7 @@ export function checkExpression(
   environment: PolicyEnvironment,
   clause: Clause,
 ): CheckedExpression {
-  const checked = new Checker(environment, clause).check(expression);
+  const checked = cast(new Checker(environment, clause).check(expression), bool);
   if (checked.type.kind !== 'bool') {
     throw new PolicyError(`the whole expression must be bool, it is ${nameOf(checked.type)}`, expression.at);
   }
@@ -61,7 +78,7 @@ class Checker {
         return this.index(expression);
       case 'slice': {
         const of = this.check(expression.of);
-        if (of.type.kind !== 'list' && of.type.kind !== 'string') {
+        if (of.type.kind !== 'list' && of.type.kind !== 'string' && of.type.kind !== 'dynamic') {
           throw new PolicyError(`only lists and strings can be sliced, this is ${nameOf(of.type)}`, at);
         }
         const from = this.expect(expression.from, int, 'the start of a slice');
@@ -76,7 +93,7 @@ class Checker {
         return this.membership(this.check(expression.item), this.listOf(expression.of, 'contains', at), at);
       case 'in': {
         const item = this.check(expression.item);
-        const of = this.check(expression.of);
+        const of = castToList(this.check(expression.of));
         if (of.type.kind !== 'list') {
           throw new PolicyError(`the right side of \`in\` must be a list, it is ${nameOf(of.type)}`, at);
         }
@@ -100,18 +117,20 @@ class Checker {
 
   private list(items: readonly Expression[], at: Position): CheckedExpression {
     let checked = items.map((item) => this.check(item));
-    // One literal beyond int makes the list one of uint.
-    const model = checked.find(({ type }) => type.kind === 'uint') ?? checked[0];
+    const fixed = checked.filter(({ type }) => type.kind !== 'dynamic');
+    // One literal beyond int makes the list one of uint, one hexadecimal text one of such texts.
+    const special = fixed.find(({ type }) => type.kind === 'uint' || (type.kind === 'string' && type.hex));
+    const model = special ?? fixed[0] ?? checked[0];
     if (!model) throw new PolicyError('an empty list has no type: nothing is ever in it', at);
     checked = checked.map((item) => {
-      const adapted = adapt(item, model.type);
+      const adapted = item.type.kind === 'dynamic' ? item : adapt(item, model.type);
       if (adapted) return adapted;
       throw new PolicyError(
         `a list has elements of one type: ${nameOf(model.type)}, not ${nameOf(item.type)}`,
         item.at,
       );
     });
-    return listNode(checked, model.type, at);
+    return listNode(checked, fixed.length < checked.length ? dynamic : model.type, at);
   }
 
   private name(name: string, at: Position): CheckedExpression {
@@ -130,6 +149,13 @@ class Checker {
   private field({ of: inner, field, at }: Extract<Expression, { kind: 'field' }>): CheckedExpression {
     const of = this.check(inner);
     const path = `${pathOf(of)}.${field}`;
+    if (of.type.kind === 'dynamic') {
+      const index: CheckedExpression = { kind: 'constant', value: field, type: string, at };
+      return { kind: 'index', of, index, path, type: dynamic, at };
+    }
+    if (of.type.kind === 'list' && field === 'count') {
+      throw new PolicyError(`field does not exist: ${path}: it is a function, written \`.count()\``, at);
+    }
     if (of.type.kind === 'map') {
       throw new PolicyError(`field does not exist: ${path}: an entry of a map is read as \`['${field}']\``, at);
     }
@@ -150,9 +176,15 @@ class Checker {
       case 'list':
         return node(this.expect(index, int, 'the index of a list'), of.type.of);
       case 'string':
-        return node(this.expect(index, int, 'the index of a string'), string);
+        return node(this.expect(index, int, 'the index of a string'), of.type);
       case 'map':
         return node(this.expect(index, string, 'the key of a map'), of.type.of);
+      case 'dynamic': {
+        const key = this.check(index);
+        if (['int', 'string', 'dynamic'].includes(key.type.kind)) return node(key, dynamic);
+        const found = nameOf(key.type);
+        throw new PolicyError(`the index of a dynamic value must be int or string, it is ${found}`, index.at);
+      }
       default:
         throw new PolicyError(`only lists, strings and maps can be indexed, this is ${nameOf(of.type)}`, at);
     }
@@ -202,38 +234,47 @@ class Checker {
 
   private membership(item: CheckedExpression, list: CheckedExpression, at: Position): CheckedExpression {
     const element = list.type.kind === 'list' ? list.type.of : list.type;
-    const adapted = adapt(item, element);
+    const equality = equalityOf(item.type, element);
+    const isDynamic = equality === 'dynamic';
+    const adapted = isDynamic ? item : adapt(item, element);
     const of = adapted ? list : adapt(list, { kind: 'list', of: item.type });
-    if (!of || !scalars.has(element.kind)) {
+    const allowed = isDynamic ? dynamicScalars : scalars;
+    if (!of || !allowed.has(element.kind) || !allowed.has(item.type.kind)) {
       throw new PolicyError(`${nameOf(item.type)} cannot be in ${nameOf(list.type)}`, at);
     }
-    const node = { kind: 'contains', of, item: adapted ?? item, type: bool, at } as const;
-    return of.kind === 'constant' ? { ...node, members: new Set(of.value as readonly PolicyValue[]) } : node;
+    const node = { kind: 'contains', of, item: adapted ?? item, equality, type: bool, at } as const;
+    // Where letter case matters for some texts only, one look into a set cannot tell.
+    if (of.kind !== 'constant' || equality === 'dynamic' || equality === 'prefixed-hex') return node;
+    const members = of.value as readonly PolicyValue[];
+    return { ...node, members: new Set(equality === 'hex' ? members.map(lowerCase) : members) };
   }
 
   private comparison({ operator, left, right, at }: Extract<Expression, { kind: 'comparison' }>): CheckedExpression {
     const first = this.check(left);
     const second = this.check(right);
-    const adaptedFirst = adapt(first, second.type);
+    const isEquality = operator === '==' || operator === '!=';
+    const equality = equalityOf(first.type, second.type);
+    const isDynamic = equality === 'dynamic';
+    const adaptedFirst = isDynamic ? first : adapt(first, second.type);
     const a = adaptedFirst ?? first;
     const b = adaptedFirst ? second : adapt(second, first.type);
-    const allowed = operator === '==' || operator === '!=' ? scalars : ordered;
-    if (!b || !allowed.has(a.type.kind)) {
+    const allowed = isDynamic ? (isEquality ? dynamicScalars : dynamicOrdered) : isEquality ? scalars : ordered;
+    if (!b || !allowed.has(a.type.kind) || !allowed.has(b.type.kind)) {
       throw new PolicyError(`\`${operator}\` cannot compare ${nameOf(first.type)} with ${nameOf(second.type)}`, at);
     }
     refuseEmptyBound(a, operator, b, at);
-    return { kind: 'comparison', operator, left: a, right: b, type: bool, at };
+    return { kind: 'comparison', operator, equality, left: a, right: b, type: bool, at };
   }
 
   private listOf(expression: Expression, method: string, at: Position): CheckedExpression {
-    const of = this.check(expression);
+    const of = castToList(this.check(expression));
     if (of.type.kind === 'list') return of;
     throw new PolicyError(`\`${method}\` is a function of lists, this is ${nameOf(of.type)}`, at);
   }
 
   private expect(expression: Expression, type: PolicyType, what: string): CheckedExpression {
     const checked = this.check(expression);
-    const adapted = adapt(checked, type);
+    const adapted = adapt(cast(checked, type), type);
     if (adapted) return adapted;
     throw new PolicyError(`${what} must be ${nameOf(type)}, it is ${nameOf(checked.type)}`, expression.at);
   }
@@ -251,6 +292,26 @@ function refuseEmptyBound(left: CheckedExpression, operator: string, right: Chec
   if (!isVacuous) return;
   const always = operator === '>=' || operator === '<=' ? 'always' : 'never';
   throw new PolicyError(`\`${operator}\` with a count and 0 is ${always} true: compare with at least 1`, at);
+}
+
+/** A dynamic value as one of `type`; anything else as it is. */
+function cast(node: CheckedExpression, type: PolicyType): CheckedExpression {
+  return node.type.kind === 'dynamic' ? { kind: 'cast', of: node, type, at: node.at } : node;
+}
+
+function castToList(node: CheckedExpression): CheckedExpression {
+  return cast(node, { kind: 'list', of: dynamic });
+}
+
+function equalityOf(a: PolicyType, b: PolicyType): Equality {
+  if (a.kind === 'dynamic' || b.kind === 'dynamic') return 'dynamic';
+  const hex = [a, b].map((type) => (type.kind === 'string' ? type.hex : undefined));
+  if (hex.includes('always')) return 'hex';
+  return hex.includes('prefixed') ? 'prefixed-hex' : 'exact';
+}
+
+function lowerCase(value: PolicyValue): PolicyValue {
+  return typeof value === 'string' ? value.toLowerCase() : value;
 }
 
 /** The same expression with a type that an integer literal may take as well, or undefined when it does not fit. */

@@ -65,6 +65,7 @@ class Analyser {
         for (const item of node.items) this.visit(item, isInBody);
         return;
       case 'field':
+      case 'cast':
         this.visit(node.of, isInBody);
         return;
       case 'index':

@@ -1,4 +1,4 @@
-import { integerRange, PolicyEvaluationError, type CheckedExpression, type ComparisonOperator } from './syntax.js';
+import { integerRange, PolicyEvaluationError, type CheckedExpression, type Equality } from './syntax.js';
 import { isInCronSpan } from './time.js';
 import type { PolicyType, PolicyValue } from './types.js';
 
@@ -73,9 +73,9 @@ class Evaluation {
       case 'contains': {
         const item = this.value(node.item);
         const list = this.list(node.of);
-        if (node.members) return node.members.has(item);
-        this.step(node, list.length);
-        return list.includes(item);
+        return node.equality === 'dynamic'
+          ? this.dynamicallyContains(node, list, item)
+          : this.contains(node, list, item);
       }
       case 'quantifier':
         return this.quantifier(node);
@@ -91,9 +91,14 @@ class Evaluation {
         return result;
       }
       case 'comparison':
-        return compare(node.operator, this.value(node.left), this.value(node.right));
+        return this.comparison(node);
       case 'cron-span':
         return isInCronSpan(node.span, this.scope.now);
+      case 'cast': {
+        const value = this.value(node.of);
+        if (isOfType(value, node.type)) return value;
+        throw new PolicyEvaluationError(`${kindOf(value)} is read where the type must be ${node.type.kind}`, node.at);
+      }
     }
   }
 
@@ -110,9 +115,12 @@ class Evaluation {
     const of = this.value(node.of);
     const key = this.value(node.index);
     if (typeof key === 'string') {
+      // An array has properties by name too, `length` among them.
+      if (!isRecord(of)) throw new PolicyEvaluationError(`${kindOf(of)} has no entries: ${node.path}`, node.at);
       const map = of as Readonly<Record<string, PolicyValue | undefined>>;
       return typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
     }
+    if (typeof key !== 'bigint') throw new PolicyEvaluationError(`${kindOf(key)} is no index: ${node.path}`, node.at);
     const sequence = this.elements(of, node);
     const position = Number(key);
     if (position < 0 || position >= sequence.length) {
@@ -139,6 +147,7 @@ class Evaluation {
    */
   private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] {
     if (typeof of !== 'string') {
+      if (!Array.isArray(of)) throw new PolicyEvaluationError(`${kindOf(of)} has no elements`, node.at);
       const list = of as readonly PolicyValue[];
       this.step(node, list.length >> 6);
       return list;
@@ -157,22 +166,119 @@ class Evaluation {
     if (node.method === 'filter') return kept;
     return node.method === 'any' ? kept.length > 0 : kept.length === list.length;
   }
+
+  private comparison(node: Extract<CheckedExpression, { kind: 'comparison' }>): boolean {
+    const { operator, equality } = node;
+    const left = this.value(node.left);
+    const right = this.value(node.right);
+    if (operator === '==' || operator === '!=') {
+      const isEqual =
+        equality === 'dynamic'
+          ? this.areDynamicallyEqual(
+              node,
+              { value: left, type: node.left.type },
+              { value: right, type: node.right.type },
+            )
+          : this.areEqual(node, equality, left, right);
+      return isEqual === (operator === '==');
+    }
+    if (equality === 'dynamic' && (typeof left !== 'bigint' || typeof right !== 'bigint')) {
+      throw new PolicyEvaluationError(`\`${operator}\` cannot compare ${kindOf(left)} with ${kindOf(right)}`, node.at);
+    }
+    switch (operator) {
+      case '<':
+        return left < right;
+      case '<=':
+        return left <= right;
+      case '>':
+        return left > right;
+      case '>=':
+        return left >= right;
+    }
+  }
+
+  private contains(
+    node: Extract<CheckedExpression, { kind: 'contains' }>,
+    list: readonly PolicyValue[],
+    item: PolicyValue,
+  ): boolean {
+    const { equality, members } = node;
+    if (members) return members.has(equality === 'hex' && typeof item === 'string' ? this.lowerCase(node, item) : item);
+    this.step(node, list.length);
+    return equality === 'exact' ? list.includes(item) : list.some((one) => this.areEqual(node, equality, one, item));
+  }
+
+  /** Compares with every element: one of another type is an error also behind one that is equal. */
+  private dynamicallyContains(
+    node: Extract<CheckedExpression, { kind: 'contains' }>,
+    list: readonly PolicyValue[],
+    item: PolicyValue,
+  ): boolean {
+    this.step(node, list.length);
+    const type = node.of.type.kind === 'list' ? node.of.type.of : node.of.type;
+    const sought = { value: item, type: node.item.type };
+    let isFound = false;
+    for (const value of list) if (this.areDynamicallyEqual(node, { value, type }, sought)) isFound = true;
+    return isFound;
+  }
+
+  private areEqual(node: CheckedExpression, equality: Equality, left: PolicyValue, right: PolicyValue): boolean {
+    if (left === right) return true;
+    if (equality === 'exact' || typeof left !== 'string' || typeof right !== 'string') return false;
+    if (left.length !== right.length) return false;
+    if (equality !== 'hex' && !(isPrefixedHex(left) && isPrefixedHex(right))) return false;
+    return this.lowerCase(node, left) === this.lowerCase(node, right);
+  }
+
+  private areDynamicallyEqual(node: CheckedExpression, left: Operand, right: Operand): boolean {
+    const isScalar = typeof left.value !== 'object' && typeof right.value !== 'object';
+    if (isScalar && typeof left.value === typeof right.value) {
+      return this.areEqual(node, 'prefixed-hex', left.value, right.value);
+    }
+    // Published policies write the integers of typed data in quotes.
+    for (const [one, other] of [
+      [left, right],
+      [right, left],
+    ] as const) {
+      if (typeof one.value !== 'bigint' || other.type.kind !== 'string' || typeof other.value !== 'string') continue;
+      if (decimalPattern.test(other.value)) return String(one.value) === other.value;
+    }
+    throw new PolicyEvaluationError(`${kindOf(left.value)} cannot be compared with ${kindOf(right.value)}`, node.at);
+  }
+
+  private lowerCase(node: CheckedExpression, text: string): string {
+    this.step(node, text.length >> 10);
+    return text.toLowerCase();
+  }
 }
 
-function compare(operator: ComparisonOperator, left: PolicyValue, right: PolicyValue): boolean {
-  switch (operator) {
-    case '==':
-      return left === right;
-    case '!=':
-      return left !== right;
-    case '<':
-      return left < right;
-    case '<=':
-      return left <= right;
-    case '>':
-      return left > right;
-    case '>=':
-      return left >= right;
+/** One side of a comparison, and what its type was when the policy was written. */
+interface Operand {
+  readonly value: PolicyValue;
+  readonly type: PolicyType;
+}
+
+const decimalPattern = /^(?:0|-?[1-9][0-9]{0,77})$/;
+
+function isPrefixedHex(text: string): boolean {
+  return /^0x[0-9a-f]*$/i.test(text);
+}
+
+function isRecord(value: PolicyValue): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a value is, for messages. */
+function kindOf(value: PolicyValue): string {
+  switch (typeof value) {
+    case 'boolean':
+      return 'a bool';
+    case 'bigint':
+      return 'an integer';
+    case 'string':
+      return 'a string';
+    default:
+      return Array.isArray(value) ? 'a list' : 'a record';
   }
 }
 
@@ -194,6 +300,9 @@ function isOfType(value: PolicyValue, type: PolicyType): boolean {
       return typeof value === 'string';
     case 'timestamp':
       return typeof value === 'bigint';
+    case 'dynamic':
+      if (typeof value === 'bigint') return value >= integerRange.dynamic.min && value <= integerRange.dynamic.max;
+      return ['boolean', 'string'].includes(typeof value) || Array.isArray(value) || isRecord(value);
     case 'int':
     case 'uint':
       return typeof value === 'bigint' && value >= integerRange[type.kind].min && value <= integerRange[type.kind].max;
@@ -201,6 +310,6 @@ function isOfType(value: PolicyValue, type: PolicyType): boolean {
       return Array.isArray(value);
     case 'map':
     case 'record':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
+      return isRecord(value);
   }
 }

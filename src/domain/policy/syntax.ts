@@ -42,6 +42,11 @@ function located(message: string, { line, column }: Position): string {
 
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 type Quantifier = 'all' | 'any' | 'filter';
+/**
+ * When two values are equal. `exact`: of one type, and the same. `hex`: texts but for their letter case. `prefixed-hex`:
+ * so where both are hexadecimal with 0x. `dynamic`: their types are compared first, since a policy's text fixed none.
+ */
+export type Equality = 'exact' | 'hex' | 'prefixed-hex' | 'dynamic';
 
 /** What a policy's text says, before types are known. `&&` and `||` are flat, so that long chains are not deep. */
 export type Expression = { readonly at: Position } & (
@@ -96,7 +101,8 @@ export type CheckedExpression = { readonly at: Position; readonly type: PolicyTy
       readonly kind: 'contains';
       readonly of: CheckedExpression;
       readonly item: CheckedExpression;
-      /** The elements of a constant list. */
+      readonly equality: Equality;
+      /** The elements of a constant list, in lower case where letter case never matters. */
       readonly members?: ReadonlySet<PolicyValue>;
     }
   | {
@@ -111,14 +117,18 @@ export type CheckedExpression = { readonly at: Position; readonly type: PolicyTy
   | {
       readonly kind: 'comparison';
       readonly operator: ComparisonOperator;
+      readonly equality: Equality;
       readonly left: CheckedExpression;
       readonly right: CheckedExpression;
     }
   | { readonly kind: 'cron-span'; readonly span: CronSpan }
+  /** A dynamic value where the text needs one of this expression's type. */
+  | { readonly kind: 'cast'; readonly of: CheckedExpression }
 );
 
-/** The bounds of both integer types, inclusive. */
+/** The bounds of the integer types, inclusive; dynamic integers are those of a contract: int256 and uint256. */
 export const integerRange = {
   int: { min: -(2n ** 127n), max: 2n ** 127n - 1n },
   uint: { min: 0n, max: 2n ** 256n - 1n },
+  dynamic: { min: -(2n ** 255n), max: 2n ** 256n - 1n },
 } as const;

@@ -1,13 +1,16 @@
 /**
  * The type of an expression of the policy language (docs/reference/policy-language.md). `int` is 128-bit signed,
- * `uint` 256-bit unsigned, `timestamp` milliseconds since the epoch.
+ * `uint` 256-bit unsigned, `timestamp` milliseconds since the epoch. The letter case of a `hex` string does not matter
+ * where it is compared; of one that is hex when `prefixed`, only where it begins with 0x. What a `dynamic` value is
+ * shows when it is read.
  */
 export type PolicyType =
   | { readonly kind: 'bool' }
   | { readonly kind: 'int' }
   | { readonly kind: 'uint' }
-  | { readonly kind: 'string' }
+  | { readonly kind: 'string'; readonly hex?: 'always' | 'prefixed' }
   | { readonly kind: 'timestamp' }
+  | { readonly kind: 'dynamic' }
   | { readonly kind: 'list'; readonly of: PolicyType }
   | { readonly kind: 'map'; readonly of: PolicyType }
   | { readonly kind: 'record'; readonly name: string; readonly fields: Readonly<Record<string, PolicyType>> };
