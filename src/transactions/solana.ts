@@ -1,0 +1,378 @@
+import { base58 } from '@scure/base';
+import { CoordinatorError } from '../domain/errors.js';
+import type { PolicyValue } from '../domain/policy/types.js';
+import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
+import type { TransactionSignature } from './byte-reader.js';
+
+/** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */
+interface SolanaAccount {
+  readonly key: string;
+  readonly signer: boolean;
+  readonly writable: boolean;
+}
+
+/** One instruction; `accountIndexes` count in `SolanaTransaction.accounts`. */
+interface SolanaInstruction {
+  readonly programKey: string;
+  readonly accountIndexes: readonly number[];
+  readonly data: Uint8Array;
+}
+
+/** Addresses that a version 0 message takes from one table on chain (Solana documentation, "Address Lookup Tables"). */
+interface AddressTableLookup {
+  readonly tableKey: string;
+  readonly writableIndexes: readonly number[];
+  readonly readonlyIndexes: readonly number[];
+}
+
+/**
+ * A parsed Solana transaction. `accounts` holds the `staticAccountCount` keys of the message, then the looked-up
+ * accounts in the order instructions count them; `signatures` has 64 bytes for each required signer, zeros for missing.
+ */
+export interface SolanaTransaction {
+  readonly version: 'legacy' | 0;
+  readonly message: Uint8Array;
+  readonly signatures: readonly Uint8Array[];
+  readonly staticAccountCount: number;
+  readonly accounts: readonly SolanaAccount[];
+  readonly recentBlockhash: string;
+  readonly instructions: readonly SolanaInstruction[];
+  readonly addressTableLookups: readonly AddressTableLookup[];
+}
+
+/** What the IDL of a program says about one call: the members of `parsed_instruction_data` (client protocol 9.3). */
+export interface ParsedInstructionData {
+  readonly instructionName: string;
+  readonly discriminator: string;
+  readonly accountNames: readonly string[];
+  readonly programCallArgs: Readonly<Record<string, PolicyValue>>;
+}
+
+/** Reads the data of a call of one program; undefined when no uploaded IDL knows the program or the call. */
+export type InstructionDecoder = (programKey: string, data: Uint8Array) => ParsedInstructionData | undefined;
+
+const SIGNATURE_LENGTH = 64;
+const KEY_LENGTH = 32;
+// PACKET_DATA_SIZE of the Solana node (sdk/packet): IPv6 minimum MTU less the headers.
+const MAX_TRANSACTION_LENGTH = 1232;
+const MAX_ACCOUNTS = 256;
+const VERSION_FLAG = 0x80;
+const LOOKED_UP = 'ADDRESS_TABLE_LOOKUP';
+
+const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
+
+/**
+ * Parses hex of a serialized transaction (signatures present, empty ones as zeros) or of its message alone, legacy or
+ * version 0 (Solana documentation, "Transactions": structure; sanitize rules of the node). Throws INVALID_ARGUMENT.
+ */
+export function parseUnsignedSolana(unsignedTransaction: string): SolanaTransaction {
+  const bytes = unsignedTransactionBytes(unsignedTransaction);
+  // A transaction with 128 signatures or more would not fit into a packet, so this bit says: the message alone.
+  if ((bytes[0]! & VERSION_FLAG) !== 0) return parseMessage(bytes);
+  const asTransaction = attempt(() => parseTransaction(bytes));
+  const asMessage = attempt(() => parseMessage(bytes));
+  if (!(asTransaction instanceof CoordinatorError)) {
+    if (asMessage instanceof CoordinatorError) return asTransaction;
+    throw malformed('the bytes are both a transaction and a message: send the serialized transaction with signatures');
+  }
+  if (!(asMessage instanceof CoordinatorError)) return asMessage;
+  const reason = (error: CoordinatorError): string => error.message.replace(/^.*?unsignedTransaction: /, '');
+  throw malformed(
+    `not a Solana transaction: ${reason(asTransaction)}; nor a message: ${reason(asMessage)}; ` +
+      'send hex of the serialized transaction',
+  );
+}
+
+function attempt(parse: () => SolanaTransaction): SolanaTransaction | CoordinatorError {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof CoordinatorError) return error;
+    throw error;
+  }
+}
+
+function parseTransaction(bytes: Uint8Array): SolanaTransaction {
+  const reader = new ByteReader(bytes);
+  const count = compactU16(reader, 'the number of signatures');
+  const signatures = Array.from({ length: count }, (_, at) => reader.take(SIGNATURE_LENGTH, `signature ${at}`));
+  const transaction = parseMessage(bytes.slice(reader.position));
+  const required = transaction.signatures.length;
+  if (count !== required) {
+    throw malformed(
+      `it has ${count} signatures but its message requires ${required}: leave 64 zero bytes for each one missing`,
+    );
+  }
+  return { ...transaction, signatures };
+}
+
+function parseMessage(message: Uint8Array): SolanaTransaction {
+  const reader = new ByteReader(message);
+  const isVersioned = (reader.peek('the message header') & VERSION_FLAG) !== 0;
+  if (isVersioned) {
+    const number = reader.byte('the version') & ~VERSION_FLAG;
+    if (number !== 0) throw malformed(`message version ${number} is not supported: use a legacy or version 0 message`);
+  }
+  const required = reader.byte('the number of required signatures');
+  const readonlySigned = reader.byte('the number of read-only signers');
+  const readonlyUnsigned = reader.byte('the number of read-only accounts');
+  const keys = list(reader, 'the number of account keys', (at) =>
+    base58.encode(reader.take(KEY_LENGTH, `account key ${at}`)),
+  );
+  checkHeader({ required, readonlySigned, readonlyUnsigned, keys });
+  const recentBlockhash = base58.encode(reader.take(KEY_LENGTH, 'the recent blockhash'));
+  const compiled = list(reader, 'the number of instructions', (at) => ({
+    programIndex: reader.byte(`the program index of instruction ${at}`),
+    accountIndexes: [...byteList(reader, `the accounts of instruction ${at}`)],
+    data: byteList(reader, `the data of instruction ${at}`),
+  }));
+  const addressTableLookups = isVersioned ? readLookups(reader) : [];
+  reader.end('the message');
+  const length = 1 + required * SIGNATURE_LENGTH + message.length;
+  if (length > MAX_TRANSACTION_LENGTH) {
+    throw malformed(`with its signatures it is ${length} bytes long, the network takes ${MAX_TRANSACTION_LENGTH}`);
+  }
+
+  const accounts: readonly SolanaAccount[] = [
+    ...keys.map((key, at) => {
+      const signer = at < required;
+      const writable = signer ? at < required - readonlySigned : at < keys.length - readonlyUnsigned;
+      return { key, signer, writable };
+    }),
+    ...addressTableLookups.flatMap(({ writableIndexes }) =>
+      writableIndexes.map(() => ({ key: LOOKED_UP, signer: false, writable: true })),
+    ),
+    ...addressTableLookups.flatMap(({ readonlyIndexes }) =>
+      readonlyIndexes.map(() => ({ key: LOOKED_UP, signer: false, writable: false })),
+    ),
+  ];
+  if (accounts.length > MAX_ACCOUNTS) {
+    throw malformed(`it uses ${accounts.length} accounts, a message takes at most ${MAX_ACCOUNTS}`);
+  }
+  const instructions = compiled.map(({ programIndex, accountIndexes, data }, at) => {
+    // Index 0 is the fee payer, which the node refuses as a program; a looked-up program would hide what is called.
+    const programKey = programIndex === 0 ? undefined : keys[programIndex];
+    if (programKey === undefined) {
+      throw malformed(
+        `instruction ${at} calls account ${programIndex}: a program must be one of the account keys 1 to ${keys.length - 1}`,
+      );
+    }
+    const outside = accountIndexes.find((index) => index >= accounts.length);
+    if (outside !== undefined) {
+      throw malformed(`instruction ${at} uses account ${outside}, but there are only ${accounts.length}`);
+    }
+    return { programKey, accountIndexes, data };
+  });
+  return {
+    version: isVersioned ? 0 : 'legacy',
+    message,
+    signatures: Array.from({ length: required }, () => new Uint8Array(SIGNATURE_LENGTH)),
+    staticAccountCount: keys.length,
+    accounts,
+    recentBlockhash,
+    instructions,
+    addressTableLookups,
+  };
+}
+
+function checkHeader(header: {
+  readonly required: number;
+  readonly readonlySigned: number;
+  readonly readonlyUnsigned: number;
+  readonly keys: readonly string[];
+}): void {
+  const { required, readonlySigned, readonlyUnsigned, keys } = header;
+  if (required === 0) throw malformed('its header requires no signature, but the fee payer always signs');
+  if (required + readonlyUnsigned > keys.length) {
+    throw malformed(
+      `its header counts ${required} signers and ${readonlyUnsigned} read-only accounts among ${keys.length} account keys`,
+    );
+  }
+  if (readonlySigned >= required) {
+    throw malformed(`its header makes ${readonlySigned} of ${required} signers read-only, but the fee payer is writable`);
+  }
+  const repeated = keys.find((key, at) => keys.indexOf(key) !== at);
+  if (repeated !== undefined) throw malformed(`account key \`${repeated}\` is there twice`);
+}
+
+function readLookups(reader: ByteReader): readonly AddressTableLookup[] {
+  return list(reader, 'the number of address table lookups', (at) => {
+    const lookup = {
+      tableKey: base58.encode(reader.take(KEY_LENGTH, `the table of lookup ${at}`)),
+      writableIndexes: [...byteList(reader, `the writable indexes of lookup ${at}`)],
+      readonlyIndexes: [...byteList(reader, `the read-only indexes of lookup ${at}`)],
+    };
+    if (lookup.writableIndexes.length + lookup.readonlyIndexes.length === 0) {
+      throw malformed(`lookup ${at} takes nothing from its table`);
+    }
+    return lookup;
+  });
+}
+
+function list<T>(reader: ByteReader, what: string, item: (at: number) => T): T[] {
+  const count = compactU16(reader, what);
+  const items: T[] = [];
+  for (let at = 0; at < count; at++) items.push(item(at));
+  return items;
+}
+
+function byteList(reader: ByteReader, what: string): Uint8Array {
+  return reader.take(compactU16(reader, `the length of ${what}`), what);
+}
+
+/** Solana's compact-u16: 7 bits a byte, low bits first, at most 3 bytes, and only the shortest form. */
+function compactU16(reader: ByteReader, what: string): number {
+  let value = 0;
+  for (let shift = 0; shift < 21; shift += 7) {
+    const byte = reader.byte(what);
+    value |= (byte & 0x7f) << shift;
+    if ((byte & 0x80) !== 0) continue;
+    if (byte === 0 && shift > 0) throw malformed(`${what} at byte ${reader.position} is not in its shortest form`);
+    if (value <= 0xffff) return value;
+    break;
+  }
+  throw malformed(`${what} at byte ${reader.position} is more than 65535`);
+}
+
+/**
+ * What the key (32 bytes) signs with Ed25519: the message itself, and which of the required signers it is. Throws
+ * INVALID_ARGUMENT when the transaction does not require its signature.
+ */
+export function solanaSigningInput(
+  transaction: SolanaTransaction,
+  publicKey: Uint8Array,
+): { readonly message: Uint8Array; readonly signerIndex: number } {
+  const key = base58.encode(publicKey);
+  const signers = transaction.accounts.filter(({ signer }) => signer).map((account) => account.key);
+  const signerIndex = signers.indexOf(key);
+  if (signerIndex === -1) {
+    const names = signers.map((signer) => `\`${signer}\``).join(', ');
+    throw malformed(`\`${key}\` is not a signer of the transaction: it requires ${names}`);
+  }
+  return { message: transaction.message, signerIndex };
+}
+
+/** Hex of the transaction with the signature of one signer put in; those of the others stay as they came. */
+export function assembleSolana(
+  transaction: SolanaTransaction,
+  signerIndex: number,
+  signature: TransactionSignature,
+): string {
+  const signatures = transaction.signatures.map((old, at) => (at === signerIndex ? signatureBytes(signature) : old));
+  // At most 19 signatures fit into a packet, so their number is one byte.
+  return hex(Buffer.concat([Uint8Array.of(signatures.length), ...signatures, transaction.message]));
+}
+
+/** The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units. */
+export function solanaPolicyValue(transaction: SolanaTransaction, decode: InstructionDecoder): PolicyValue {
+  const { accounts, instructions, addressTableLookups } = transaction;
+  const called = new Set(instructions.map(({ programKey }) => programKey));
+  const accountsOf = ({ accountIndexes }: SolanaInstruction) => accountIndexes.map((index) => accounts[index]!);
+  return {
+    account_keys: accounts.map(({ key }) => key),
+    program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
+    instructions: instructions.map((instruction) => ({
+      program_key: instruction.programKey,
+      accounts: accountsOf(instruction).map(({ key, signer, writable }) => ({ account_key: key, signer, writable })),
+      instruction_data_hex: hex(instruction.data),
+      address_table_lookups: lookupsOf(transaction, instruction),
+      parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), decode),
+    })),
+    transfers: instructions.flatMap((instruction) => transferOf(instruction, accountsOf(instruction)) ?? []),
+    spl_transfers: instructions.flatMap((instruction) => tokenTransferOf(instruction, accountsOf(instruction)) ?? []),
+    recent_blockhash: transaction.recentBlockhash,
+    address_table_lookups: addressTableLookups.map(lookupValue),
+  };
+}
+
+function lookupValue({ tableKey, writableIndexes, readonlyIndexes }: AddressTableLookup): PolicyValue {
+  return {
+    address_table_key: tableKey,
+    writable_indexes: writableIndexes.map(BigInt),
+    readonly_indexes: readonlyIndexes.map(BigInt),
+  };
+}
+
+/** What one instruction takes from the tables, table by table. */
+function lookupsOf(transaction: SolanaTransaction, { accountIndexes }: SolanaInstruction): PolicyValue[] {
+  const { addressTableLookups, staticAccountCount } = transaction;
+  // In the order of `accounts`: the writable ones of every table, then the read-only ones of every table.
+  const places = (['writableIndexes', 'readonlyIndexes'] as const).flatMap((kind) =>
+    addressTableLookups.flatMap((lookup) => lookup[kind].map((index) => ({ lookup, kind, index }))),
+  );
+  const used = accountIndexes.flatMap((index) => places[index - staticAccountCount] ?? []);
+  return addressTableLookups.flatMap((lookup) => {
+    const indexes = (kind: 'writableIndexes' | 'readonlyIndexes') =>
+      used.filter((place) => place.lookup === lookup && place.kind === kind).map(({ index }) => index);
+    const part = { ...lookup, writableIndexes: indexes('writableIndexes'), readonlyIndexes: indexes('readonlyIndexes') };
+    return part.writableIndexes.length + part.readonlyIndexes.length === 0 ? [] : [lookupValue(part)];
+  });
+}
+
+function parsedInstructionValue(
+  { programKey, data }: SolanaInstruction,
+  accounts: readonly SolanaAccount[],
+  decode: InstructionDecoder,
+): PolicyValue | undefined {
+  const parsed = decode(programKey, data);
+  if (!parsed) return undefined;
+  const named = parsed.accountNames.flatMap((name, at) => {
+    const account = accounts[at];
+    return account ? [[name, account.key] as const] : [];
+  });
+  return {
+    instruction_name: parsed.instructionName,
+    discriminator: parsed.discriminator,
+    named_accounts: Object.fromEntries(named),
+    program_call_args: parsed.programCallArgs,
+  };
+}
+
+/**
+ * A transfer of the System Program: Transfer (2) or TransferWithSeed (11), bincode with a 32-bit tag. Bytes after the
+ * instruction do not matter: the program does not look at them either.
+ */
+function transferOf(
+  { programKey, data }: SolanaInstruction,
+  accounts: readonly SolanaAccount[],
+): PolicyValue | undefined {
+  if (programKey !== SYSTEM_PROGRAM || data.length < 12) return undefined;
+  const view = Buffer.from(data);
+  const tag = view.readUInt32LE(0);
+  const recipientAt = tag === 2 ? 1 : tag === 11 ? 2 : undefined;
+  const from = accounts[0];
+  const to = recipientAt === undefined ? undefined : accounts[recipientAt];
+  return from && to ? { from: from.key, to: to.key, amount: view.readBigUInt64LE(4) } : undefined;
+}
+
+/**
+ * A token transfer by Transfer (3), TransferChecked (12) or, of Token-2022, TransferCheckedWithFee (26, 1). The mint
+ * is empty where the instruction does not name it; `signers` are those of a multisig owner.
+ */
+function tokenTransferOf(
+  { programKey, data }: SolanaInstruction,
+  accounts: readonly SolanaAccount[],
+): PolicyValue | undefined {
+  const isToken2022 = programKey === TOKEN_2022_PROGRAM;
+  if (programKey !== TOKEN_PROGRAM && !isToken2022) return undefined;
+  const view = Buffer.from(data);
+  const isTransfer = view[0] === 3 && view.length >= 9;
+  const isChecked = view[0] === 12 && view.length >= 10;
+  const isCheckedWithFee = isToken2022 && view[0] === 26 && view[1] === 1 && view.length >= 19;
+  if (!isTransfer && !isChecked && !isCheckedWithFee) return undefined;
+  const [from, ...others] = accounts;
+  const mint = isTransfer ? undefined : others.shift();
+  const [to, owner, ...signers] = others;
+  if (!from || !to || !owner) return undefined;
+  return {
+    from: from.key,
+    to: to.key,
+    amount: view.readBigUInt64LE(isCheckedWithFee ? 2 : 1),
+    owner: owner.key,
+    // An account that does not sign proves nothing about who agreed, so it is not a signer, wherever it stands.
+    signers: signers.filter(({ signer }) => signer).map(({ key }) => key),
+    token_mint: mint?.key ?? '',
+  };
+}
