@@ -227,6 +227,7 @@ export class Driver {
     const started = performance.now();
     const { position } = await this.ports.store.append(stream, events, readAt);
     this.ports.metrics.appended((performance.now() - started) / 1000, decided.length);
+    loaded.pending.length = 0;
     // A reader may have folded another writer's later events meanwhile.
     if (position > loaded.position) loaded.position = position;
     for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);
@@ -442,6 +443,7 @@ function sealEvents(
 ): NewEvent[] {
   const stream = organizationStream(loaded.organization.organizationId);
   let { hash, revision } = loaded;
+  const links: string[] = [];
   const sealed = events.map(({ type, data }) => {
     revision += 1;
     const metadata = { at, schemaVersion: 1, $correlationId: activityId, $causationId: causationId };
@@ -450,9 +452,11 @@ function sealEvents(
     // where it has recorded another that was decided elsewhere, or earlier, at the same revision.
     const id = derivedId(stream, hash, type, ...texts);
     hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
+    links.push(hash);
     return { id, type, data, metadata: { ...metadata, hash } };
   });
   loaded.hash = hash;
   loaded.revision = revision;
+  loaded.pending.push(...links);
   return sealed;
 }

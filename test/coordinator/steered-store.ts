@@ -33,6 +33,12 @@ export class SteeredStore implements EventStore {
   #holding: ((stream: string) => boolean) | undefined;
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => undefined;
+  /** How many reads have what they give, and wait until they may give it. */
+  heldReads = 0;
+  /** Runs before each append that is asked for, so that another writer can be first. */
+  overtake: (stream: string) => Promise<void> = () => Promise.resolve();
+  #reading: Promise<void> | undefined;
+  #openReads: () => void = () => undefined;
 
   /** With `exclusive: false` others may write to the same store, as with a cluster. */
   constructor(
@@ -61,10 +67,21 @@ export class SteeredStore implements EventStore {
     this.#open();
   }
 
+  /** From now on reads look at the stream when they are asked, and give what they saw after `releaseReads`. */
+  holdReads(): void {
+    this.#reading = new Promise((resolve) => (this.#openReads = resolve));
+  }
+
+  releaseReads(): void {
+    this.#reading = undefined;
+    this.#openReads();
+  }
+
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     const fault = this.faults.get(this.asked.length);
     this.asked.push({ stream, events, expected });
     if (this.#holding?.(stream)) await this.#gate;
+    await this.overtake(stream);
     if (fault === 'unavailable-before') throw new StoreUnavailable('no answer, nothing written');
     if (fault === 'wrong-revision') throw new WrongRevision(stream, expected, 'no-stream');
     const appended = await this.inner.append(stream, events, expected);
@@ -74,7 +91,16 @@ export class SteeredStore implements EventStore {
 
   async *read(stream: string, from?: number): AsyncIterable<RecordedEvent> {
     if (this.isUnreadable) throw new StoreUnavailable('no answer to a read');
-    for await (const event of this.inner.read(stream, from)) yield this.tamper(event);
+    if (!this.#reading) {
+      for await (const event of this.inner.read(stream, from)) yield this.tamper(event);
+      return;
+    }
+    const seen: RecordedEvent[] = [];
+    for await (const event of this.inner.read(stream, from)) seen.push(event);
+    this.heldReads += 1;
+    await this.#reading;
+    this.heldReads -= 1;
+    yield* seen.map(this.tamper);
   }
 
   subscribe(options: SubscribeOptions): Subscription {

@@ -1,0 +1,132 @@
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { ManualClock } from '../../src/testing/deterministic.js';
+import { BareCoordinator, organizationId, startedAt, type Member } from './bare-coordinator.js';
+import { SteeredStore } from './steered-store.js';
+
+const createTag = 'ACTIVITY_TYPE_CREATE_USER_TAG';
+const stream = organizationStream(organizationId);
+
+const running: BareCoordinator[] = [];
+const stores: SteeredStore[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) {
+    store.release();
+    store.releaseReads();
+  }
+  await Promise.all(running.splice(0).map((coordinator) => coordinator.close()));
+});
+
+/** A coordinator whose store can be steered, and another writer to the same streams. */
+async function together() {
+  const inner = new InMemoryEventStore();
+  const clock = new ManualClock(startedAt);
+  const store = new SteeredStore(inner, false);
+  const one = await BareCoordinator.start({ store, clock, seed: 'one' });
+  const other = await BareCoordinator.start({ store: new SteeredStore(inner, false), clock, seed: 'other' });
+  running.push(one, other);
+  stores.push(store);
+  return { store, one, other };
+}
+
+const tag = (coordinator: BareCoordinator, userTagName: string) =>
+  coordinator.submit(coordinator.root.key, createTag, { userTagName, userIds: [] });
+
+/** Whether a reader of that coordinator would take the key of a member. */
+async function knows(coordinator: BareCoordinator, { key }: Member): Promise<boolean> {
+  const { organization } = await coordinator.loader.load(organizationId);
+  return organization.apiKeyOwners.has(key.publicKey);
+}
+
+async function deleteKeyOf(coordinator: BareCoordinator, { userId }: Member): Promise<void> {
+  const { organization } = await coordinator.loader.load(organizationId);
+  const apiKeyIds = organization.users.get(userId)!.apiKeys.map(({ apiKeyId }) => apiKeyId);
+  await coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_DELETE_API_KEYS', { userId, apiKeyIds });
+}
+
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a reader', () => {
+  it('sees what another writer has recorded while an append of its own coordinator is on its way', async () => {
+    const { store, one, other } = await together();
+    const gone = await one.createUser('Gone');
+    expect(await knows(one, gone)).toBe(true);
+    const asked = store.asked.length;
+    store.hold((name) => name === stream);
+    const late = tag(one, 'late');
+    await store.until(asked + 1);
+    await deleteKeyOf(other, gone);
+    expect(await knows(one, gone)).toBe(false);
+    store.release();
+    expect((await late).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect(await knows(one, gone)).toBe(false);
+    expect((await one.events()).reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('sees all of it when its own append is recorded and not answered yet', async () => {
+    const { store, one, other } = await together();
+    const gone = await one.createUser('Gone');
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const written = store.inner.append.bind(store.inner);
+    let isWritten = false;
+    store.append = async (...append) => {
+      const appended = await written(...append);
+      isWritten = true;
+      await answered;
+      return appended;
+    };
+    const slow = tag(one, 'slow');
+    while (!isWritten) await soon();
+    expect(await knows(one, gone)).toBe(true);
+    await deleteKeyOf(other, gone);
+    expect(await knows(one, gone)).toBe(false);
+    answer();
+    expect((await slow).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    await tag(one, 'next');
+    expect(one.counts.conflicts).toBe(0);
+    expect((await one.events()).reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('is not answered from a read that was begun before it came', async () => {
+    const { store, one, other } = await together();
+    const gone = await one.createUser('Gone');
+    store.holdReads();
+    const early = knows(one, gone);
+    while (store.heldReads === 0) await soon();
+    await deleteKeyOf(other, gone);
+    const late = Promise.all([knows(one, gone), knows(one, gone)]);
+    await soon();
+    store.releaseReads();
+    expect([await early, ...(await late)]).toEqual([true, false, false]);
+  });
+
+  it('that is slow leaves nothing behind of an append that has lost meanwhile', async () => {
+    const { store, one, other } = await together();
+    await tag(one, 'first');
+    const asked = store.asked.length;
+    store.hold((name) => name === stream);
+    const late = tag(one, 'late');
+    await store.until(asked + 1);
+    store.holdReads();
+    const reading = one.loader.load(organizationId);
+    while (store.heldReads === 0) await soon();
+    // As many events as the held append has: from the next revision on nobody could tell them apart.
+    await tag(other, 'other');
+    store.release();
+    while (one.counts.conflicts === 0) await soon();
+    await soon();
+    store.releaseReads();
+    expect((await late).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    const events = await one.events();
+    expect(events.reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
+    const names = (await reading).organization.userTags.values();
+    expect([...names].map(({ tagName }) => tagName)).toEqual(expect.arrayContaining(['first', 'other']));
+    const recorded = events.flatMap(({ type, data }) =>
+      type === 'UserTagCreated' ? [(data as { tagName: string }).tagName] : [],
+    );
+    expect(recorded).toEqual(['first', 'other', 'late']);
+  });
+});
