@@ -1,4 +1,5 @@
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
+import { quoted } from './refusals.js';
 
 /**
  * A signature as the keyring gives it: r and s are 64 hex digits each, v is the recovery id `00` or `01` (ECDSA), and
@@ -20,16 +21,14 @@ export function malformed(description: string): CoordinatorError {
   return invalidField('unsignedTransaction', description);
 }
 
-/** The bytes of an `unsignedTransaction`: hex of either case, without 0x. Throws INVALID_ARGUMENT naming the place. */
+/** The bytes of an `unsignedTransaction`: hex of either case, 0x or not. Throws INVALID_ARGUMENT naming the place. */
 export function unsignedTransactionBytes(text: string): Uint8Array {
-  const at = text.search(/[^0-9a-fA-F]/);
-  if (at !== -1) {
-    const hint = at === 1 && /^0x/i.test(text) ? ': leave out 0x' : '';
-    throw malformed(`expected hex, but character ${at + 1} is \`${text.slice(at, at + 1)}\`${hint}`);
-  }
-  if (text === '') throw malformed('the transaction is empty');
-  if (text.length % 2 !== 0) throw malformed(`expected two hex digits for each byte, got ${text.length} digits`);
-  return Uint8Array.from(Buffer.from(text, 'hex'));
+  const digits = /^0x/i.test(text) ? text.slice(2) : text;
+  const at = digits.search(/[^0-9a-fA-F]/);
+  if (at !== -1) throw malformed(`expected hex, but digit ${at + 1} is ${quoted(digits.charAt(at))}`);
+  if (digits === '') throw malformed('the transaction is empty');
+  if (digits.length % 2 !== 0) throw malformed(`expected two hex digits for each byte, got ${digits.length} digits`);
+  return Uint8Array.from(Buffer.from(digits, 'hex'));
 }
 
 /** Lower-case hex. */
