@@ -1,6 +1,38 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { normalizePublicKey } from './stamps/keys.js';
+
+/** Where e-mail goes (SMTP_URL). */
+export interface SmtpServer {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the first byte (smtps). */
+  readonly secure: boolean;
+  /** Without `secure`: whether the connection must become encrypted (RFC 3207) before anything is said. */
+  readonly starttls: 'required' | 'optional';
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+}
+
+/** Who e-mail comes from (MAIL_FROM). */
+export interface MailFrom {
+  readonly name: string | undefined;
+  readonly address: string;
+  /** Further domains that callers may name senders of; that of `address` always is one. */
+  readonly domains: readonly string[];
+}
+
+/** Where text messages go (SMS_WEBHOOK_URL). `host` may have a port; `sender` is a number, a name or a service. */
+export type SmsGateway =
+  | { readonly kind: 'webhook'; readonly url: string }
+  | {
+      readonly kind: 'twilio';
+      readonly host: string;
+      readonly accountSid: string;
+      readonly authToken: string;
+      readonly sender: string;
+    };
 
 /** Every setting of the process, checked once. Frozen. */
 export interface Config {
@@ -12,6 +44,10 @@ export interface Config {
   readonly dataDir: string;
   /** Where events live: `sqlite:`, `memory:`, or the connection string of an EventStoreDB (may hold a password). */
   readonly eventStore: string;
+  /** Key-encryption keys as given: 64 hex characters each, separated by commas; undefined to use `kekFile`. */
+  readonly kek: string | undefined;
+  /** File of the key-encryption keys, one a line. */
+  readonly kekFile: string;
   /** Where this server is reached from outside; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
   /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
@@ -29,6 +65,12 @@ export interface Config {
   readonly allowPrivateNetwork: boolean;
   /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
   readonly oidcIssuers: readonly string[];
+  /** Undefined: e-mail goes to the outbox. Holds a password. */
+  readonly smtp: SmtpServer | undefined;
+  /** Undefined: a sender at the SMTP server, and callers may name any other. */
+  readonly mailFrom: MailFrom | undefined;
+  /** Undefined: text messages go to the outbox. Holds a token. */
+  readonly sms: SmsGateway | undefined;
 }
 
 /** A setting that cannot be used; the message is the one line that the operator sees. */
@@ -49,6 +91,12 @@ export const settings = [
     'sqlite:',
     'Where events live: `sqlite:` (a file in DATA_DIR), `memory:` (gone at the end), or `esdb://…` (an EventStoreDB).',
   ],
+  [
+    'KEK',
+    '',
+    'Key-encryption key that seals all secrets, 64 hex characters; earlier ones after a comma. Instead of KEK_FILE.',
+  ],
+  ['KEK_FILE', '', 'File with the key-encryption key; `kek` in DATA_DIR when empty, made on the first start.'],
   ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
   [
     'ROOT_API_PUBLIC_KEY',
@@ -69,6 +117,21 @@ export const settings = [
     'OIDC_ISSUERS',
     '',
     'The only issuers whose OIDC tokens are taken, separated by commas or spaces; any public https issuer when empty.',
+  ],
+  [
+    'SMTP_URL',
+    '',
+    'Sends e-mail: `smtp://user:password@host:587` or `smtps://…:465`; to `outbox.jsonl` in DATA_DIR when empty.',
+  ],
+  [
+    'MAIL_FROM',
+    '',
+    'Sender of e-mail, and further domains to send from: `Example <no-reply@example.com>, @example.org`.',
+  ],
+  [
+    'SMS_WEBHOOK_URL',
+    '',
+    'Sends text messages: `https://…` (JSON) or `twilio://SID:TOKEN@api.twilio.com?from=+13214567890`; to the outbox when empty.',
   ],
 ] as const satisfies readonly (readonly [string, string, string])[];
 
@@ -97,6 +160,11 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     if (value === undefined) return undefined;
     if (!/^[1-9]\d{0,6}$/.test(value)) throw new BadSetting(name, value, 'must be a whole number of requests a second');
     return Number(value);
+  };
+
+  const given = <Value>(name: SettingName, read: (value: string) => Value): Readonly<Value> | undefined => {
+    const value = optional(name);
+    return value === undefined ? undefined : Object.freeze(read(value));
   };
 
   const port = text('PORT');
@@ -132,6 +200,8 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     port: Number(port),
     dataDir: text('DATA_DIR'),
     eventStore: eventStoreOf(text('EVENT_STORE')),
+    kek: keksOf(optional('KEK')),
+    kekFile: optional('KEK_FILE') ?? join(text('DATA_DIR'), 'kek'),
     publicUrl,
     rootApiPublicKey,
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
@@ -143,6 +213,9 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
     oidcIssuers: Object.freeze(oidcIssuers),
+    smtp: given('SMTP_URL', smtpServerOf),
+    mailFrom: given('MAIL_FROM', mailFromOf),
+    sms: given('SMS_WEBHOOK_URL', smsGatewayOf),
   });
 }
 
@@ -165,6 +238,13 @@ function isCompressedKey(hex: string): boolean {
   }
 }
 
+/** @throws {BadSetting} that never shows the value: it may be most of a key */
+function keksOf(value: string | undefined): string | undefined {
+  const wrong = value?.split(',').find((one) => !/^[0-9a-f]{64}$/i.test(one.trim()));
+  if (wrong === undefined) return value;
+  throw new BadSetting('KEK', '…', `must be 64 hex characters, or several such with commas; one has ${wrong.trim().length}`);
+}
+
 const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;
 
 function eventStoreOf(value: string): string {
@@ -176,4 +256,93 @@ function eventStoreOf(value: string): string {
     shown,
     'must be sqlite:, memory: or a connection string such as esdb://host:2113',
   );
+}
+
+/** A host name, an IPv4 address, or an IPv6 address in brackets. */
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])$/i;
+const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
+
+/** What is left to show of a value that holds a password or a token. */
+const schemeOf = (value: string): string =>
+  value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : '…';
+
+function smtpServerOf(value: string): SmtpServer {
+  const rule = (text: string): BadSetting => new BadSetting('SMTP_URL', schemeOf(value), text);
+  const example =
+    'must be a URL such as smtp://user:password@smtp.example.com:587, with user and password percent-encoded';
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^smtps?:$/.test(url.protocol) || !hostPattern.test(url.hostname)) throw rule(example);
+  if (!/^\/?$/.test(url.pathname) || url.hash !== '') throw rule('must not have a path or a fragment');
+  const user = decoded(url.username);
+  const password = decoded(url.password);
+  if (user === undefined || password === undefined) throw rule(example);
+  if ((user === '') !== (password === '')) throw rule('must have both a user and a password, or neither');
+
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const secure = url.protocol === 'smtps:';
+  const { starttls, ...others } = Object.fromEntries(url.searchParams);
+  if (Object.keys(others).length > 0 || !/^(?:required|optional)?$/.test(starttls ?? '') || (secure && starttls)) {
+    throw rule('must have no options but starttls=required or starttls=optional, for smtp only');
+  }
+  return {
+    host,
+    port: Number(url.port) || (secure ? 465 : 587),
+    secure,
+    starttls: starttls === 'optional' || (!starttls && loopbackPattern.test(host)) ? 'optional' : 'required',
+    user: user || undefined,
+    password: password || undefined,
+  };
+}
+
+/** Undefined where the percent-encoding is broken. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const mailFromPattern =
+  /^(?:(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<name>[^"<>,@\p{Cc}]*))\s*<(?<named>[^<>]+)>|(?<bare>[^<>\s,]+))(?<domains>(?:\s*,\s*@[a-z0-9.-]+)*)$/iu;
+const mailboxPattern = /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/iu;
+
+function mailFromOf(value: string): MailFrom {
+  const { quoted, name, named, bare, domains } = mailFromPattern.exec(value)?.groups ?? {};
+  const address = named ?? bare ?? '';
+  if (!mailboxPattern.test(address)) {
+    const rule =
+      'must be a sender such as Example <no-reply@example.com>, and may go on with domains such as , @example.org';
+    throw new BadSetting('MAIL_FROM', value, rule);
+  }
+  return {
+    name: (quoted ?? name)?.trim() || undefined,
+    address,
+    domains: Object.freeze((domains ?? '').toLowerCase().match(/[^\s,@]+/g) ?? []),
+  };
+}
+
+function smsGatewayOf(value: string): SmsGateway {
+  const rule = (text: string): BadSetting => new BadSetting('SMS_WEBHOOK_URL', schemeOf(value), text);
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url && /^https?:$/.test(url.protocol)) {
+    if (decoded(url.username) === undefined || decoded(url.password) === undefined) {
+      throw rule('must have its user and password percent-encoded');
+    }
+    return { kind: 'webhook', url: value };
+  }
+  const accountSid = decoded(url?.username ?? '');
+  const authToken = decoded(url?.password ?? '');
+  // A plus in a query stands for a space, but here it begins a phone number.
+  const sender = new URLSearchParams(url?.search.replaceAll('+', '%2B')).get('from') ?? '';
+  if (
+    url?.protocol !== 'twilio:' ||
+    !hostPattern.test(url.hostname) ||
+    !/^\w{1,64}$/.test(accountSid ?? '') ||
+    !authToken ||
+    !/^(?:\+[1-9]\d{6,14}|[a-z0-9 ]{1,11}|MG[0-9a-f]{32})$/i.test(sender)
+  ) {
+    throw rule('must be https://… or twilio://ACCOUNT_SID:AUTH_TOKEN@api.twilio.com?from=+13214567890');
+  }
+  return { kind: 'twilio', host: url.host, accountSid: accountSid!, authToken, sender };
 }

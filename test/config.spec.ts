@@ -26,6 +26,9 @@ test('without a word the server listens on this machine and keeps events in ./da
     trustProxy: false,
     allowPrivateNetwork: false,
     oidcIssuers: [],
+    smtp: undefined,
+    mailFrom: undefined,
+    sms: undefined,
   });
 });
 
@@ -44,6 +47,9 @@ test('every setting is read', () => {
     TRUST_PROXY: 'true',
     ALLOW_PRIVATE_NETWORK: 'true',
     OIDC_ISSUERS: 'https://accounts.google.com, https://tenant.example.com/ http://127.0.0.1:9000/realm',
+    SMTP_URL: 'smtps://mailer%40example.com:p%40ss%2Fword@smtp.example.com',
+    MAIL_FROM: 'Example <no-reply@example.com>, @example.org',
+    SMS_WEBHOOK_URL: 'https://sms.example.com/send?key=secret',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
@@ -58,6 +64,16 @@ test('every setting is read', () => {
     trustProxy: true,
     allowPrivateNetwork: true,
     oidcIssuers: ['https://accounts.google.com', 'https://tenant.example.com/', 'http://127.0.0.1:9000/realm'],
+    smtp: {
+      host: 'smtp.example.com',
+      port: 465,
+      secure: true,
+      starttls: 'required',
+      user: 'mailer@example.com',
+      password: 'p@ss/word',
+    },
+    mailFrom: { name: 'Example', address: 'no-reply@example.com', domains: ['example.org'] },
+    sms: { kind: 'webhook', url: 'https://sms.example.com/send?key=secret' },
   });
 });
 
@@ -133,4 +149,112 @@ test('a connection string is taken as it is, and its password never shown', () =
   const message = badness('EVENT_STORE', 'mongodb://admin:changeit@one');
   expect(message).toMatch(/^EVENT_STORE=mongodb:\/\/…: must be /);
   expect(message).not.toContain('changeit');
+});
+
+describe('SMTP_URL', () => {
+  const read = (SMTP_URL: string) => readConfig({ SMTP_URL }).smtp;
+
+  it('asks for encryption, but on this machine or where the operator does without', () => {
+    expect(read('smtp://relay.example.com')).toEqual({
+      host: 'relay.example.com',
+      port: 587,
+      secure: false,
+      starttls: 'required',
+      user: undefined,
+      password: undefined,
+    });
+    expect(read('smtp://relay:1025?starttls=optional')).toMatchObject({ port: 1025, starttls: 'optional' });
+    for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '[::1]']) {
+      expect(read(`smtp://${host}:25`)).toMatchObject({ port: 25, starttls: 'optional' });
+    }
+    expect(read('smtp://127.0.0.1?starttls=required')).toMatchObject({ starttls: 'required' });
+    for (const host of ['127.0.0.1.example.com', 'localhost.example.com', '10.0.0.1']) {
+      expect(read(`smtp://${host}`)).toMatchObject({ host, starttls: 'required' });
+    }
+    expect(read('smtp://[2001:db8::25]')).toMatchObject({ host: '2001:db8::25', starttls: 'required' });
+  });
+
+  it.each([
+    'smtp.example.com',
+    'http://user:hunter2@smtp.example.com',
+    'smtp://user:hunter2@',
+    'smtp://user:hunter2@smtp example.com',
+    'smtp://user:hunter2%zz@smtp.example.com',
+    'smtp://user@smtp.example.com',
+    'smtp://:hunter2@smtp.example.com',
+    'smtp://user:hunter2@smtp.example.com/path',
+    'smtp://user:hunter2@smtp.example.com:99999',
+    'smtp://user:hunter2@smtp.example.com?tls.rejectUnauthorized=false',
+    'smtp://user:hunter2@smtp.example.com?starttls=never',
+    'smtps://user:hunter2@smtp.example.com?starttls=optional',
+    'smtp://user:hunter2@one.example.com%2Ftwo',
+  ])('%s is refused, and no password shown', (value) => {
+    const message = badness('SMTP_URL', value);
+    expect(message).toMatch(/^SMTP_URL=(?:\w+:\/\/)?…: must /);
+    expect(message).not.toContain('hunter2');
+  });
+});
+
+describe('MAIL_FROM', () => {
+  it.each([
+    ['no-reply@example.com', undefined, 'no-reply@example.com', []],
+    ['<no-reply@example.com>', undefined, 'no-reply@example.com', []],
+    ['Zoë & Söhne <mail@example.com>', 'Zoë & Söhne', 'mail@example.com', []],
+    [
+      '"Example, Inc." <a@example.com>, @Example.org,@mail.example.net',
+      'Example, Inc.',
+      'a@example.com',
+      ['example.org', 'mail.example.net'],
+    ],
+    ['root@localhost', undefined, 'root@localhost', []],
+  ])('%s', (value, name, address, domains) => {
+    expect(readConfig({ MAIL_FROM: value }).mailFrom).toEqual({ name, address, domains });
+  });
+
+  it.each([
+    'Example',
+    'a@',
+    '@example.com',
+    'A <a@example.com',
+    'a@example.com, b@example.com',
+    'A <a@b> <c@d>',
+    'a b@c.d',
+  ])('%s is refused', (value) =>
+    expect(badness('MAIL_FROM', value)).toMatch(/^MAIL_FROM=.+: must be a sender such as /),
+  );
+
+  it('cannot begin another header', () => {
+    expect(badness('MAIL_FROM', 'A\r\nBcc: x@example.com <a@example.com>')).toContain('must be a sender');
+  });
+});
+
+describe('SMS_WEBHOOK_URL', () => {
+  const read = (SMS_WEBHOOK_URL: string) => readConfig({ SMS_WEBHOOK_URL }).sms;
+  const account = `AC${'0'.repeat(32)}`;
+
+  it('names a webhook, or an account at what speaks like Twilio', () => {
+    expect(read('http://127.0.0.1:9000/sms')).toEqual({ kind: 'webhook', url: 'http://127.0.0.1:9000/sms' });
+    const twilio = { kind: 'twilio', host: 'api.twilio.com', accountSid: account, authToken: 'to/ken' };
+    const url = (query: string) => `twilio://${account}:to%2Fken@api.twilio.com${query}`;
+    expect(read(url('?from=+13214567890'))).toEqual({ ...twilio, sender: '+13214567890' });
+    expect(read(url('?from=%2B13214567890'))).toEqual({ ...twilio, sender: '+13214567890' });
+    expect(read(url('?from=Example'))).toEqual({ ...twilio, sender: 'Example' });
+    expect(read(url(`?from=MG${'a'.repeat(32)}`))).toEqual({ ...twilio, sender: `MG${'a'.repeat(32)}` });
+    expect(read(`twilio://${account}:t@localhost:8443?from=1234`)).toMatchObject({ host: 'localhost:8443' });
+  });
+
+  it.each([
+    'sms.example.com',
+    'ftp://user:hunter2@sms.example.com',
+    'https://user:hunter2%zz@sms.example.com',
+    `twilio://${account}@api.twilio.com?from=+13214567890`,
+    `twilio://${account}:hunter2@api.twilio.com`,
+    `twilio://${account}:hunter2@api.twilio.com?from=+0123`,
+    `twilio://..%2Fother:hunter2@api.twilio.com?from=+13214567890`,
+    `twilio://${account}:hunter2@?from=+13214567890`,
+  ])('%s is refused, and no token shown', (value) => {
+    const message = badness('SMS_WEBHOOK_URL', value);
+    expect(message).toMatch(/^SMS_WEBHOOK_URL=(?:\w+:\/\/)?…: must /);
+    expect(message).not.toContain('hunter2');
+  });
 });

@@ -1,0 +1,87 @@
+/** How a message reaches a person. */
+export type Channel = 'email' | 'sms';
+
+/** A message to one person. Its texts hold codes and credentials: they go to their recipient and nowhere else. */
+export interface Message {
+  readonly channel: Channel;
+  /** An e-mail address, or a phone number in E.164. */
+  readonly to: string;
+  /** E-mail only. */
+  readonly subject?: string;
+  readonly text: string;
+  /** E-mail only: the same content as HTML. */
+  readonly html?: string;
+  /** E-mail only: the sender's address, used where its domain is one that may be sent from. */
+  readonly from?: string;
+  /** E-mail only: the sender's name. */
+  readonly fromName?: string;
+  /** E-mail only. */
+  readonly replyTo?: string;
+  /** The one-time password that the message carries, for reports. */
+  readonly otpId?: string;
+  /** Milliseconds since the epoch; from then on the message is of no use and is not sent any more. */
+  readonly expiresAt?: number;
+}
+
+/** A message that was accepted: the id stays the same over all attempts, so that a second copy can be recognized. */
+export interface AcceptedMessage extends Message {
+  readonly id: string;
+}
+
+/** What became of a message so far. Whatever is still open ends in a report. */
+export type Receipt =
+  | { readonly id: string; readonly status: 'sent' }
+  | { readonly id: string; readonly status: 'queued' }
+  | { readonly id: string; readonly status: 'failed'; readonly reason: string };
+
+/** The port that activities send through. */
+export interface Delivery {
+  /**
+   * Tries once, and again in the background when that fails. Never rejects because a carrier failed.
+   * @throws {CoordinatorError} INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many wait) or UNAVAILABLE (stopping)
+   */
+  send(message: Message): Promise<Receipt>;
+  /**
+   * Accepts without waiting for anything, for callers whose answer must take the same time whether they send or not.
+   * @throws {CoordinatorError} as `send`
+   */
+  enqueue(message: Message): Receipt;
+}
+
+/** One step in the life of a message, for logs and metrics: no recipient, no text, no answer of a server in words. */
+export interface DeliveryReport {
+  readonly id: string;
+  readonly channel: Channel;
+  readonly otpId?: string;
+  /** `failed`: given up for good; `abandoned`: still waiting when the process stopped. */
+  readonly outcome: 'sent' | 'retrying' | 'failed' | 'abandoned';
+  readonly attempts: number;
+  readonly reason?: string;
+}
+
+/** One way out: an SMTP server, an SMS gateway, a file. Makes a single attempt. */
+export interface Carrier {
+  /**
+   * @throws {DeliveryFailed} when the message was not taken, or it is not known whether it was
+   */
+  carry(message: AcceptedMessage, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * An attempt that failed. The message is fit for logs: written here, with names and numbers of the server only, because
+ * what a server says may repeat what was sent to it.
+ */
+export class DeliveryFailed extends Error {
+  /** Whether another attempt makes sense. */
+  readonly retryable: boolean;
+  /** Milliseconds that the server asks to wait. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, options: { readonly retryable: boolean; readonly retryAfterMs?: number | undefined }) {
+    super(message);
+    this.name = 'DeliveryFailed';
+    this.retryable = options.retryable;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}

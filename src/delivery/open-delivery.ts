@@ -1,0 +1,37 @@
+import type { Config } from '../config.js';
+import type { Channel, DeliveryReport } from './delivery.js';
+import { Outbox } from './outbox.js';
+import { RetryingDelivery } from './retrying.js';
+import { SmsWebhookCarrier, TwilioCarrier } from './sms-webhook.js';
+import { SmtpCarrier } from './smtp.js';
+
+/** The delivery of a process, and where its messages go. */
+interface OpenDelivery {
+  readonly delivery: RetryingDelivery;
+  /** For the operator, without secrets; `undefined` where nothing is set up and messages go to the outbox. */
+  readonly destinations: Readonly<Record<Channel, string | undefined>>;
+  /** The file of the messages that are not sent. */
+  readonly outboxFile: string;
+}
+
+/** Chooses the carriers that the settings name, and the outbox for what they do not. Nothing is connected yet. */
+export function openDelivery(
+  { dataDir, smtp, mailFrom, sms }: Pick<Config, 'dataDir' | 'smtp' | 'mailFrom' | 'sms'>,
+  report: (report: DeliveryReport) => void,
+  now: () => number = Date.now,
+): OpenDelivery {
+  const outbox = new Outbox(dataDir, now);
+  const email = smtp ? new SmtpCarrier(smtp, mailFrom) : outbox;
+  const carriers = {
+    email,
+    sms: !sms ? outbox : sms.kind === 'twilio' ? new TwilioCarrier(sms) : new SmsWebhookCarrier(sms),
+  };
+  return {
+    delivery: new RetryingDelivery(carriers, report, { now }),
+    destinations: {
+      email: smtp && `${smtp.host}:${smtp.port}`,
+      sms: sms && (sms.kind === 'twilio' ? sms.host : new URL(sms.url).host),
+    },
+    outboxFile: outbox.file,
+  };
+}

@@ -1,0 +1,271 @@
+import { randomUUID } from 'node:crypto';
+import { CoordinatorError } from '../domain/errors.js';
+import { checkMessage } from './check-message.js';
+import {
+  DeliveryFailed,
+  type AcceptedMessage,
+  type Carrier,
+  type Channel,
+  type Delivery,
+  type DeliveryReport,
+  type Message,
+  type Receipt,
+} from './delivery.js';
+
+/** How long and how often. All times in milliseconds. */
+export interface Patience {
+  /** Attempts for one message, the first included. */
+  readonly attempts: number;
+  /** Wait before the second attempt; doubles from there, with up to half of it taken off at random. */
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+  /** Longest time of one attempt. */
+  readonly attemptMs: number;
+  /** Longest time that `send` waits for its first attempt before it answers `queued`. */
+  readonly firstAnswerMs: number;
+  /** Attempts at the same time, for each channel. */
+  readonly concurrency: number;
+  /** Messages that may be open at the same time, waiting or being sent. */
+  readonly maxOpen: number;
+  /** Longest time that `close` waits for open messages. */
+  readonly drainMs: number;
+}
+
+const patience: Patience = {
+  attempts: 8,
+  firstDelayMs: 1_000,
+  maxDelayMs: 30_000,
+  attemptMs: 30_000,
+  firstAnswerMs: 5_000,
+  concurrency: 10,
+  maxOpen: 1_000,
+  drainMs: 5_000,
+};
+
+/** A message on its way. */
+interface Job {
+  readonly message: AcceptedMessage;
+  attempts: number;
+  /** Ends the wait for the next attempt, or for a free place, now. */
+  wake: (() => void) | undefined;
+  /** Ends the attempt that runs. */
+  attempt: AbortController | undefined;
+  readonly done: Promise<Receipt>;
+}
+
+/**
+ * Sends through one carrier a channel, and again after a failure: bounded in attempts, in messages and in time. Messages
+ * wait in memory only, because they hold codes. Each ends in exactly one report `sent`, `failed` or `abandoned`.
+ */
+export class RetryingDelivery implements Delivery {
+  readonly #carriers: Readonly<Record<Channel, Carrier>>;
+  readonly #report: (report: DeliveryReport) => void;
+  readonly #patience: Patience;
+  readonly #now: () => number;
+  readonly #open = new Set<Job>();
+  readonly #running: Record<Channel, number> = { email: 0, sms: 0 };
+  readonly #queues: Record<Channel, Job[]> = { email: [], sms: [] };
+  #stopping = false;
+  #stopped = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    carriers: Readonly<Record<Channel, Carrier>>,
+    report: (report: DeliveryReport) => void,
+    options: Partial<Patience> & { readonly now?: () => number } = {},
+  ) {
+    const { now = Date.now, ...changed } = options;
+    this.#carriers = carriers;
+    this.#report = report;
+    this.#now = now;
+    this.#patience = { ...patience, ...changed };
+  }
+
+  /** Messages that were accepted and have not ended yet. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  async send(message: Message): Promise<Receipt> {
+    let answer: (receipt: Receipt) => void;
+    const first = new Promise<Receipt>((resolve) => (answer = resolve));
+    const { message: accepted } = this.#accept(message, (receipt) => answer(receipt));
+    const late = setTimeout(() => answer({ id: accepted.id, status: 'queued' }), this.#patience.firstAnswerMs);
+    try {
+      return await first;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  enqueue(message: Message): Receipt {
+    const job = this.#accept(message, () => undefined);
+    return { id: job.message.id, status: 'queued' };
+  }
+
+  /** Gives what is open one more attempt each within the bound, reports what is left, and lets go of the carriers. */
+  close(): Promise<void> {
+    this.#closed ??= this.#drain();
+    return this.#closed;
+  }
+
+  #accept(message: Message, onFirst: (receipt: Receipt) => void): Job {
+    checkMessage(message);
+    if (this.#stopping) {
+      throw new CoordinatorError('UNAVAILABLE', 'messages are not accepted any more: the process stops, try again');
+    }
+    const { maxOpen } = this.#patience;
+    if (this.#open.size >= maxOpen) {
+      throw new CoordinatorError(
+        'RESOURCE_EXHAUSTED',
+        `${maxOpen} messages wait for their delivery: try again later, and look into the log for the reason`,
+      );
+    }
+    const job: Job = {
+      message: { ...message, id: randomUUID() },
+      attempts: 0,
+      wake: undefined,
+      attempt: undefined,
+      // On a later turn, so that the job is complete and accepting takes no time.
+      done: Promise.resolve().then(() => this.#run(job, onFirst)),
+    };
+    this.#open.add(job);
+    return job;
+  }
+
+  async #run(job: Job, onFirst: (receipt: Receipt) => void): Promise<Receipt> {
+    const { id } = job.message;
+    const end = (outcome: 'sent' | 'failed' | 'abandoned', reason?: string): Receipt => {
+      this.#open.delete(job);
+      this.#tell(job, outcome, reason);
+      const receipt: Receipt =
+        outcome === 'sent' ? { id, status: 'sent' } : { id, status: 'failed', reason: reason ?? outcome };
+      onFirst(receipt);
+      return receipt;
+    };
+    for (;;) {
+      await this.#takePlace(job);
+      if (this.#stopped) return end('abandoned', 'the process stopped before its delivery');
+      if (this.#isExpired(job, 0)) {
+        this.#freePlace(job);
+        return end('failed', 'it expired before it could be delivered');
+      }
+      const failure = await this.#attempt(job);
+      this.#freePlace(job);
+      if (failure === undefined) return end('sent');
+      if (!failure.retryable) return end('failed', failure.message);
+      if (this.#stopping) return end('abandoned', failure.message);
+      if (job.attempts >= this.#patience.attempts) {
+        return end('failed', `${failure.message}; given up after ${job.attempts} attempts`);
+      }
+      const delay = this.#delay(job.attempts, failure.retryAfterMs);
+      if (this.#isExpired(job, delay))
+        return end('failed', `${failure.message}; it would expire before the next attempt`);
+      this.#tell(job, 'retrying', failure.message);
+      onFirst({ id, status: 'queued' });
+      await this.#wait(job, delay);
+    }
+  }
+
+  async #attempt(job: Job): Promise<DeliveryFailed | undefined> {
+    const { attemptMs } = this.#patience;
+    job.attempts += 1;
+    const attempt = new AbortController();
+    job.attempt = attempt;
+    const late = setTimeout(() => attempt.abort(), attemptMs);
+    const given = new Promise<DeliveryFailed>((resolve) => {
+      const giveUp = (): void => {
+        const why = this.#stopped ? 'the process stopped during its delivery' : `no answer within ${attemptMs} ms`;
+        resolve(new DeliveryFailed(why, { retryable: true }));
+      };
+      attempt.signal.addEventListener('abort', giveUp, { once: true });
+    });
+    const carried = this.#carriers[job.message.channel].carry(job.message, attempt.signal).then(
+      () => undefined,
+      // What is not known to be harmless is not repeated: it could hold the text.
+      (error: unknown) =>
+        error instanceof DeliveryFailed ? error : new DeliveryFailed('the carrier is defect', { retryable: true }),
+    );
+    try {
+      return await Promise.race([carried, given]);
+    } finally {
+      clearTimeout(late);
+      job.attempt = undefined;
+    }
+  }
+
+  #delay(attempts: number, retryAfterMs = 0): number {
+    const { firstDelayMs, maxDelayMs } = this.#patience;
+    const delay = Math.min(firstDelayMs * 2 ** (attempts - 1), maxDelayMs);
+    // Messages that failed together must not come back together.
+    return Math.max(delay * (1 - Math.random() / 2), Math.min(retryAfterMs, maxDelayMs));
+  }
+
+  #isExpired({ message: { expiresAt } }: Job, inMs: number): boolean {
+    return expiresAt !== undefined && this.#now() + inMs >= expiresAt;
+  }
+
+  /** Returns after `ms`, or as soon as the process stops. */
+  async #wait(job: Job, ms: number): Promise<void> {
+    if (this.#stopping) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      job.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    job.wake = undefined;
+  }
+
+  /** INVARIANT: a job returns from here with a place, unless everything has stopped. */
+  async #takePlace(job: Job): Promise<void> {
+    const { channel } = job.message;
+    if (this.#stopped) return;
+    if (this.#running[channel] < this.#patience.concurrency) {
+      this.#running[channel] += 1;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      job.wake = resolve;
+      this.#queues[channel].push(job);
+    });
+    job.wake = undefined;
+  }
+
+  /** Hands the place to the next one in line, if there is one. */
+  #freePlace({ message: { channel } }: Job): void {
+    const next = this.#queues[channel].shift();
+    if (next) next.wake?.();
+    else this.#running[channel] -= 1;
+  }
+
+  async #drain(): Promise<void> {
+    this.#stopping = true;
+    const queued = new Set(Object.values(this.#queues).flat());
+    for (const job of this.#open) if (!queued.has(job)) job.wake?.();
+    const ended = Promise.allSettled([...this.#open].map(({ done }) => done));
+    let late: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => (late = setTimeout(resolve, this.#patience.drainMs)));
+    await Promise.race([ended, tooLate]);
+    clearTimeout(late);
+    this.#stopped = true;
+    for (const job of this.#open) {
+      job.attempt?.abort();
+      job.wake?.();
+    }
+    await ended;
+    await Promise.all([...new Set(Object.values(this.#carriers))].map((carrier) => carrier.close()));
+  }
+
+  #tell({ message, attempts }: Job, outcome: DeliveryReport['outcome'], reason?: string): void {
+    const { id, channel, otpId } = message;
+    const about = { id, channel, ...(otpId === undefined ? {} : { otpId }) };
+    try {
+      this.#report({ ...about, outcome, attempts, ...(reason === undefined ? {} : { reason }) });
+    } catch (error) {
+      // A listener that throws must not stop the message that it is told about.
+      process.emitWarning(`a delivery report was not taken: ${error instanceof Error ? error.name : 'unknown error'}`);
+    }
+  }
+}
