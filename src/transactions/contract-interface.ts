@@ -1,0 +1,718 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+import { invalidField } from '../domain/errors.js';
+import type { PolicyValue } from '../domain/policy/types.js';
+import { isObject, quoted } from './refusals.js';
+
+/** The functions of an Ethereum contract by selector: 0x and 8 hex digits, lower case. */
+export interface EthereumInterface {
+  readonly functions: ReadonlyMap<string, AbiFunction>;
+}
+
+/** `signature` is canonical, as the selector hashes it: `transfer(address,uint256)`. */
+interface AbiFunction {
+  readonly name: string;
+  readonly signature: string;
+  readonly inputs: readonly AbiParameter[];
+}
+
+/** `name` is empty for a parameter without one. */
+interface AbiParameter {
+  readonly name: string;
+  readonly type: AbiType;
+}
+
+type AbiType =
+  | { readonly kind: 'uint' | 'int'; readonly bits: number }
+  | { readonly kind: 'address' | 'bool' | 'string' | 'bytes' }
+  | { readonly kind: 'fixedBytes'; readonly length: number }
+  | { readonly kind: 'array'; readonly of: AbiType; readonly length?: number }
+  | { readonly kind: 'tuple'; readonly components: readonly AbiParameter[] };
+
+/**
+ * A Solana program as its Anchor IDL says it. `programId` is base58, if the IDL has it. An account in a group is named
+ * `group.account`.
+ */
+export interface SolanaInterface {
+  readonly programId?: string;
+  readonly instructions: readonly SolanaInstruction[];
+}
+
+/** `discriminatorHex` is what the data of the instruction begins with: lower case, without 0x. */
+export interface SolanaInstruction {
+  readonly name: string;
+  readonly discriminatorHex: string;
+  readonly accounts: readonly string[];
+  readonly args: readonly BorshField[];
+}
+
+interface BorshField {
+  readonly name: string;
+  readonly type: BorshType;
+}
+
+type BorshType =
+  | { readonly kind: 'bool' | 'string' | 'bytes' | 'publicKey' }
+  | { readonly kind: 'unsigned' | 'signed' | 'float'; readonly size: number }
+  | { readonly kind: 'option'; readonly of: BorshType; readonly tagSize: number }
+  | { readonly kind: 'vec'; readonly of: BorshType }
+  | { readonly kind: 'array'; readonly of: BorshType; readonly length: number }
+  | { readonly kind: 'struct'; readonly fields: BorshFields }
+  | { readonly kind: 'enum'; readonly variants: readonly { readonly name: string; readonly fields: BorshFields }[] };
+
+/** Named fields, or the unnamed ones of a tuple. */
+type BorshFields = readonly BorshField[] | { readonly tuple: readonly BorshType[] };
+
+/** A call as policies read it. Without `args` the data does not decode; such a call fails on the chain too. */
+interface DecodedCall {
+  readonly name: string;
+  readonly args?: Readonly<Record<string, PolicyValue | undefined>>;
+}
+
+/** Client protocol 4.3.7 limits an interface to 400 000 characters; here they are UTF-16 code units. */
+const MAX_INTERFACE_LENGTH = 400_000;
+const MAX_NESTING = 32;
+const WORD_LENGTH = 32;
+const SELECTOR_LENGTH = 4;
+const DISCRIMINATOR_LENGTH = 8;
+/** What the chains themselves allow: an instruction is part of a transaction of 1 232 bytes. */
+const MAX_BORSH_VALUES = 16_384;
+const MAX_BORSH_DEPTH = 128;
+
+const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
+const ABI_ENTRIES: ReadonlySet<unknown> = new Set(['function', 'constructor', 'receive', 'fallback', 'event', 'error']);
+
+/**
+ * Reads the `smartContractInterface` of a contract: the JSON ABI of an Ethereum contract (a list), or the Anchor IDL of
+ * a Solana program (an object, of either format), at most 400 000 characters.
+ * @throws {CoordinatorError} INVALID_ARGUMENT that names the place in the interface
+ */
+export function parseContractInterface(type: 'ETHEREUM', json: string): EthereumInterface;
+export function parseContractInterface(type: 'SOLANA', json: string): SolanaInterface;
+export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string): EthereumInterface | SolanaInterface;
+export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string): EthereumInterface | SolanaInterface {
+  if (json.length > MAX_INTERFACE_LENGTH) {
+    throw bad(`has \`${json.length}\` characters; at most ${MAX_INTERFACE_LENGTH} are taken`);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    throw bad('is not valid JSON');
+  }
+  return type === 'ETHEREUM' ? readAbi(parsed) : new IdlReader(parsed).read();
+}
+
+/**
+ * Decodes the data of a call (hex with 0x) as the contract would read it: bits beyond a type are masked, data after the
+ * arguments is not looked at. Undefined when the interface has no such function. Never throws; its time is bounded
+ * by the length of the data. Arguments without a name are left out; text that is not UTF-8 is read with U+FFFD.
+ */
+export function decodeCalldata(
+  contract: EthereumInterface,
+  data: string,
+): (DecodedCall & { readonly selector: string }) | undefined {
+  const selector = data.slice(0, 2 + 2 * SELECTOR_LENGTH).toLowerCase();
+  const called = contract.functions.get(selector);
+  if (called === undefined) return undefined;
+  const reader = new AbiReader(hexToBytes(data.slice(selector.length)));
+  const args = orUndefined(() => reader.record(called.inputs, 0));
+  return { name: called.name, selector, ...(args !== undefined && { args }) };
+}
+
+/**
+ * Decodes the data of an instruction (hex without 0x) by the instruction whose discriminator it begins with. Undefined
+ * when there is none. Never throws; its time is bounded. Public keys are base58, bytes lower-case hex without 0x, floats
+ * decimal text. A variant of an enum is its name, or an object of its name and its fields. A missing option is
+ * undefined, or an empty object in a list. Data after the arguments is not looked at, as Anchor does.
+ */
+export function decodeSolanaArgs(
+  program: SolanaInterface,
+  data: string,
+): (DecodedCall & { readonly discriminatorHex: string }) | undefined {
+  const hex = data.toLowerCase();
+  const [instruction] = program.instructions
+    .filter(({ discriminatorHex }) => hex.startsWith(discriminatorHex))
+    .sort((a, b) => b.discriminatorHex.length - a.discriminatorHex.length);
+  if (instruction === undefined) return undefined;
+  const { name, discriminatorHex } = instruction;
+  const reader = new BorshReader(hexToBytes(hex.slice(discriminatorHex.length)));
+  const args = orUndefined(() => reader.record(instruction.args));
+  return { name, discriminatorHex, ...(args !== undefined && { args }) };
+}
+
+/** Thrown by the readers below and caught by `orUndefined`: what is decoded was written by somebody else. */
+class Malformed extends Error {}
+
+function orUndefined<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof Malformed) return undefined;
+    throw error;
+  }
+}
+
+/** Contract ABI specification, "Formal Specification of the Encoding". */
+class AbiReader {
+  readonly #data: Uint8Array;
+  /**
+   * Bytes that may still be read. Offsets may point to the same place many times, so that a short call could say an
+   * endless tree; an honest one reads no byte more than twice.
+   */
+  #budget: number;
+
+  constructor(data: Uint8Array) {
+    this.#data = data;
+    this.#budget = 2 * data.length + 65_536;
+  }
+
+  /** The values of a tuple that begins at `base`; the offsets in it count from there. */
+  record(parameters: readonly AbiParameter[], base: number): Record<string, PolicyValue> {
+    const values: [string, PolicyValue][] = [];
+    let head = base;
+    for (const { name, type } of parameters) {
+      const value = this.#at(type, head, base);
+      if (name !== '') values.push([name, value]);
+      head += headLength(type);
+    }
+    return Object.fromEntries(values);
+  }
+
+  /** The value whose head is at `head`. */
+  #at(type: AbiType, head: number, base: number): PolicyValue {
+    return this.#value(type, isDynamic(type) ? base + this.#length(head) : head);
+  }
+
+  #value(type: AbiType, start: number): PolicyValue {
+    switch (type.kind) {
+      case 'uint':
+        return BigInt.asUintN(type.bits, this.#integer(start));
+      case 'int':
+        return BigInt.asIntN(type.bits, this.#integer(start));
+      case 'bool':
+        return this.#integer(start) !== 0n;
+      case 'address':
+        return hexOf(this.#bytes(start, WORD_LENGTH).subarray(12));
+      case 'fixedBytes':
+        return hexOf(this.#bytes(start, WORD_LENGTH).subarray(0, type.length));
+      case 'bytes':
+        return hexOf(this.#bytes(start + WORD_LENGTH, this.#length(start)));
+      case 'string':
+        return new TextDecoder().decode(this.#bytes(start + WORD_LENGTH, this.#length(start)));
+      case 'tuple':
+        return this.record(type.components, start);
+      case 'array': {
+        const first = type.length === undefined ? start + WORD_LENGTH : start;
+        return this.#elements(type.of, first, type.length ?? this.#length(start));
+      }
+    }
+  }
+
+  #elements(type: AbiType, first: number, count: number): PolicyValue[] {
+    const step = headLength(type);
+    // Before the first element is read: a count is four bytes to write and could be an hour to read.
+    if (first + count * step > this.#data.length) throw new Malformed();
+    return Array.from({ length: count }, (_, at) => this.#at(type, first + at * step, first));
+  }
+
+  /** An offset or a count. More than the data is long can be no such thing. */
+  #length(start: number): number {
+    const length = this.#integer(start);
+    if (length > BigInt(this.#data.length)) throw new Malformed();
+    return Number(length);
+  }
+
+  #integer(start: number): bigint {
+    return BigInt(hexOf(this.#bytes(start, WORD_LENGTH)));
+  }
+
+  #bytes(start: number, length: number): Uint8Array {
+    this.#budget -= length;
+    if (this.#budget < 0 || start + length > this.#data.length) throw new Malformed();
+    return this.#data.subarray(start, start + length);
+  }
+}
+
+function isDynamic(type: AbiType): boolean {
+  switch (type.kind) {
+    case 'string':
+    case 'bytes':
+      return true;
+    case 'array':
+      return type.length === undefined || isDynamic(type.of);
+    case 'tuple':
+      return type.components.some((component) => isDynamic(component.type));
+    default:
+      return false;
+  }
+}
+
+/** Bytes in the head of the enclosing tuple. */
+function headLength(type: AbiType): number {
+  if (isDynamic(type)) return WORD_LENGTH;
+  if (type.kind === 'array') return (type.length ?? 0) * headLength(type.of);
+  if (type.kind === 'tuple') return type.components.reduce((sum, component) => sum + headLength(component.type), 0);
+  return WORD_LENGTH;
+}
+
+function readAbi(abi: unknown): EthereumInterface {
+  if (!Array.isArray(abi)) {
+    const hint =
+      isObject(abi) && Array.isArray(abi.abi) ? 'send the list in its member `abi`' : 'send a JSON ABI, a list';
+    throw bad(`is no list; ${hint}`);
+  }
+  const functions = new Map<string, AbiFunction>();
+  abi.forEach((entry: unknown, at) => {
+    const place = `[${at}]`;
+    // The type may be left out for a function (Contract ABI specification, "JSON").
+    const type = isObject(entry) ? (entry.type ?? 'function') : undefined;
+    if (!isObject(entry) || !ABI_ENTRIES.has(type)) {
+      throw bad(`${place} is ${quoted(entry)}; send a function, constructor, receive, fallback, event or error`);
+    }
+    if (type !== 'function') return;
+    const read = readAbiFunction(entry, place);
+    const selector = hexOf(keccak_256(utf8ToBytes(read.signature)).subarray(0, SELECTOR_LENGTH));
+    const known = functions.get(selector);
+    if (known !== undefined && known.signature !== read.signature) {
+      throw bad(`${place} ${quoted(read.signature)} has the selector of ${quoted(known.signature)}; leave one out`);
+    }
+    if (known === undefined) functions.set(selector, read);
+  });
+  return { functions };
+}
+
+function readAbiFunction(entry: Readonly<Record<string, unknown>>, place: string): AbiFunction {
+  const { name } = entry;
+  if (typeof name !== 'string' || !IDENTIFIER.test(name)) {
+    throw bad(`${place}.name is ${quoted(name)}; send the name of the function`);
+  }
+  const inputs = readAbiParameters(entry.inputs ?? [], `${place}.inputs`, 0);
+  return { name, signature: `${name}${canonicalTuple(inputs)}`, inputs };
+}
+
+function readAbiParameters(parameters: unknown, place: string, depth: number): readonly AbiParameter[] {
+  if (depth > MAX_NESTING) throw bad(`${place} is nested deeper than ${MAX_NESTING} levels`);
+  if (!Array.isArray(parameters)) throw bad(`${place} is ${quoted(parameters)}; send a list of { name, type }`);
+  const names = new Set<string>();
+  return parameters.map((parameter: unknown, at): AbiParameter => {
+    const inner = `${place}[${at}]`;
+    if (!isObject(parameter)) throw bad(`${inner} is ${quoted(parameter)}; send { name, type }`);
+    const name = parameter.name ?? '';
+    if (typeof name !== 'string') throw bad(`${inner}.name is ${quoted(name)}; send a text`);
+    if (name !== '' && names.has(name)) throw bad(`${inner}.name ${quoted(name)} is taken by another parameter`);
+    names.add(name);
+    return { name, type: readAbiType(parameter, inner, depth) };
+  });
+}
+
+function readAbiType(parameter: Readonly<Record<string, unknown>>, place: string, depth: number): AbiType {
+  const text = parameter.type;
+  if (typeof text !== 'string') throw bad(`${place}.type is ${quoted(text)}; send the name of a type`);
+  const [base, ...dimensions] = text.split('[');
+  if (depth + dimensions.length > MAX_NESTING) throw bad(`${place}.type has more than ${MAX_NESTING} dimensions`);
+  let type = elementaryAbiType(base ?? '');
+  if (base === 'tuple') {
+    const components = readAbiParameters(parameter.components, `${place}.components`, depth + dimensions.length + 1);
+    // Solidity has no empty structs, and a list of them would have elements without end in no bytes at all.
+    if (components.length === 0) throw bad(`${place}.components is empty; a tuple has components`);
+    type = { kind: 'tuple', components };
+  }
+  if (type === undefined) throw bad(`${place}.type ${quoted(text)} is not known; send a type of the contract ABI`);
+  for (const dimension of dimensions) {
+    const length = /^([1-9]\d{0,8})?\]$/.exec(dimension);
+    if (length === null) throw bad(`${place}.type is ${quoted(text)}; arrays are T[] or T[n], n from 1`);
+    type = { kind: 'array', of: type, ...(length[1] !== undefined && { length: Number(length[1]) }) };
+  }
+  return type;
+}
+
+function elementaryAbiType(name: string): AbiType | undefined {
+  if (name === 'address' || name === 'bool' || name === 'string' || name === 'bytes') return { kind: name };
+  const parts = /^(uint|int|bytes)([1-9]\d{0,2})?$/.exec(name);
+  const size = Number(parts?.[2] ?? 256);
+  if (parts?.[1] === 'bytes') return size <= WORD_LENGTH ? { kind: 'fixedBytes', length: size } : undefined;
+  if (parts === null || size % 8 !== 0 || size > 256) return undefined;
+  return { kind: parts[1] as 'uint' | 'int', bits: size };
+}
+
+function canonicalTuple(parameters: readonly AbiParameter[]): string {
+  return `(${parameters.map(({ type }) => canonicalName(type)).join(',')})`;
+}
+
+function canonicalName(type: AbiType): string {
+  switch (type.kind) {
+    case 'uint':
+    case 'int':
+      return `${type.kind}${type.bits}`;
+    case 'fixedBytes':
+      return `bytes${type.length}`;
+    case 'array':
+      return `${canonicalName(type.of)}[${type.length ?? ''}]`;
+    case 'tuple':
+      return canonicalTuple(type.components);
+    default:
+      return type.kind;
+  }
+}
+
+/** Borsh specification; options of C (`coption`) have a tag of four bytes. */
+class BorshReader {
+  readonly #data: Uint8Array;
+  #position = 0;
+  #values = 0;
+  #depth = 0;
+
+  constructor(data: Uint8Array) {
+    this.#data = data;
+  }
+
+  record(fields: readonly BorshField[]): Record<string, PolicyValue | undefined> {
+    return Object.fromEntries(fields.map(({ name, type }) => [name, this.#value(type)]));
+  }
+
+  /** Undefined for an option that is missing. */
+  #value(type: BorshType): PolicyValue | undefined {
+    this.#values += 1;
+    this.#depth += 1;
+    // A type that is used by many can be nested deeper than the text of any one place in the IDL.
+    if (this.#values > MAX_BORSH_VALUES || this.#depth > MAX_BORSH_DEPTH) throw new Malformed();
+    const value = this.#read(type);
+    this.#depth -= 1;
+    return value;
+  }
+
+  #read(type: BorshType): PolicyValue | undefined {
+    switch (type.kind) {
+      case 'bool':
+        return this.#tag(1);
+      case 'unsigned':
+        return this.#unsigned(type.size);
+      case 'signed':
+        return BigInt.asIntN(8 * type.size, this.#unsigned(type.size));
+      case 'float':
+        return this.#float(type.size);
+      case 'publicKey':
+        return base58.encode(this.#take(32));
+      case 'bytes':
+        return bytesToHex(this.#take(this.#count()));
+      case 'string':
+        return this.#string();
+      case 'option':
+        return this.#tag(type.tagSize) ? this.#value(type.of) : this.#skipMissing(type);
+      case 'vec':
+        return this.#list(type.of, this.#count());
+      case 'array':
+        return this.#list(type.of, type.length);
+      case 'struct':
+        return this.#fields(type.fields);
+      case 'enum': {
+        const variant = type.variants[Number(this.#unsigned(1))];
+        if (variant === undefined) throw new Malformed();
+        const isUnit = 'tuple' in variant.fields ? variant.fields.tuple.length === 0 : variant.fields.length === 0;
+        return isUnit ? variant.name : Object.fromEntries([[variant.name, this.#fields(variant.fields)]]);
+      }
+    }
+  }
+
+  #fields(fields: BorshFields): PolicyValue {
+    return 'tuple' in fields ? fields.tuple.map((type) => this.#value(type) ?? {}) : this.record(fields);
+  }
+
+  #list(type: BorshType, count: number): PolicyValue[] {
+    // Before any element is read; elements without bytes exist, so the data alone bounds nothing.
+    if (count > MAX_BORSH_VALUES) throw new Malformed();
+    return Array.from({ length: count }, () => this.#value(type) ?? {});
+  }
+
+  /** A missing option of C has its bytes all the same. */
+  #skipMissing(type: BorshType & { kind: 'option' }): undefined {
+    if (type.tagSize > 1) this.#value(type.of);
+    return undefined;
+  }
+
+  #tag(size: number): boolean {
+    const tag = this.#unsigned(size);
+    if (tag > 1n) throw new Malformed();
+    return tag === 1n;
+  }
+
+  #count(): number {
+    return Number(this.#unsigned(4));
+  }
+
+  #unsigned(size: number): bigint {
+    return BigInt(hexOf(this.#take(size).toReversed()));
+  }
+
+  #float(size: number): string {
+    const bytes = this.#take(size);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    return String(size === 4 ? view.getFloat32(0, true) : view.getFloat64(0, true));
+  }
+
+  #string(): string {
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.#take(this.#count()));
+    } catch {
+      throw new Malformed();
+    }
+  }
+
+  #take(length: number): Uint8Array {
+    if (length > this.#data.length - this.#position) throw new Malformed();
+    this.#position += length;
+    return this.#data.subarray(this.#position - length, this.#position);
+  }
+}
+
+const PRIMITIVES: Readonly<Record<string, BorshType>> = {
+  bool: { kind: 'bool' },
+  string: { kind: 'string' },
+  bytes: { kind: 'bytes' },
+  publicKey: { kind: 'publicKey' },
+  pubkey: { kind: 'publicKey' },
+  f32: { kind: 'float', size: 4 },
+  f64: { kind: 'float', size: 8 },
+  ...Object.fromEntries(
+    [8, 16, 32, 64, 128, 256].flatMap((bits): [string, BorshType][] => [
+      [`u${bits}`, { kind: 'unsigned', size: bits / 8 }],
+      [`i${bits}`, { kind: 'signed', size: bits / 8 }],
+    ]),
+  ),
+};
+
+/** What the generic parameters of a type stand for: types, and lengths of arrays. */
+type Generics = ReadonlyMap<string, BorshType | number>;
+const NO_GENERICS: Generics = new Map();
+
+/**
+ * An IDL of Anchor, before 0.30 (`isMut`, `publicKey`, no discriminators) or since. Types are read where an instruction
+ * uses them; those of accounts and events only need not be known here.
+ */
+class IdlReader {
+  readonly #idl: unknown;
+  readonly #definitions = new Map<string, Readonly<Record<string, unknown>>>();
+  /** By name and generic arguments: a type used in many places is one object, so that the whole is no larger than the IDL. */
+  readonly #types = new Map<string, BorshType>();
+  readonly #beingRead = new Set<string>();
+  readonly #typeIds = new Map<BorshType, number>();
+
+  constructor(idl: unknown) {
+    this.#idl = idl;
+  }
+
+  read(): SolanaInterface {
+    const idl = this.#idl;
+    if (!isObject(idl)) throw bad('is no object; send an Anchor IDL');
+    const { instructions, types = [], metadata } = idl;
+    if (!Array.isArray(instructions)) throw bad(`instructions is ${quoted(instructions)}; send a list`);
+    if (!Array.isArray(types)) throw bad(`types is ${quoted(types)}; send a list`);
+    types.forEach((definition: unknown, at) => this.#define(definition, `types[${at}]`));
+    const programId = idl.address ?? (isObject(metadata) ? metadata.address : undefined);
+    const read = instructions.map((instruction: unknown, at) => this.#instruction(instruction, `instructions[${at}]`));
+    const byDiscriminator = new Map<string, string>();
+    for (const { name, discriminatorHex } of read) {
+      const other = byDiscriminator.get(discriminatorHex);
+      if (other !== undefined) {
+        throw bad(`instructions ${quoted(other)} and ${quoted(name)} have the same discriminator; leave one out`);
+      }
+      byDiscriminator.set(discriminatorHex, name);
+    }
+    return { ...(typeof programId === 'string' && { programId }), instructions: read };
+  }
+
+  #define(definition: unknown, place: string): void {
+    if (!isObject(definition) || typeof definition.name !== 'string' || !isObject(definition.type)) {
+      throw bad(`${place} is ${quoted(definition)}; send { name, type }`);
+    }
+    if (this.#definitions.has(definition.name)) throw bad(`${place}.name ${quoted(definition.name)} is taken`);
+    this.#definitions.set(definition.name, definition);
+  }
+
+  #instruction(instruction: unknown, place: string): SolanaInstruction {
+    if (!isObject(instruction)) throw bad(`${place} is ${quoted(instruction)}; send { name, accounts, args }`);
+    const { name, discriminator, accounts, args } = instruction;
+    if (typeof name !== 'string' || name === '') throw bad(`${place}.name is ${quoted(name)}; send a name`);
+    return {
+      name,
+      discriminatorHex: readDiscriminator(discriminator, name, `${place}.discriminator`),
+      accounts: readAccounts(accounts ?? [], '', `${place}.accounts`, 0),
+      args: this.#namedFields(args ?? [], `${place}.args`, NO_GENERICS, 0),
+    };
+  }
+
+  #namedFields(fields: unknown, place: string, generics: Generics, depth: number): readonly BorshField[] {
+    if (!Array.isArray(fields)) throw bad(`${place} is ${quoted(fields)}; send a list of { name, type }`);
+    const names = new Set<string>();
+    return fields.map((field: unknown, at): BorshField => {
+      const inner = `${place}[${at}]`;
+      if (!isObject(field) || typeof field.name !== 'string') {
+        throw bad(`${inner} is ${quoted(field)}; send { name, type }`);
+      }
+      if (names.has(field.name)) throw bad(`${inner}.name ${quoted(field.name)} is taken by another field`);
+      names.add(field.name);
+      return { name: field.name, type: this.#type(field.type, `${inner}.type`, generics, depth + 1) };
+    });
+  }
+
+  /** The fields of a struct or of a variant: named ones, types only, or none. */
+  #fields(fields: unknown, place: string, generics: Generics, depth: number): BorshFields {
+    if (fields === undefined || fields === null) return [];
+    if (!Array.isArray(fields)) throw bad(`${place} is ${quoted(fields)}; send a list`);
+    const isNamed = fields.every((field: unknown) => isObject(field) && typeof field.name === 'string');
+    if (isNamed) return this.#namedFields(fields, place, generics, depth);
+    return { tuple: fields.map((type: unknown, at) => this.#type(type, `${place}[${at}]`, generics, depth + 1)) };
+  }
+
+  #type(type: unknown, place: string, generics: Generics, depth: number): BorshType {
+    if (depth > MAX_NESTING) throw bad(`${place} is nested deeper than ${MAX_NESTING} levels`);
+    if (typeof type === 'string' && Object.hasOwn(PRIMITIVES, type)) return PRIMITIVES[type]!;
+    const [kind, ...others] = isObject(type) ? Object.keys(type) : [];
+    if (isObject(type) && kind !== undefined && others.length === 0) {
+      const content = type[kind];
+      switch (kind) {
+        case 'vec':
+          return { kind, of: this.#type(content, `${place}.vec`, generics, depth + 1) };
+        case 'option':
+          return { kind, of: this.#type(content, `${place}.option`, generics, depth + 1), tagSize: 1 };
+        case 'coption':
+          return { kind: 'option', of: this.#type(content, `${place}.coption`, generics, depth + 1), tagSize: 4 };
+        case 'array':
+          return this.#array(content, `${place}.array`, generics, depth);
+        case 'defined':
+          return this.#defined(content, `${place}.defined`, generics, depth);
+        case 'generic': {
+          const meant = typeof content === 'string' ? generics.get(content) : undefined;
+          if (meant !== undefined && typeof meant !== 'number') return meant;
+        }
+      }
+    }
+    throw bad(`${place} is ${quoted(type)}, which is no type of an Anchor IDL`);
+  }
+
+  #array(content: unknown, place: string, generics: Generics, depth: number): BorshType {
+    const [of, size, ...rest] = Array.isArray(content) ? (content as unknown[]) : [];
+    const length = isObject(size) && typeof size.generic === 'string' ? generics.get(size.generic) : size;
+    if (typeof length !== 'number' || !Number.isSafeInteger(length) || length < 0 || rest.length > 0) {
+      throw bad(`${place} is ${quoted(content)}; send [type, length]`);
+    }
+    return { kind: 'array', of: this.#type(of, place, generics, depth + 1), length };
+  }
+
+  #defined(content: unknown, place: string, generics: Generics, depth: number): BorshType {
+    const name = isObject(content) ? content.name : content;
+    const definition = typeof name === 'string' ? this.#definitions.get(name) : undefined;
+    if (typeof name !== 'string' || definition === undefined || !isObject(definition.type)) {
+      throw bad(`${place} is ${quoted(content)}, which is not in types`);
+    }
+    const given = isObject(content) ? (content.generics ?? []) : [];
+    const bound = this.#bind(definition.generics ?? [], given, place, generics, depth);
+    const key = JSON.stringify([name, ...[...bound.values()].map((value) => this.#idOf(value))]);
+    const known = this.#types.get(key);
+    if (known !== undefined) return known;
+    // Anchor writes recursive types, but nothing that a transaction carries is one.
+    if (this.#beingRead.has(name)) throw bad(`${place} is ${quoted(name)}, which contains itself`);
+    this.#beingRead.add(name);
+    const type = this.#definition(definition.type, `type ${name}`, bound, depth);
+    this.#beingRead.delete(name);
+    this.#types.set(key, type);
+    return type;
+  }
+
+  #bind(declared: unknown, given: unknown, place: string, generics: Generics, depth: number): Generics {
+    if (!Array.isArray(declared) || !Array.isArray(given) || declared.length !== given.length) {
+      throw bad(`${place} has generic arguments ${quoted(given)} for the parameters ${quoted(declared)}`);
+    }
+    return new Map(
+      declared.map((parameter: unknown, at): [string, BorshType | number] => {
+        const argument: unknown = given[at];
+        if (!isObject(parameter) || typeof parameter.name !== 'string' || !isObject(argument)) {
+          throw bad(`${place} has the generic argument ${quoted(argument)}; send { kind, type } or { kind, value }`);
+        }
+        if (parameter.kind === 'const') return [parameter.name, Number(argument.value)];
+        return [parameter.name, this.#type(argument.type, `${place}.generics[${at}]`, generics, depth + 1)];
+      }),
+    );
+  }
+
+  #definition(
+    definition: Readonly<Record<string, unknown>>,
+    place: string,
+    generics: Generics,
+    depth: number,
+  ): BorshType {
+    switch (definition.kind) {
+      case 'struct':
+        return { kind: 'struct', fields: this.#fields(definition.fields, `${place}.fields`, generics, depth) };
+      case 'enum':
+        return { kind: 'enum', variants: this.#variants(definition.variants, `${place}.variants`, generics, depth) };
+      case 'type':
+        return this.#type(definition.alias, `${place}.alias`, generics, depth + 1);
+      case 'alias':
+        return this.#type(definition.value, `${place}.value`, generics, depth + 1);
+      default:
+        throw bad(`${place} has the kind ${quoted(definition.kind)}; send struct, enum or type`);
+    }
+  }
+
+  #variants(
+    variants: unknown,
+    place: string,
+    generics: Generics,
+    depth: number,
+  ): { readonly name: string; readonly fields: BorshFields }[] {
+    if (!Array.isArray(variants)) throw bad(`${place} is ${quoted(variants)}; send a list`);
+    return variants.map((variant: unknown, at) => {
+      const inner = `${place}[${at}]`;
+      if (!isObject(variant) || typeof variant.name !== 'string') {
+        throw bad(`${inner} is ${quoted(variant)}; send { name, fields }`);
+      }
+      return { name: variant.name, fields: this.#fields(variant.fields, `${inner}.fields`, generics, depth) };
+    });
+  }
+
+  #idOf(value: BorshType | number): string {
+    if (typeof value === 'number') return String(value);
+    const id = this.#typeIds.get(value) ?? this.#typeIds.size;
+    this.#typeIds.set(value, id);
+    return `#${id}`;
+  }
+}
+
+/** Given, or Anchor's own: the first 8 bytes of SHA-256 of `global:` and the name in snake case. */
+function readDiscriminator(discriminator: unknown, name: string, place: string): string {
+  if (discriminator === undefined || discriminator === null) {
+    const snakeCase = name.replace(/[A-Z]/g, (letter, at: number) => `${at === 0 ? '' : '_'}${letter.toLowerCase()}`);
+    return bytesToHex(sha256(utf8ToBytes(`global:${snakeCase}`)).subarray(0, DISCRIMINATOR_LENGTH));
+  }
+  const isByte = (byte: unknown): byte is number => Number.isInteger(byte) && Number(byte) >= 0 && Number(byte) < 256;
+  if (!Array.isArray(discriminator) || discriminator.length === 0 || !discriminator.every(isByte)) {
+    throw bad(`${place} is ${quoted(discriminator)}; send a list of bytes`);
+  }
+  return bytesToHex(Uint8Array.from(discriminator));
+}
+
+function readAccounts(accounts: unknown, group: string, place: string, depth: number): readonly string[] {
+  if (depth > MAX_NESTING) throw bad(`${place} is nested deeper than ${MAX_NESTING} levels`);
+  if (!Array.isArray(accounts)) throw bad(`${place} is ${quoted(accounts)}; send a list`);
+  return accounts.flatMap((account: unknown, at): readonly string[] => {
+    const inner = `${place}[${at}]`;
+    if (!isObject(account) || typeof account.name !== 'string') {
+      throw bad(`${inner} is ${quoted(account)}; send { name }`);
+    }
+    const name = `${group}${account.name}`;
+    if (account.accounts === undefined) return [name];
+    return readAccounts(account.accounts, `${name}.`, `${inner}.accounts`, depth + 1);
+  });
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}
+
+function bad(what: string): Error {
+  return invalidField('smartContractInterface', what);
+}

@@ -1,0 +1,327 @@
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { RLP } from 'micro-eth-signer/core/rlp.js';
+import { invalidField } from '../domain/errors.js';
+import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
+import { decodeCalldata } from './contract-interface.js';
+import type { EthereumInterface } from './contract-interface.js';
+import { isObject, parseJson, quoted, refusal, toInteger } from './refusals.js';
+
+/** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
+type EthereumTransactionType = 'LEGACY' | 'TYPE_1' | 'TYPE_2' | 'TYPE_3' | 'TYPE_4';
+
+/**
+ * An unsigned transaction. Amounts are wei, `gasLimit` units of gas, `to` and `data` lower-case hex with 0x. Without
+ * `chainId` it is legacy and valid on every chain (before EIP-155); without `to` it creates a contract.
+ */
+export interface EthereumTransaction {
+  readonly type: EthereumTransactionType;
+  readonly chainId?: bigint;
+  readonly nonce: bigint;
+  readonly gasPrice?: bigint;
+  readonly maxPriorityFeePerGas?: bigint;
+  readonly maxFeePerGas?: bigint;
+  readonly maxFeePerBlobGas?: bigint;
+  readonly gasLimit: bigint;
+  readonly to?: string;
+  readonly value: bigint;
+  readonly data: string;
+  /** What is hashed to be signed: the whole unsigned encoding, type byte included. */
+  readonly signingPayload: Uint8Array;
+}
+
+/** An interface that was uploaded for a contract. The address is compared without regard to case. */
+export interface DeployedInterface {
+  readonly address: string;
+  readonly interface: EthereumInterface;
+}
+
+type RlpItem = Uint8Array | RlpItem[];
+
+const FEE_MARKET = ['chainId', 'nonce', 'maxPriorityFeePerGas', 'maxFeePerGas', 'gasLimit', 'to', 'value', 'data'];
+
+/** The fields of each type, in the order of its EIP. */
+const FIELDS: Readonly<Record<EthereumTransactionType, readonly string[]>> = {
+  LEGACY: ['nonce', 'gasPrice', 'gasLimit', 'to', 'value', 'data'],
+  TYPE_1: ['chainId', 'nonce', 'gasPrice', 'gasLimit', 'to', 'value', 'data', 'accessList'],
+  TYPE_2: [...FEE_MARKET, 'accessList'],
+  TYPE_3: [...FEE_MARKET, 'accessList', 'maxFeePerBlobGas', 'blobVersionedHashes'],
+  TYPE_4: [...FEE_MARKET, 'accessList', 'authorizationList'],
+};
+const TYPES = Object.keys(FIELDS) as EthereumTransactionType[];
+
+const ADDRESS_LENGTH = 20;
+const WORD_LENGTH = 32;
+/** v, r and s, or yParity, r and s; EIP-155 puts the chain id and two zeros in their place to be hashed. */
+const SIGNATURE_FIELDS = 3;
+const FIRST_LIST_PREFIX = 0xc0;
+/** EIP-2681. */
+const MAX_NONCE = 2n ** 64n - 2n;
+const AUTHORIZATION_MAGIC = 0x05;
+
+/**
+ * Reads an unsigned transaction as ethers (`unsignedSerialized`) and viem (`serializeTransaction`) write it, with or
+ * without 0x: legacy with or without a chain id (EIP-155), EIP-2930, EIP-1559, EIP-4844 without its blobs, EIP-7702.
+ * The RLP must be the only one of its content (Yellow Paper, appendix B).
+ * @throws {CoordinatorError} INVALID_ARGUMENT that names the field and its value
+ */
+export function parseUnsignedEthereum(hex: string): EthereumTransaction {
+  const bytes = readHex(hex);
+  const first = bytes[0] ?? 0;
+  if (first >= FIRST_LIST_PREFIX) return readLegacy(decodeRlp(bytes), bytes);
+  const type = TYPES[first];
+  if (type === undefined || type === 'LEGACY') {
+    throw bad(
+      `starts with the byte ${quoted(hexOf(bytes.subarray(0, 1)))}; send an RLP list, or type 0x01 to 0x04 and one`,
+    );
+  }
+  return readTyped(type, decodeRlp(bytes.subarray(1)), bytes);
+}
+
+/** The 32 bytes to sign: Keccak-256 of the unsigned encoding (Yellow Paper, EIP-155, EIP-2718). */
+export function ethereumDigest(transaction: EthereumTransaction): Uint8Array {
+  return keccak_256(transaction.signingPayload);
+}
+
+/**
+ * The signed transaction in lower-case hex without 0x, which the published clients put in front. `r` and `s` are 64 hex
+ * digits, `v` is the recovery id `00` or `01`. Legacy transactions get v = 35 + 2 · chain id + recovery id (EIP-155), or
+ * 27 + recovery id without a chain id.
+ */
+export function assembleEthereum(
+  transaction: EthereumTransaction,
+  signature: { readonly r: string; readonly s: string; readonly v: string },
+): string {
+  const recoveryId = BigInt(`0x${signature.v}`);
+  if (recoveryId > 1n) throw new Error('a recovery id above 1 has no encoding in an Ethereum transaction');
+  const { type, chainId, signingPayload } = transaction;
+  const isLegacy = type === 'LEGACY';
+  const items = decodeRlp(isLegacy ? signingPayload : signingPayload.subarray(1)).slice(0, FIELDS[type].length);
+  const legacyBase = chainId === undefined ? 27n : 35n + 2n * chainId;
+  const v = isLegacy ? legacyBase + recoveryId : recoveryId;
+  const signed = RLP.encode([...items, v, BigInt(`0x${signature.r}`), BigInt(`0x${signature.s}`)]);
+  return bytesToHex(isLegacy ? signed : concatBytes(signingPayload.subarray(0, 1), signed));
+}
+
+/**
+ * `eth.tx` as policies read it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty when a contract is
+ * created. `gas_price` of EIP-1559 and later is `max_fee_per_gas`. What a transaction lacks is undefined, which makes a
+ * clause that reads it an error: `chain_id` before EIP-155, and the function and its arguments unless an interface
+ * for `to` has the function. The first interface that has it counts.
+ */
+export function ethereumPolicyValue(
+  transaction: EthereumTransaction,
+  from: string,
+  interfaces: readonly DeployedInterface[],
+): PolicyValue {
+  const call = decodeCall(transaction, interfaces);
+  return {
+    type: transaction.type,
+    from: from.toLowerCase(),
+    to: transaction.to ?? '',
+    data: transaction.data,
+    value: transaction.value,
+    gas: transaction.gasLimit,
+    gas_price: transaction.gasPrice ?? transaction.maxFeePerGas,
+    chain_id: transaction.chainId,
+    nonce: transaction.nonce,
+    max_fee_per_gas: transaction.maxFeePerGas,
+    max_priority_fee_per_gas: transaction.maxPriorityFeePerGas,
+    max_fee_per_blob_gas: transaction.maxFeePerBlobGas,
+    function_name: call?.name,
+    function_signature: call?.selector,
+    contract_call_args: call?.args,
+  };
+}
+
+/**
+ * The EIP7702_AUTHORIZATION payload: JSON text of `{ address, chainId, nonce }`, numbers as numbers or as decimal or 0x
+ * text. Gives the 32 bytes to sign, Keccak-256 of 0x05 ‖ RLP([chain id, address, nonce]) (EIP-7702), and
+ * `eth.eip_7702_authorization` as policies read it.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function parseEip7702Authorization(json: string): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
+  const payload = parseJson(json, 'EIP-7702 authorization');
+  if (!isObject(payload))
+    throw badAuthorization(`is ${quoted(payload)}; send an object with address, chainId and nonce`);
+  for (const member of Object.keys(payload)) {
+    if (member !== 'address' && member !== 'chainId' && member !== 'nonce') {
+      throw badAuthorization(`has ${quoted(member)}, which would not be signed; send address, chainId and nonce`);
+    }
+  }
+  const { address } = payload;
+  if (typeof address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
+    throw badAuthorization(`address is ${quoted(address)}; send 0x and 40 hex digits`);
+  }
+  const chainId = readAuthorizationNumber(payload, 'chainId', 2n ** 256n - 1n);
+  const nonce = readAuthorizationNumber(payload, 'nonce', MAX_NONCE);
+  const message = RLP.encode([chainId, hexToBytes(address.slice(2)), nonce]);
+  return {
+    digest: keccak_256(concatBytes(Uint8Array.of(AUTHORIZATION_MAGIC), message)),
+    policy: { address: address.toLowerCase(), chain_id: chainId, nonce },
+  };
+}
+
+function readAuthorizationNumber(payload: Readonly<Record<string, unknown>>, member: string, max: bigint): bigint {
+  const number = toInteger(payload[member]);
+  if (number === undefined || number < 0n || number > max) {
+    throw badAuthorization(`${member} is ${quoted(payload[member])}; send an integer from 0 to ${max}`);
+  }
+  return number;
+}
+
+function readLegacy(items: RlpItem[], signingPayload: Uint8Array): EthereumTransaction {
+  const names = FIELDS.LEGACY;
+  if (items.length === names.length) return readFields('LEGACY', items, signingPayload);
+  if (items.length !== names.length + SIGNATURE_FIELDS) throw wrongCount('LEGACY', items);
+  const [chainId, r, s] = ['chainId', 'r', 's'].map((name, at) => readInteger(items[names.length + at], name));
+  if (r !== 0n || s !== 0n) throw bad('is already signed; send it without a signature');
+  if (chainId === undefined || chainId === 0n) {
+    throw bad('chainId is `0`; send the id of a chain, or the first six fields only');
+  }
+  return { ...readFields('LEGACY', items.slice(0, names.length), signingPayload), chainId };
+}
+
+function readTyped(type: EthereumTransactionType, items: RlpItem[], signingPayload: Uint8Array): EthereumTransaction {
+  const names = FIELDS[type];
+  if (type === 'TYPE_3' && Array.isArray(items[0])) throw bad('carries its blobs; send the transaction without them');
+  if (items.length === names.length + SIGNATURE_FIELDS) throw bad('is already signed; send it without a signature');
+  if (items.length !== names.length) throw wrongCount(type, items);
+  return readFields(type, items, signingPayload);
+}
+
+function wrongCount(type: EthereumTransactionType, items: readonly RlpItem[]): Error {
+  const expected = FIELDS[type];
+  return bad(`has \`${items.length}\` fields; type ${type} has ${expected.length}: ${expected.join(', ')}`);
+}
+
+function readFields(
+  type: EthereumTransactionType,
+  items: readonly RlpItem[],
+  signingPayload: Uint8Array,
+): EthereumTransaction {
+  const names = FIELDS[type];
+  const item = (name: string): RlpItem | undefined => items[names.indexOf(name)];
+  const integer = (name: string): bigint => readInteger(item(name), name);
+  const integers = (...wanted: string[]): Record<string, bigint> =>
+    Object.fromEntries(wanted.filter((name) => names.includes(name)).map((name) => [name, integer(name)]));
+  const nonce = integer('nonce');
+  if (nonce > MAX_NONCE) throw bad(`nonce is \`${nonce}\`; it is at most ${MAX_NONCE} (EIP-2681)`);
+  const to = readBytes(item('to'), 'to');
+  if (to.length !== ADDRESS_LENGTH && to.length > 0) throw bad(`to is ${quoted(hexOf(to))}; an address has 20 bytes`);
+  if (to.length === 0 && (type === 'TYPE_3' || type === 'TYPE_4')) {
+    throw bad(`to is empty; type ${type} cannot create a contract`);
+  }
+  if (names.includes('accessList')) checkAccessList(item('accessList'));
+  if (type === 'TYPE_3') {
+    for (const hash of readList(item('blobVersionedHashes'), 'blobVersionedHashes')) {
+      checkLength(hash, WORD_LENGTH, 'blobVersionedHashes');
+    }
+  }
+  if (type === 'TYPE_4') checkAuthorizationList(item('authorizationList'));
+  return {
+    type,
+    ...integers('chainId', 'gasPrice', 'maxPriorityFeePerGas', 'maxFeePerGas', 'maxFeePerBlobGas'),
+    nonce,
+    gasLimit: integer('gasLimit'),
+    ...(to.length > 0 && { to: hexOf(to) }),
+    value: integer('value'),
+    data: hexOf(readBytes(item('data'), 'data')),
+    signingPayload,
+  };
+}
+
+function checkAccessList(item: RlpItem | undefined): void {
+  for (const entry of readList(item, 'accessList')) {
+    const [address, keys, ...rest] = readList(entry, 'accessList');
+    if (rest.length > 0) throw bad('accessList has an entry of more than an address and its storage keys');
+    checkLength(address, ADDRESS_LENGTH, 'accessList');
+    for (const key of readList(keys, 'accessList')) checkLength(key, WORD_LENGTH, 'accessList');
+  }
+}
+
+function checkAuthorizationList(item: RlpItem | undefined): void {
+  for (const entry of readList(item, 'authorizationList')) {
+    const [chainId, address, nonce, yParity, r, s, ...rest] = readList(entry, 'authorizationList');
+    if (rest.length > 0) throw bad('authorizationList has an entry of more than six fields');
+    checkLength(address, ADDRESS_LENGTH, 'authorizationList');
+    for (const number of [chainId, nonce, yParity, r, s]) readInteger(number, 'authorizationList');
+  }
+}
+
+function readHex(hex: string): Uint8Array {
+  const digits = hex.replace(/^0x/i, '');
+  if (digits === '') throw bad('is empty; send the unsigned transaction in hex');
+  if (!/^[0-9a-fA-F]*$/.test(digits)) throw bad(`is ${quoted(hex)}, which is not hex`);
+  if (digits.length % 2 !== 0) throw bad(`has \`${digits.length}\` hex digits, an odd number`);
+  return hexToBytes(digits);
+}
+
+function decodeRlp(bytes: Uint8Array): RlpItem[] {
+  let item: RlpItem;
+  try {
+    item = RLP.decode(bytes) as RlpItem;
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/^RLP\.decode: /, '') : 'unreadable';
+    throw bad(`is not canonical RLP: ${why}`);
+  }
+  if (!Array.isArray(item)) throw bad('is RLP of a string; send the list of the fields');
+  return item;
+}
+
+function readBytes(item: RlpItem | undefined, name: string): Uint8Array {
+  if (!(item instanceof Uint8Array)) throw bad(`${name} is a list; send bytes`);
+  return item;
+}
+
+function readList(item: RlpItem | undefined, name: string): RlpItem[] {
+  if (!Array.isArray(item)) throw bad(`${name} has bytes where a list is due`);
+  return item;
+}
+
+function checkLength(item: RlpItem | undefined, length: number, name: string): void {
+  const bytes = readBytes(item, name);
+  if (bytes.length !== length) throw bad(`${name} has ${quoted(hexOf(bytes))} where ${length} bytes are due`);
+}
+
+function readInteger(item: RlpItem | undefined, name: string): bigint {
+  const bytes = readBytes(item, name);
+  if (bytes.length === 0) return 0n;
+  if (bytes[0] === 0) throw bad(`${name} is ${quoted(hexOf(bytes))}; integers have no leading zeros`);
+  if (bytes.length > WORD_LENGTH) throw bad(`${name} is ${quoted(hexOf(bytes))}; integers have at most 32 bytes`);
+  return BigInt(hexOf(bytes));
+}
+
+function decodeCall(
+  transaction: EthereumTransaction,
+  interfaces: readonly DeployedInterface[],
+): ReturnType<typeof decodeCalldata> {
+  for (const deployed of interfaces) {
+    if (deployed.address.toLowerCase() !== transaction.to) continue;
+    const call = decodeCalldata(deployed.interface, transaction.data);
+    if (call !== undefined) return call;
+  }
+  return undefined;
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}
+
+function bad(what: string): Error {
+  return invalidField('unsignedTransaction', what);
+}
+
+function badAuthorization(what: string): Error {
+  return refusal(`EIP-7702 authorization ${what}`);
+}
+
+const int: PolicyType = { kind: 'int' };
+const string: PolicyType = { kind: 'string' };
+
+/** `eth.eip_7702_authorization` (client protocol 9.3). */
+export const eip7702PolicyType: PolicyType = {
+  kind: 'record',
+  name: 'Eip7702Authorization',
+  fields: { address: string, chain_id: int, nonce: int },
+};

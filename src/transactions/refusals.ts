@@ -1,0 +1,44 @@
+import { CoordinatorError } from '../domain/errors.js';
+
+const LONGEST_QUOTE = 80;
+
+/** A refusal of something in a transaction, a payload or an interface: INVALID_ARGUMENT, in the category of bad requests. */
+export function refusal(message: string): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', message, { category: 'REQUEST_INVALID' });
+}
+
+/** A value of the caller's for an error message, in backticks; long ones (a payload can be megabytes) are cut. */
+export function quoted(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  const oneLine = text.slice(0, LONGEST_QUOTE).replace(/[\p{Cc}\p{Surrogate}`]/gu, ' ');
+  return text.length > LONGEST_QUOTE ? `\`${oneLine}…\`` : `\`${oneLine}\``;
+}
+
+/** An object of JSON: not null, not a list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Reads JSON text. `what` names it in the error, which never repeats the text.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw refusal(`${what} is not valid JSON`);
+  }
+}
+
+/**
+ * An integer as JSON carries it: a whole number, or decimal or 0x-hexadecimal text. A number beyond 2^53 - 1 has been
+ * rounded before it can be read, so it is refused. Undefined for anything that is not an integer.
+ */
+export function toInteger(value: unknown): bigint | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;
+  if (typeof value !== 'string' || value.length > LONGEST_QUOTE) return undefined;
+  const parts = /^(-?)(\d+|0x[0-9a-fA-F]+)$/.exec(value);
+  if (parts?.[2] === undefined) return undefined;
+  return parts[1] === '-' ? -BigInt(parts[2]) : BigInt(parts[2]);
+}
