@@ -1,0 +1,268 @@
+/**
+ * How the parts that grow with history behave: writing, folding one long stream, catching up the read models and starting
+ * again, on SQLite and on EventStoreDB's double, for 10 000 and 100 000 events (`--million`: 1 000 000 too) and for 10 000
+ * organizations. `npm run bench:store [-- --million]`. Each row is a process of its own; run it on an idle machine.
+ */
+import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const here = fileURLToPath(import.meta.url);
+const root = fileURLToPath(new URL('..', import.meta.url));
+const [mode, ...parameters] = process.argv[2]?.startsWith('--') ? process.argv.slice(2) : ['--all'];
+const manyOrganizations = 10_000;
+/** Events of an organization's founding, and of one activity. */
+const foundingEvents = 4;
+const activityEvents = 3;
+/** Events of one append while the store is filled. */
+const fillBatch = 300;
+
+async function everything() {
+  const sizes = mode === '--million' ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
+  console.log(`Node ${process.version}; events per second, bytes as said; start = open, catch up, fold`);
+  print('store', 'events', 'orgs', 'written/s', 'disk B/ev', 'fold/s', 'fold ms', 'snap ms', 'heap B/org');
+  print('', '', '', '', '', 'catch-up/s', 'rows B/ev', 'start ms', 'cold start ms');
+  for (const store of ['sqlite', 'double']) {
+    for (const size of sizes) await child(store, size, 1);
+    await child(store, manyOrganizations * (foundingEvents + 2 * activityEvents), manyOrganizations);
+  }
+}
+
+function print(...cells) {
+  console.log(cells.map((cell, index) => String(cell).padStart(index === 0 ? 7 : 14)).join(''));
+}
+
+async function child(...args) {
+  const child = fork(here, ['--row', ...args.map(String)], {
+    execArgv: ['--expose-gc', '--max-old-space-size=6000', '--max-semi-space-size=64'],
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`the row ${args.join(' ')} ended with code ${code}`);
+}
+
+/** One store, one size: everything about it, printed. */
+async function row(kind, events, organizations) {
+  const { OrganizationLoader } = await import('../dist/coordinator/load-organization.js');
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
+  const double = kind === 'double' ? await startDouble() : undefined;
+  const open = await opener(kind, folder, double);
+  try {
+    let store = await open();
+    const size = Number(events);
+    const ids = Array.from({ length: Number(organizations) }, (_, index) => uuid(`organization ${index}`));
+    const writing = await timed(() => fill(store, ids, Math.floor(size / ids.length)));
+    await store.close();
+    const disk = double ? writing.result.bytes : statSync(join(folder, 'events.db')).size;
+    const written = writing.result.count;
+
+    store = await open();
+    const before = heap();
+    const loader = new OrganizationLoader(store, noMetrics);
+    const fold = await timed(async () => {
+      for (const id of ids) await loader.load(id);
+    });
+    const held = (heap() - before) / ids.length;
+    await store.close();
+
+    const catchUp = await follow(open, folder);
+    const rows = statSync(join(folder, 'read-models.db')).size;
+    const warm = await follow(open, folder, ids[0]);
+    const perSecond = (count, { seconds }) => Math.round(count / seconds).toLocaleString('en');
+    print(
+      kind,
+      written,
+      ids.length,
+      perSecond(written, writing),
+      Math.round(disk / written),
+      perSecond(written, fold),
+      Math.round(fold.seconds * 1000),
+      '',
+      Math.round(held).toLocaleString('en'),
+    );
+    const ms = ({ seconds }) => Math.round(seconds * 1000);
+    print('', '', '', '', '', perSecond(written, catchUp), Math.round(rows / written), ms(warm), ms(catchUp));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await double?.stop();
+  }
+}
+
+/** Opens the store as a start does, and follows it with the read models until they have seen everything. */
+async function follow(open, folder, organizationId) {
+  const { OrganizationLoader } = await import('../dist/coordinator/load-organization.js');
+  const { projectIntoFile } = await import('../dist/read-models/projecting.js');
+  const { ReadModelRunner } = await import('../dist/read-models/runner.js');
+  let store, projecting, runner;
+  const result = await timed(async () => {
+    store = await open();
+    const head = await store.head();
+    projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head });
+    runner = new ReadModelRunner(store, projecting, {
+      projected: () => undefined,
+      failed: (model, _position, reason) => console.error(model, reason),
+      interrupted: console.error,
+    });
+    runner.start();
+    await runner.passed(head, 3_600_000);
+    if (organizationId) await new OrganizationLoader(store, noMetrics).load(organizationId);
+  });
+  await runner.close();
+  await projecting.close();
+  await store.close();
+  return result;
+}
+
+const noMetrics = { decided() {}, appended() {}, conflict() {}, folded() {} };
+
+async function timed(work) {
+  const started = performance.now();
+  const result = await work();
+  return { result, seconds: (performance.now() - started) / 1000 };
+}
+
+function heap() {
+  globalThis.gc();
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}
+
+async function opener(kind, folder, double) {
+  if (kind === 'sqlite') {
+    const { SqliteEventStore } = await import('../dist/event-store/sqlite.js');
+    return () => SqliteEventStore.open(join(folder, 'events.db'));
+  }
+  const { EventStoreDbEventStore } = await import('../dist/event-store/event-store-db.js');
+  return () => EventStoreDbEventStore.open(double.connectionString);
+}
+
+/** Histories of people who rename each other, chained as the coordinator does; signatures are of the right length only. */
+async function fill(store, organizationIds, eventsEach) {
+  const { chainEvent, GENESIS_HASH } = await import('../dist/event-store/chain.js');
+  const counted = { count: 0, bytes: 0 };
+  for (const organizationId of organizationIds) {
+    const stream = `organization-${organizationId}`;
+    let hash = GENESIS_HASH;
+    let revision = -1;
+    let batch = [];
+    const write = async () => {
+      if (batch.length > 0) {
+        const last = revision - batch.length;
+        await store.append(stream, batch.splice(0), last < 0 ? 'no-stream' : last);
+      }
+    };
+    for (const { type, data, activityId } of history(organizationId, eventsEach)) {
+      revision += 1;
+      const id = uuid(`${stream} ${revision}`);
+      const metadata = {
+        at: 1_772_366_400_000 + revision,
+        schemaVersion: 1,
+        $correlationId: activityId,
+        $causationId: activityId,
+      };
+      hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+      batch.push({ id, type, data, metadata: { ...metadata, hash } });
+      counted.count += 1;
+      counted.bytes += JSON.stringify(batch.at(-1)).length;
+      if (batch.length >= fillBatch) await write();
+    }
+    await write();
+  }
+  return counted;
+}
+
+function* history(organizationId, events) {
+  const users = Math.max(1, Math.min(1_000, Math.floor(events / 100)));
+  const userIds = Array.from({ length: users }, (_, index) => uuid(`${organizationId} user ${index}`));
+  const fact = (type, data, activityId = organizationId) => ({ type, data, activityId });
+  const publicKey = (userId) => `02${digest(userId)}`;
+  yield fact('OrganizationCreated', { organizationId, name: 'Root organization' });
+  for (const [index, userId] of userIds.entries()) {
+    yield fact('UserCreated', { userId, userName: `User ${index}`, userTags: [] });
+    const key = { curve: 'API_KEY_CURVE_P256', credentialType: 'CREDENTIAL_TYPE_API_KEY_P256' };
+    yield fact('ApiKeyCreated', {
+      userId,
+      apiKeyId: uuid(`key ${userId}`),
+      apiKeyName: 'key',
+      publicKey: publicKey(userId),
+      ...key,
+    });
+  }
+  yield fact('RootQuorumUpdated', { threshold: 1, userIds: [userIds[0]] });
+  for (let made = 2 + 2 * users, number = 0; made + activityEvents <= events; made += activityEvents, number++) {
+    const activityId = uuid(`${organizationId} activity ${number}`, 1_772_366_400_000 + number);
+    const userId = userIds[number % users];
+    const intent = { userId: userIds[(number * 7) % users], userName: `Name ${number}` };
+    const type = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
+    const timestampMs = String(1_772_366_400_000 + number);
+    const message = JSON.stringify({ type, timestampMs, organizationId, parameters: intent });
+    const fingerprint = `sha256:${digest(message)}`;
+    const voteId = uuid(`vote ${activityId}`);
+    const vote = {
+      voteId,
+      userId,
+      selection: 'VOTE_SELECTION_APPROVED',
+      message,
+      fingerprint,
+      scheme: 'SIGNATURE_SCHEME_TK_API_P256',
+      signature: `3045022100${digest(voteId)}0220${digest(activityId)}`,
+      credentialId: uuid(`key ${userId}`),
+      publicKey: publicKey(userId),
+    };
+    const decision = { voteId, outcome: 'allow', by: 'root-quorum', policies: [], revision: made - 1 };
+    const status = 'ACTIVITY_STATUS_PENDING';
+    const submitted = { activityId, type, intent, fingerprint, timestampMs, status, vote, decision };
+    yield fact('ActivitySubmitted', submitted, activityId);
+    yield fact('UserUpdated', intent, activityId);
+    const result = { updateUserNameResult: { userId: intent.userId } };
+    yield fact('ActivityCompleted', { activityId, status: 'ACTIVITY_STATUS_COMPLETED', result }, activityId);
+  }
+}
+
+function digest(text) {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** A UUID that follows from the text; with a time it begins with that, as the ids of activities do (RFC 9562, 5.7). */
+function uuid(text, time) {
+  const own = digest(text);
+  const hex = time === undefined ? own : time.toString(16).padStart(12, '0') + own.slice(12);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** The double in a process of its own, as a server would be. */
+async function startDouble() {
+  const server = fork(here, ['--serve-double'], { execArgv: ['--max-old-space-size=8000'] });
+  const [connectionString] = await once(server, 'message');
+  return {
+    connectionString,
+    async stop() {
+      server.kill('SIGTERM');
+      await once(server, 'exit');
+    },
+  };
+}
+
+/** The double is a part of the tests, in TypeScript; what it imports is found from inside `node_modules`. */
+async function serveDouble() {
+  const { transformSync } = await import('@swc/core');
+  const folder = join(root, 'node_modules', '.cache', `countersign-bench-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  for (const name of ['double', 'log', 'wire']) {
+    const source = readFileSync(new URL(`../test/event-store/double/${name}.ts`, import.meta.url), 'utf8');
+    const { code } = transformSync(source, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } });
+    writeFileSync(join(folder, `${name}.js`), code);
+  }
+  const { EventStoreDouble } = await import(pathToFileURL(join(folder, 'double.js')).href);
+  rmSync(folder, { recursive: true });
+  const double = await EventStoreDouble.start();
+  process.send(double.connectionString);
+}
+
+if (mode === '--serve-double') await serveDouble();
+else if (mode === '--row') await row(...parameters);
+else await everything();

@@ -1,0 +1,79 @@
+import { isMap } from 'node:util/types';
+import type { LoadedOrganization } from './load-organization.js';
+
+/** Memory for folded organizations, in bytes as estimated. A small one takes about 4 KiB (bench/README.md). */
+const defaultBytes = 256 * 1024 * 1024;
+/** An estimate holds for so many events. */
+const measureEvery = 256;
+/** Entries of a map that are looked at for an estimate. */
+const sampleSize = 64;
+
+/** Folded organizations, as many as fit into the memory for them; whichever was not asked for the longest goes first. */
+export class FoldCache {
+  private readonly kept = new Map<string, { readonly loaded: LoadedOrganization; bytes: number; measuredAt: number }>();
+  private bytes = 0;
+
+  /** @param forgotten called for each organization that had to make room */
+  constructor(
+    private readonly forgotten: (organizationId: string) => void,
+    private readonly mostBytes = defaultBytes,
+  ) {}
+
+  get(organizationId: string): LoadedOrganization | undefined {
+    return this.kept.get(organizationId)?.loaded;
+  }
+
+  /** Keeps it as the most recently used: it stays, however large it is. */
+  keep(organizationId: string, loaded: LoadedOrganization): void {
+    const known = this.kept.get(organizationId);
+    const isMeasured = known?.loaded === loaded && loaded.revision - known.measuredAt < measureEvery;
+    const entry = isMeasured ? known : { loaded, bytes: bytesOf(loaded), measuredAt: loaded.revision };
+    this.delete(organizationId);
+    this.kept.set(organizationId, entry);
+    this.bytes += entry.bytes;
+    for (const [oldest, { loaded: other }] of this.kept) {
+      if (this.bytes <= this.mostBytes || other === loaded) return;
+      // One with an append on its way is still being written to: folded a second time, it would lack those events.
+      if (other.pending.length > 0) continue;
+      this.delete(oldest);
+      this.forgotten(oldest);
+    }
+  }
+
+  delete(organizationId: string): void {
+    this.bytes -= this.kept.get(organizationId)?.bytes ?? 0;
+    this.kept.delete(organizationId);
+  }
+}
+
+/** About how many bytes of memory a folded organization takes: of a large map only some entries are looked at. */
+function bytesOf({ organization, recent }: LoadedOrganization): number {
+  return Object.values(organization).reduce((sum: number, slice: unknown) => sum + sizeOf(slice), sizeOf(recent));
+}
+
+function sizeOf(value: unknown): number {
+  switch (typeof value) {
+    case 'string':
+      return 16 + value.length;
+    case 'object':
+      if (value === null) return 0;
+      if (isMap(value)) return sizeOfMap(value);
+      // What V8 takes for an object or array and each of its members, on 64 bits.
+      return Object.values(value).reduce((sum: number, member: unknown) => sum + 8 + sizeOf(member), 32);
+    default:
+      return 8;
+  }
+}
+
+function sizeOfMap(map: ReadonlyMap<unknown, unknown>): number {
+  const step = Math.ceil(map.size / sampleSize);
+  let seen = 0;
+  let index = 0;
+  let bytes = 0;
+  for (const [key, value] of map) {
+    if (index++ % step !== 0) continue;
+    seen++;
+    bytes += 40 + sizeOf(key) + sizeOf(value);
+  }
+  return 100 + (seen === 0 ? 0 : (bytes / seen) * map.size);
+}
