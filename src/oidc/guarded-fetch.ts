@@ -1,0 +1,240 @@
+import { lookup } from 'node:dns/promises';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { isReachable } from './reachable-address.js';
+
+/** What stopped an outbound request; `connection`, `resolution` and `time` may pass, the others are the target's doing. */
+export type GuardRule =
+  'url' | 'scheme' | 'userinfo' | 'resolution' | 'address' | 'connection' | 'redirect' | 'encoding' | 'size' | 'time';
+
+const passing: readonly GuardRule[] = ['connection', 'resolution', 'time'];
+
+/** An outbound request that was refused or failed. The message names the host and the rule, never path, query or body. */
+export class GuardedFetchError extends Error {
+  readonly rule: GuardRule;
+
+  constructor(rule: GuardRule, message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.name = 'GuardedFetchError';
+    this.rule = rule;
+  }
+
+  /** True when the same request may succeed later. */
+  get mayPass(): boolean {
+    return passing.includes(this.rule);
+  }
+}
+
+/** One outbound request. */
+export interface GuardedRequest {
+  readonly method?: 'GET' | 'POST';
+  /** `host`, `content-length` and `accept-encoding` are set here and not taken from the caller. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Largest body taken, in bytes; 128 KiB if absent. */
+  readonly maxBytes?: number;
+  /** For everything together, from the look-up of the host to the last byte, in milliseconds; 5 000 if absent. */
+  readonly timeoutMs?: number;
+}
+
+/** An answer with any status but 3xx. Its content type is for the caller to check. */
+export interface GuardedResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Makes one HTTP request to a URL that somebody else chose.
+ * @throws {GuardedFetchError}
+ */
+export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
+
+/** All addresses of a host name, as text. */
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
+
+const systemResolver: ResolveHost = async (host) =>
+  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+
+const maxUrlLength = 2_048;
+const defaultMaxBytes = 128 * 1_024;
+const defaultTimeoutMs = 5_000;
+
+/**
+ * An HTTP client for URLs that an attacker may have chosen (OWASP ASVS 5.0, 1.3.6 and 13.2): https only, every address of
+ * the host checked, the connection made to just those addresses, no redirects, no decompression, size and time bounded.
+ * `allowPrivateNetwork` also takes http, loopback and private addresses. `trustedCertificates` (PEM) replaces the system's.
+ */
+export function guardedFetch({
+  allowPrivateNetwork,
+  resolve = systemResolver,
+  trustedCertificates,
+}: {
+  readonly allowPrivateNetwork: boolean;
+  readonly resolve?: ResolveHost;
+  readonly trustedCertificates?: string;
+}): GuardedFetch {
+  const addressesOf = async (host: string): Promise<readonly string[]> => {
+    const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
+    // One bad address is enough: which of them is connected to is not ours to say once they are handed over.
+    if (!addresses.every((address) => isReachable(address, allowPrivateNetwork))) {
+      throw new GuardedFetchError(
+        'address',
+        `host \`${host}\` leads to an address that this server does not call: use a public one`,
+      );
+    }
+    return addresses;
+  };
+
+  return async (text, request = {}) => {
+    const url = readUrl(text, allowPrivateNetwork);
+    const { timeoutMs = defaultTimeoutMs } = request;
+    const deadline = new AbortController();
+    const tooLate = new GuardedFetchError('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
+    const timer = setTimeout(() => deadline.abort(tooLate), timeoutMs);
+    try {
+      const addresses = await beforeAbort(addressesOf(withoutBrackets(url.hostname)), deadline.signal);
+      return await exchange(url, addresses, request, trustedCertificates, deadline.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+/** The URL, once everything that can be said without asking the network was said. */
+function readUrl(text: string, allowPlain: boolean): URL {
+  if (text.length > maxUrlLength) {
+    throw new GuardedFetchError('url', `a URL of ${text.length} characters is longer than ${maxUrlLength}`);
+  }
+  if (!URL.canParse(text))
+    throw new GuardedFetchError('url', 'not a URL: send an absolute one such as https://host/path');
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && !(allowPlain && url.protocol === 'http:')) {
+    throw new GuardedFetchError('scheme', `\`${url.protocol}\` is not taken: use https`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new GuardedFetchError(
+      'userinfo',
+      `the URL of host \`${url.hostname}\` has a user or password: leave them out`,
+    );
+  }
+  return url;
+}
+
+const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1');
+
+async function resolveOrRefuse(host: string, resolve: ResolveHost): Promise<readonly string[]> {
+  try {
+    const addresses = await resolve(host);
+    if (addresses.length > 0) return addresses;
+  } catch (cause) {
+    throw new GuardedFetchError('resolution', `host \`${host}\` cannot be resolved (${codeOf(cause)})`, { cause });
+  }
+  throw new GuardedFetchError('resolution', `host \`${host}\` has no address`);
+}
+
+function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+/** One request on a connection of its own, which can lead to `addresses` only. */
+function exchange(
+  url: URL,
+  addresses: readonly string[],
+  { method = 'GET', headers = {}, body, maxBytes = defaultMaxBytes }: GuardedRequest,
+  trustedCertificates: string | undefined,
+  signal: AbortSignal,
+): Promise<GuardedResponse> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      method,
+      headers: ownHeaders(headers, body),
+      agent: false,
+      lookup: onlyTo(addresses),
+      signal,
+      maxHeaderSize: 16_384,
+      // Said here so that no environment variable can turn it off.
+      rejectUnauthorized: true,
+      ...(trustedCertificates === undefined ? {} : { ca: trustedCertificates }),
+    });
+    let answered = false;
+    const fail = (cause: unknown): void => {
+      reject(failureOf(url.hostname, cause, signal));
+      request.destroy();
+    };
+    request.on('error', fail);
+    request.on('response', (response) => {
+      answered = true;
+      receive(response, url.hostname, maxBytes).then(resolve, fail);
+    });
+    // After an upgrade that was not asked for nothing else is heard; after an answer its body may still be unread.
+    request.on('close', () => answered || fail(new Error('closed before an answer')));
+    request.end(body);
+  });
+}
+
+function ownHeaders(
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array | undefined,
+): Record<string, string | number> {
+  const own: Record<string, string | number> = { 'user-agent': 'countersign' };
+  for (const [name, value] of Object.entries(headers)) own[name.toLowerCase()] = value;
+  delete own['host'];
+  delete own['transfer-encoding'];
+  // What is compressed can become anything; its size would say nothing.
+  own['accept-encoding'] = 'identity';
+  if (body === undefined) delete own['content-length'];
+  else own['content-length'] = Buffer.byteLength(body);
+  return own;
+}
+
+/** A look-up that answers with what was checked: a second question to the name server could be answered otherwise. */
+function onlyTo(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, options, done) => {
+    if (options.all) done(null, all);
+    else done(null, all[0]!.address, all[0]!.family);
+  };
+}
+
+async function receive(response: IncomingMessage, host: string, maxBytes: number): Promise<GuardedResponse> {
+  const { statusCode: status = 0, headers } = response;
+  if (status >= 300 && status < 400) {
+    throw new GuardedFetchError('redirect', `host \`${host}\` redirects (${status}): give the URL that it leads to`);
+  }
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') {
+    throw new GuardedFetchError('encoding', `host \`${host}\` sends a compressed body although told not to`);
+  }
+  const tooLarge = new GuardedFetchError('size', `host \`${host}\` sends more than ${maxBytes} bytes`);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
+  // Copied into one buffer: each of many tiny chunks would keep the whole read that it came from.
+  const body = Buffer.alloc(maxBytes);
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (size + chunk.length > maxBytes) throw tooLarge;
+    size += chunk.copy(body, size);
+  }
+  if (!response.complete) throw new Error('closed before the end of the body');
+  return { status, headers, body: new Uint8Array(body.subarray(0, size)) };
+}
+
+function failureOf(host: string, cause: unknown, signal: AbortSignal): GuardedFetchError {
+  if (cause instanceof GuardedFetchError) return cause;
+  if (signal.aborted) return signal.reason as GuardedFetchError;
+  const code = codeOf(cause);
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new GuardedFetchError('size', `host \`${host}\` sends headers of more than 16384 bytes`, { cause });
+  }
+  return new GuardedFetchError('connection', `host \`${host}\` cannot be reached (${code})`, { cause });
+}
+
+/** The system's name of a failure, such as ECONNREFUSED or CERT_HAS_EXPIRED; its text may quote what the peer sent. */
+function codeOf(error: unknown): string {
+  const code: unknown = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : 'no answer';
+}

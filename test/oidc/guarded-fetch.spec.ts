@@ -1,0 +1,405 @@
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import {
+  guardedFetch,
+  GuardedFetchError,
+  type GuardedRequest,
+  type GuardedResponse,
+  type GuardRule,
+} from '../../src/oidc/guarded-fetch.js';
+import { isReachable } from '../../src/oidc/reachable-address.js';
+import { certificateFor } from './certificate.js';
+import { startWebServer, type WebServer } from './web-server.js';
+
+const text = ({ body }: GuardedResponse): string => Buffer.from(body).toString('utf8');
+
+/** What a request fails with. */
+async function failureOf(answer: Promise<GuardedResponse>): Promise<GuardedFetchError> {
+  try {
+    const { status } = await answer;
+    throw new Error(`answered with ${status}`);
+  } catch (error) {
+    if (error instanceof GuardedFetchError) return error;
+    throw error;
+  }
+}
+
+const ruleOf = async (answer: Promise<GuardedResponse>): Promise<GuardRule> => (await failureOf(answer)).rule;
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+async function serve(listener: RequestListener, certificate?: ReturnType<typeof certificateFor>): Promise<WebServer> {
+  const server = await startWebServer(listener, certificate);
+  closing.push(server.close);
+  return server;
+}
+
+/** A server below HTTP: each connection is handled by hand. */
+async function serveSockets(listener: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}));
+    listener(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((closed) => server.close(closed));
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** For what runs on loopback. */
+const inside = guardedFetch({ allowPrivateNetwork: true });
+const outside = guardedFetch({ allowPrivateNetwork: false });
+
+/** Resolves as told, once for each list of addresses. */
+function answering(...answers: readonly (readonly string[])[]) {
+  const asked: string[] = [];
+  const resolve = async (host: string): Promise<readonly string[]> => answers[asked.push(host) - 1] ?? [];
+  return { asked, resolve };
+}
+
+describe('addresses', () => {
+  const everywhere = [
+    '8.8.8.8',
+    '1.1.1.1',
+    '2606:4700::1111',
+    '2a00:1450:4001::200e',
+    '::ffff:8.8.8.8',
+    '64:ff9b::808:808',
+  ];
+  const internal = [
+    ...['127.0.0.1', '127.255.255.254', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1'],
+    ...['::1', 'fc00::1', 'fdff::1', '::ffff:127.0.0.1', '::ffff:10.0.0.1', '64:ff9b::7f00:1', '64:ff9b::c0a8:101'],
+  ];
+  const nowhere = [
+    ...['0.0.0.0', '0.1.2.3', '224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255', '192.0.0.192'],
+    ...['192.0.2.1', '198.18.0.1', '198.51.100.1', '203.0.113.1', '192.88.99.1', '192.31.196.1', '192.52.193.1'],
+    ...['::', '::2', '::7f00:1', '::ffff:0:127.0.0.1', 'fe80::1', 'fec0::1', 'ff02::1', '100::1', '5f00::1', '4000::1'],
+    ...['2001::1', '2001:2::1', '2001:10::1', '2001:20::1', '2001:db8::1', '64:ff9b:1::808:808', '3fff::1'],
+    ...['2002:7f00:1::', '2002:a00:1::', '2002:808:808::', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe'],
+    ...['', 'localhost', '127.0.0.1, 8.8.8.8', '8.8.8.8/8', '[::1]'],
+  ];
+  const metadata = [
+    ...['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16', '::ffff:168.63.129.16'],
+    ...['fd00:ec2::254', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:42::42', 'fd00:0ec2:0::0254'],
+  ];
+
+  test.each(everywhere)('%s is public', (address) => {
+    expect([isReachable(address, false), isReachable(address, true)]).toEqual([true, true]);
+  });
+
+  test.each(internal)('%s is for private networks', (address) => {
+    expect([isReachable(address, false), isReachable(address, true)]).toEqual([false, true]);
+  });
+
+  test.each([...nowhere, ...metadata])('%s is never called', (address) => {
+    expect([isReachable(address, false), isReachable(address, true)]).toEqual([false, false]);
+  });
+});
+
+describe('what a URL may be', () => {
+  test.each([
+    ['url', 'issuer.example/path'],
+    ['url', '//issuer.example'],
+    ['url', ''],
+    ['url', 'https://'],
+    ['url', 'https://256.256.256.256'],
+    ['url', `https://issuer.example/${'a'.repeat(2_048)}`],
+    ['scheme', 'http://issuer.example'],
+    ['scheme', 'ftp://issuer.example'],
+    ['scheme', 'file:///etc/passwd'],
+    ['scheme', 'data:application/json,{}'],
+    ['scheme', 'gopher://127.0.0.1:6379/_FLUSHALL'],
+    ['userinfo', 'https://user@issuer.example'],
+    ['userinfo', 'https://:password@issuer.example'],
+    ['userinfo', 'https://accounts.google.com@127.0.0.1'],
+  ])('%s: %s is refused before any look-up', async (rule, url) => {
+    const { asked, resolve } = answering(['127.0.0.1']);
+    expect(await ruleOf(guardedFetch({ allowPrivateNetwork: false, resolve })(url))).toBe(rule);
+    expect(asked).toEqual([]);
+  });
+
+  test('private networks take http, and still no other scheme', async () => {
+    const server = await serve((_request, response) => response.end('hello'));
+    expect(text(await inside(server.url))).toBe('hello');
+    expect(await ruleOf(inside('ftp://127.0.0.1'))).toBe('scheme');
+    expect(await ruleOf(inside(server.url.replace('//', '//me@')))).toBe('userinfo');
+  });
+});
+
+describe('a server inside', () => {
+  const spellings = [
+    ...['127.0.0.1', '2130706433', '0x7f000001', '0177.0.0.1', '017700000001', '127.1', '0x7f.1', '127.0.0.1.'],
+    ...['１２７.０.０.１', '127。0。0。1', '%31%32%37.0.0.1', '[::1]', '[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]'],
+    ...['[::ffff:7f00:1]', '[64:ff9b::127.0.0.1]', '[2002:7f00:1::]', 'localhost', 'LOCALHOST', '0.0.0.0', '0', '[::]'],
+  ];
+
+  test.each(spellings)('is not reached as %s', async (host) => {
+    const server = await serve((_request, response) => response.end('secret'));
+    expect(await ruleOf(outside(`https://${host}:${server.port}/`))).toBe('address');
+    expect(server.connections()).toBe(0);
+  });
+
+  test.each([
+    ['its address', ['127.0.0.1']],
+    ['its address among public ones', ['8.8.8.8', '127.0.0.1', '2606:4700::1111']],
+    ['its mapped address', ['::ffff:127.0.0.1']],
+    ['the metadata service', ['169.254.169.254']],
+    ['something that is no address', ['8.8.8.8', 'localhost']],
+  ])('is not reached by a name that resolves to %s', async (_what, addresses) => {
+    const server = await serve((_request, response) => response.end('secret'));
+    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve: answering(addresses).resolve });
+    expect(await ruleOf(fetch(`https://issuer.example:${server.port}`))).toBe('address');
+    expect(server.connections()).toBe(0);
+  });
+
+  test('is not reached by a name that was public when asked first', async () => {
+    const server = await serve((_request, response) => response.end('secret'));
+    // Public by its range, and routed nowhere since 2006 (RFC 3701).
+    const { asked, resolve } = answering(['3ffe::1'], ['127.0.0.1']);
+    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
+    const url = `https://rebinding.example:${server.port}`;
+    expect(['connection', 'time']).toContain(await ruleOf(fetch(url, { timeoutMs: 500 })));
+    expect(asked).toEqual(['rebinding.example']);
+    expect(await ruleOf(fetch(url))).toBe('address');
+    expect(server.connections()).toBe(0);
+  });
+
+  test('is not reached by what it says of its metadata where private networks are allowed', async () => {
+    expect(await ruleOf(inside('http://169.254.169.254/latest/meta-data/'))).toBe('address');
+    expect(await ruleOf(inside('http://[fd00:ec2::254]/latest/meta-data/'))).toBe('address');
+  });
+
+  test('a refusal names the host, and neither path nor query nor address', async () => {
+    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
+    const { message, mayPass } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
+    expect(message).toBe('host `intern.example` leads to an address that this server does not call: use a public one');
+    expect(mayPass).toBe(false);
+  });
+});
+
+describe('the connection', () => {
+  test('goes to the address that was checked, asked for once, with the name of the host', async () => {
+    const seen: (string | undefined)[] = [];
+    const server = await serve((request, response) => {
+      seen.push(request.headers.host);
+      response.end('hello');
+    });
+    const { asked, resolve } = answering(['127.0.0.1']);
+    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve });
+    expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
+    expect(asked).toEqual(['issuer.example']);
+    expect(seen).toEqual([`issuer.example:${server.port}`]);
+  });
+
+  test('tries every address that was checked', async () => {
+    const server = await serve((_request, response) => response.end('hello'));
+    // Nothing listens on the second address of loopback.
+    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve: answering(['127.0.0.2', '127.0.0.1']).resolve });
+    expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
+  });
+
+  test('is TLS for the name of the host, and its certificate is checked against it', async () => {
+    const certificate = certificateFor('issuer.example');
+    const seen: unknown[] = [];
+    const server = await serve((request, response) => {
+      seen.push((request.socket as TLSSocket).servername, request.headers.host);
+      response.end('hello');
+    }, certificate);
+    const resolve = async (): Promise<string[]> => ['127.0.0.1'];
+    const trusting = guardedFetch({ allowPrivateNetwork: true, resolve, trustedCertificates: certificate.cert });
+    expect(text(await trusting(`https://issuer.example:${server.port}/`))).toBe('hello');
+    expect(seen).toEqual(['issuer.example', `issuer.example:${server.port}`]);
+
+    const otherName = await failureOf(trusting(`https://other.example:${server.port}/`));
+    expect(otherName).toMatchObject({ rule: 'connection', message: expect.stringContaining('ALTNAME') as string });
+    const distrusting = guardedFetch({ allowPrivateNetwork: true, resolve });
+    expect(await ruleOf(distrusting(`https://issuer.example:${server.port}/`))).toBe('connection');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('that cannot be made is told with the name of the failure', async () => {
+    const server = await startWebServer(() => {});
+    await server.close();
+    const failure = await failureOf(inside(server.url));
+    expect(failure).toMatchObject({ rule: 'connection', mayPass: true });
+    expect(failure.message).toBe('host `127.0.0.1` cannot be reached (ECONNREFUSED)');
+  });
+
+  test('needs an address', async () => {
+    const none = guardedFetch({ allowPrivateNetwork: false, resolve: async () => [] });
+    expect(await failureOf(none('https://issuer.example'))).toMatchObject({ rule: 'resolution', mayPass: true });
+    const failing = guardedFetch({
+      allowPrivateNetwork: false,
+      resolve: () => Promise.reject(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })),
+    });
+    expect((await failureOf(failing('https://issuer.example'))).message).toBe(
+      'host `issuer.example` cannot be resolved (ENOTFOUND)',
+    );
+  });
+});
+
+describe('a request', () => {
+  test('carries method, headers and body, and its own host, length and encoding', async () => {
+    const seen: unknown[] = [];
+    const server = await serve((request, response) => {
+      const { host, accept, 'content-length': length, 'accept-encoding': encoding } = request.headers;
+      request.setEncoding('utf8').on('data', (body) => seen.push(request.method, host, accept, length, encoding, body));
+      request.on('end', () => response.writeHead(201, { 'x-answer': 'yes' }).end('{}'));
+    });
+    const request: GuardedRequest = {
+      method: 'POST',
+      headers: { Accept: 'application/json', Host: 'other.example', 'Content-Length': '1', 'Accept-Encoding': 'gzip' },
+      body: 'déjà vu',
+    };
+    const answer = await inside(`${server.url}/hook`, request);
+    expect(seen).toEqual(['POST', `127.0.0.1:${server.port}`, 'application/json', '9', 'identity', 'déjà vu']);
+    expect(answer).toMatchObject({ status: 201, headers: { 'x-answer': 'yes' } });
+    expect(server.requests).toEqual(['POST /hook']);
+  });
+
+  test.each([200, 204, 400, 404, 500, 503])('answered with %d is an answer', async (status) => {
+    const server = await serve((_request, response) => response.writeHead(status).end());
+    expect(await inside(server.url)).toMatchObject({ status, body: new Uint8Array(0) });
+  });
+
+  test.each([300, 301, 302, 303, 304, 307, 308])('answered with %d is not followed', async (status) => {
+    const server = await serve((_request, response) =>
+      response.writeHead(status, { location: '/secret' }).end('moved'),
+    );
+    const failure = await failureOf(inside(`${server.url}/start`));
+    expect(failure).toMatchObject({ rule: 'redirect', mayPass: false });
+    expect(failure.message).not.toContain('secret');
+    expect(server.requests).toEqual(['GET /start']);
+  });
+});
+
+describe('a body', () => {
+  const maxBytes = 10_000;
+
+  test('may have just as many bytes as are taken, told or not', async () => {
+    const body = Buffer.alloc(maxBytes, 'x');
+    const server = await serve((request, response) => {
+      if (request.url === '/told') response.setHeader('content-length', body.length);
+      for (let at = 0; at < body.length; at += 1_000) response.write(body.subarray(at, at + 1_000));
+      response.end();
+    });
+    for (const path of ['/told', '/untold']) {
+      expect((await inside(server.url + path, { maxBytes })).body).toEqual(new Uint8Array(body));
+      expect(await ruleOf(inside(server.url + path, { maxBytes: maxBytes - 1 }))).toBe('size');
+    }
+  });
+
+  test('that says it is too large is not waited for', async () => {
+    const server = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': String(maxBytes + 1) }).flushHeaders();
+    });
+    expect(await ruleOf(inside(server.url, { maxBytes, timeoutMs: 20_000 }))).toBe('size');
+  });
+
+  test('that does not end is cut off, and so is its connection', async () => {
+    let closed: Promise<unknown> | undefined;
+    const server = await serve((_request, response) => {
+      closed = once(response, 'close');
+      pour(response);
+    });
+    expect(await ruleOf(inside(server.url, { timeoutMs: 20_000 }))).toBe('size');
+    await closed;
+  });
+
+  test('after headers that do not end is not read either', async () => {
+    const port = await serveSockets((socket) => {
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\n');
+        for (let line = 0; line < 40; line++) socket.write(`x-${line}: ${'x'.repeat(1_000)}\r\n`);
+      });
+    });
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs: 20_000 }))).toBe('size');
+  });
+
+  test('that is compressed is refused: its size says nothing', async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000));
+    const asked: unknown[] = [];
+    const server = await serve((request, response) => {
+      asked.push(request.headers['accept-encoding']);
+      if (request.url === '/told') response.setHeader('content-encoding', 'gzip');
+      response.end(bomb);
+    });
+    expect(await failureOf(inside(`${server.url}/told`))).toMatchObject({ rule: 'encoding', mayPass: false });
+    // Untold it is bytes like any others, and stays as small as it is.
+    expect((await inside(`${server.url}/untold`)).body).toEqual(new Uint8Array(bomb));
+    expect(asked).toEqual(['identity', 'identity']);
+  });
+
+  test('that breaks off is no body', async () => {
+    const port = await serveSockets((socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"half":'));
+    });
+    const failure = await failureOf(inside(`http://127.0.0.1:${port}`));
+    expect(failure).toMatchObject({ rule: 'connection', mayPass: true });
+    expect(failure.message).not.toContain('half');
+  });
+
+  test('of something else than HTTP is not quoted', async () => {
+    const port = await serveSockets((socket) => socket.end('SSH-2.0-OpenSSH_9.7 secret banner\r\n'));
+    const { rule, message } = await failureOf(inside(`http://127.0.0.1:${port}`));
+    expect(rule).toBe('connection');
+    expect(message).not.toMatch(/SSH|secret/);
+  });
+
+  test('is not made of another protocol', async () => {
+    const port = await serveSockets((socket) => {
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
+      );
+    });
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs: 20_000 }))).toBe('connection');
+  });
+});
+
+describe('time', () => {
+  const timeoutMs = 300;
+
+  test('ends with a look-up that does not answer', async () => {
+    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve: () => new Promise(() => {}) });
+    const failure = await failureOf(fetch('http://slow.example', { timeoutMs }));
+    expect(failure).toMatchObject({ rule: 'time', mayPass: true });
+    expect(failure.message).toBe('host `slow.example` did not answer within 300 ms');
+  });
+
+  test('ends with a server that says nothing, plain or TLS', async () => {
+    const port = await serveSockets(() => {});
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');
+    expect(await ruleOf(inside(`https://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');
+  });
+
+  test('ends with a body that comes byte by byte, however alive it is', async () => {
+    const server = await serve((_request, response) => {
+      const drip = setInterval(() => response.write('x'), 20);
+      response.on('close', () => clearInterval(drip));
+    });
+    expect(await ruleOf(inside(server.url, { timeoutMs }))).toBe('time');
+  });
+
+  test('ends with informational answers without end', async () => {
+    const port = await serveSockets((socket) => {
+      const drip = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
+      socket.on('close', () => clearInterval(drip));
+    });
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');
+  });
+});
+
+function pour(response: ServerResponse): void {
+  while (!response.destroyed && response.write(Buffer.alloc(16_384))) continue;
+  if (!response.destroyed) response.once('drain', () => pour(response));
+}
