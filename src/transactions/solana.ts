@@ -191,7 +191,9 @@ function checkHeader(header: {
     );
   }
   if (readonlySigned >= required) {
-    throw malformed(`its header makes ${readonlySigned} of ${required} signers read-only, but the fee payer is writable`);
+    throw malformed(
+      `its header makes ${readonlySigned} of ${required} signers read-only, but the fee payer is writable`,
+    );
   }
   const repeated = keys.find((key, at) => keys.indexOf(key) !== at);
   if (repeated !== undefined) throw malformed(`account key \`${repeated}\` is there twice`);
@@ -306,7 +308,11 @@ function lookupsOf(transaction: SolanaTransaction, { accountIndexes }: SolanaIns
   return addressTableLookups.flatMap((lookup) => {
     const indexes = (kind: 'writableIndexes' | 'readonlyIndexes') =>
       used.filter((place) => place.lookup === lookup && place.kind === kind).map(({ index }) => index);
-    const part = { ...lookup, writableIndexes: indexes('writableIndexes'), readonlyIndexes: indexes('readonlyIndexes') };
+    const part = {
+      ...lookup,
+      writableIndexes: indexes('writableIndexes'),
+      readonlyIndexes: indexes('readonlyIndexes'),
+    };
     return part.writableIndexes.length + part.readonlyIndexes.length === 0 ? [] : [lookupValue(part)];
   });
 }

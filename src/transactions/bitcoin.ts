@@ -1,0 +1,436 @@
+import { schnorr, secp256k1 } from '@noble/curves/secp256k1.js';
+import { ripemd160 } from '@noble/hashes/legacy.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bech32, bech32m, createBase58check } from '@scure/base';
+import { Transaction, utils } from '@scure/btc-signer';
+import type { PolicyValue } from '../domain/policy/types.js';
+import { hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
+import type { TransactionSignature } from './byte-reader.js';
+
+export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
+
+/** How a key of ours can own an output: the script types of the address formats (P2SH is P2SH-P2WPKH). */
+export type BitcoinScript = 'P2PKH' | 'P2SH' | 'P2WPKH' | 'P2WSH' | 'P2TR';
+
+interface BitcoinOutput {
+  readonly amount: bigint;
+  readonly script: Uint8Array;
+}
+
+/** `txid` is in the order of explorers; `signedBy` are the hex keys with a signature in the PSBT. */
+interface BitcoinInput {
+  readonly txid: Uint8Array;
+  readonly vout: number;
+  readonly sequence: number;
+  readonly spent: BitcoinOutput;
+  readonly sighashType: number | undefined;
+  readonly isFinal: boolean;
+  readonly hasKeyPathSignature: boolean;
+  readonly signedBy: readonly string[];
+}
+
+/** A parsed PSBT. Amounts are satoshis; `psbt` are its bytes, where signatures go. */
+export interface BitcoinTransaction {
+  readonly psbt: Uint8Array;
+  readonly version: number;
+  readonly lockTime: number;
+  readonly inputs: readonly BitcoinInput[];
+  readonly outputs: readonly BitcoinOutput[];
+  readonly fee: bigint;
+}
+
+/** One digest to sign: 32 bytes, with ECDSA, or with BIP-340 by the key tweaked as BIP-341 has it for no script tree. */
+export interface BitcoinSigningInput {
+  readonly index: number;
+  readonly script: BitcoinScript;
+  readonly scheme: 'ecdsa' | 'schnorr-taproot';
+  readonly sighashType: 0 | 1;
+  readonly digest: Uint8Array;
+}
+
+const SIGHASH_DEFAULT = 0;
+const SIGHASH_ALL = 1;
+// BIP-65: a lock time below it is a block height, otherwise seconds since the epoch.
+const LOCK_TIME_THRESHOLD = 500_000_000;
+const BASE64_MAGIC = 'cHNidP';
+const KEEP_EVERYTHING = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
+
+const base58check = createBase58check(sha256);
+const { taggedHash } = schnorr.utils;
+
+/**
+ * Parses hex of a PSBT of version 0 (BIP-174), as the published clients send it. Throws INVALID_ARGUMENT, also where
+ * an amount is not proven: the fee that policies see must be the fee that is paid.
+ */
+export function parseUnsignedBitcoin(unsignedTransaction: string): BitcoinTransaction {
+  if (unsignedTransaction.startsWith(BASE64_MAGIC)) throw malformed('the PSBT is in base64, expected hex');
+  const psbt = unsignedTransactionBytes(unsignedTransaction);
+  const transaction = decodePsbt(psbt);
+  const inputs = Array.from({ length: transaction.inputsLength }, (_, at) => readInput(transaction, at));
+  const outputs = Array.from({ length: transaction.outputsLength }, (_, at) => readOutput(transaction, at));
+  if (inputs.length === 0) throw malformed('the transaction has no inputs');
+  if (outputs.length === 0) throw malformed('the transaction has no outputs');
+  const outpoints = new Set(inputs.map(({ txid, vout }) => `${hex(txid)}:${vout}`));
+  if (outpoints.size < inputs.length) throw malformed('two inputs spend the same output');
+  checkAmountsAreProven(transaction, inputs);
+  const spent = inputs.reduce((sum, input) => sum + input.spent.amount, 0n);
+  const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  if (paid > spent) throw malformed(`its outputs are ${paid} satoshis, more than the ${spent} of its inputs`);
+  const { version, lockTime } = transaction;
+  return { psbt, version, lockTime, inputs, outputs, fee: spent - paid };
+}
+
+function decodePsbt(psbt: Uint8Array): Transaction {
+  const transaction = orMalformed(() => Transaction.fromPSBT(psbt, KEEP_EVERYTHING));
+  // A signer of version 2 (BIP-370) would also have to keep the modifiable flags; bitcoinjs and others write version 0.
+  if (transaction.opts.PSBTVersion !== 0) throw malformed('PSBT version 2 is not supported: convert it to version 0');
+  return transaction;
+}
+
+/** The library throws errors of many kinds; all of them are about the PSBT it was given. */
+function orMalformed<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const oneLine = reason.slice(0, 200).replace(/[\p{Cc}\p{Surrogate}]+/gu, ' ');
+    throw malformed(`not a PSBT that can be signed: ${oneLine}`);
+  }
+}
+
+function readInput(transaction: Transaction, at: number): BitcoinInput {
+  const input = transaction.getInput(at);
+  const { txid, index, nonWitnessUtxo, witnessUtxo } = input;
+  if (!txid || index === undefined) throw malformed(`input ${at} spends nothing`);
+  const spent = nonWitnessUtxo?.outputs[index] ?? witnessUtxo;
+  if (!spent) {
+    throw malformed(`input ${at} says nothing of the output it spends: add a non-witness UTXO (BIP-174)`);
+  }
+  return {
+    txid,
+    vout: index,
+    sequence: input.sequence ?? 0xffffffff,
+    spent: { amount: spent.amount, script: spent.script },
+    sighashType: input.sighashType,
+    isFinal: Boolean(input.finalScriptSig?.length) || Boolean(input.finalScriptWitness?.length),
+    hasKeyPathSignature: input.tapKeySig !== undefined,
+    signedBy: (input.partialSig ?? []).map(([publicKey]) => hex(publicKey)),
+  };
+}
+
+function readOutput(transaction: Transaction, at: number): BitcoinOutput {
+  const { amount, script } = transaction.getOutput(at);
+  if (amount === undefined || !script) throw malformed(`output ${at} has no amount or no script`);
+  return { amount, script };
+}
+
+/**
+ * A previous transaction proves an amount by its txid, a taproot signature commits to every amount, and a signature of
+ * segwit version 0 to its own only. With two of the last kind, a request that lies about the one and a second request
+ * that lies about the other would give two valid signatures and a fee that no policy has seen.
+ */
+function checkAmountsAreProven(transaction: Transaction, inputs: readonly BitcoinInput[]): void {
+  const unproven: number[] = [];
+  inputs.forEach(({ spent }, at) => {
+    const { nonWitnessUtxo, redeemScript } = transaction.getInput(at);
+    if (nonWitnessUtxo) return;
+    const program = witnessProgram(spent.script) ?? (redeemScript && witnessProgram(redeemScript));
+    if (!program) {
+      throw malformed(`input ${at} is not segwit: add the non-witness UTXO, its whole previous transaction (BIP-174)`);
+    }
+    if (program.version === 0) unproven.push(at);
+  });
+  if (unproven.length > 1) {
+    throw malformed(
+      `inputs ${unproven.join(', ')} have a witness UTXO only, which proves no amount: add their non-witness UTXO (BIP-174)`,
+    );
+  }
+}
+
+/**
+ * What a compressed secp256k1 key (33 bytes) has to sign: every input whose output the key owns by P2PKH, P2SH-P2WPKH,
+ * P2WPKH, P2WSH (`<key> OP_CHECKSIG`) or P2TR, or only by `script`; inputs it signed already are left out. Digests are of
+ * the original design, BIP-143 and BIP-341. Throws INVALID_ARGUMENT when there is none, and for a sighash type other than
+ * ALL and DEFAULT: the rest would let the transaction change after policies have seen it.
+ */
+export function bitcoinSigningInputs(
+  transaction: BitcoinTransaction,
+  publicKey: Uint8Array,
+  script?: BitcoinScript,
+): readonly BitcoinSigningInput[] {
+  const owned = ownScripts(publicKey).filter((own) => script === undefined || own.script === script);
+  const digests = new SignatureDigests(transaction);
+  const keyText = hex(publicKey);
+  let isSigned = false;
+  const signing = transaction.inputs.flatMap((input, index): BitcoinSigningInput[] => {
+    const own = owned.find((candidate) => isSame(candidate.outputScript, input.spent.script));
+    if (!own) return [];
+    const isTaproot = own.script === 'P2TR';
+    if (input.isFinal || (isTaproot ? input.hasKeyPathSignature : input.signedBy.includes(keyText))) {
+      isSigned = true;
+      return [];
+    }
+    const sighashType = checkSighashType(input.sighashType, index, isTaproot);
+    const digest = isTaproot
+      ? digests.taproot(index, sighashType)
+      : own.script === 'P2PKH'
+        ? digests.legacy(index, own.scriptCode)
+        : digests.segwit(index, own.scriptCode);
+    return [{ index, script: own.script, scheme: isTaproot ? 'schnorr-taproot' : 'ecdsa', sighashType, digest }];
+  });
+  if (signing.length > 0) return signing;
+  const what = script === undefined ? 'the key' : `the ${script} address of the key`;
+  throw malformed(
+    isSigned
+      ? `${what} \`${keyText}\` has signed all of its inputs already`
+      : `none of the inputs spends an output of ${what} \`${keyText}\``,
+  );
+}
+
+function checkSighashType(type: number | undefined, index: number, isTaproot: boolean): 0 | 1 {
+  if (type === undefined) return isTaproot ? SIGHASH_DEFAULT : SIGHASH_ALL;
+  if (type === SIGHASH_ALL || (isTaproot && type === SIGHASH_DEFAULT)) return type;
+  throw malformed(
+    `input ${index} asks for the sighash type ${type}, which does not sign the whole transaction: ` +
+      `use SIGHASH_ALL (1)${isTaproot ? ' or SIGHASH_DEFAULT (0)' : ''}`,
+  );
+}
+
+/** What each script type of a key looks like in an output, and what stands for it in a signature (BIP-143: scriptCode). */
+function ownScripts(publicKey: Uint8Array): readonly {
+  readonly script: BitcoinScript;
+  readonly outputScript: Uint8Array;
+  readonly scriptCode: Uint8Array;
+}[] {
+  const keyHash = hash160(publicKey);
+  const payToKeyHash = concat([0x76, 0xa9, 0x14], keyHash, [0x88, 0xac]);
+  const witnessKeyHash = redeemScriptOf(publicKey);
+  const witnessScript = witnessScriptOf(publicKey);
+  const [outputKey] = utils.taprootTweakPubkey(publicKey.subarray(1), new Uint8Array());
+  return [
+    { script: 'P2PKH', outputScript: payToKeyHash, scriptCode: payToKeyHash },
+    { script: 'P2SH', outputScript: concat([0xa9, 0x14], hash160(witnessKeyHash), [0x87]), scriptCode: payToKeyHash },
+    { script: 'P2WPKH', outputScript: witnessKeyHash, scriptCode: payToKeyHash },
+    { script: 'P2WSH', outputScript: concat([0x00, 0x20], sha256(witnessScript)), scriptCode: witnessScript },
+    { script: 'P2TR', outputScript: concat([0x51, 0x20], outputKey), scriptCode: new Uint8Array() },
+  ];
+}
+
+function redeemScriptOf(publicKey: Uint8Array): Uint8Array {
+  return concat([0x00, 0x14], hash160(publicKey));
+}
+
+function witnessScriptOf(publicKey: Uint8Array): Uint8Array {
+  return concat([publicKey.length], publicKey, [0xac]);
+}
+
+/** Digests for SIGHASH_ALL. What inputs have in common is hashed once, so that many inputs take no quadratic time. */
+class SignatureDigests {
+  private readonly version: Uint8Array;
+  private readonly lockTime: Uint8Array;
+  private readonly outpoints: readonly Uint8Array[];
+  private readonly sequences: readonly Uint8Array[];
+  private readonly outputs: Uint8Array;
+  private hashes:
+    Readonly<Record<'outpoints' | 'amounts' | 'scripts' | 'sequences' | 'outputs', Uint8Array>> | undefined;
+
+  constructor(private readonly transaction: BitcoinTransaction) {
+    const { version, lockTime, inputs, outputs } = transaction;
+    this.version = uint32(version);
+    this.lockTime = uint32(lockTime);
+    this.outpoints = inputs.map(({ txid, vout }) => concat(txid.toReversed(), uint32(vout)));
+    this.sequences = inputs.map(({ sequence }) => uint32(sequence));
+    this.outputs = concat(...outputs.map(({ amount, script }) => concat(uint64(amount), withLength(script))));
+  }
+
+  /** BIP-341, key path, no annex. */
+  taproot(index: number, sighashType: 0 | 1): Uint8Array {
+    const { outpoints, amounts, scripts, sequences, outputs } = this.commonHashes();
+    const epochAndType = [0x00, sighashType];
+    const common = concat(epochAndType, this.version, this.lockTime, outpoints, amounts, scripts, sequences, outputs);
+    return taggedHash('TapSighash', concat(common, [0x00], uint32(index)));
+  }
+
+  /** BIP-143. */
+  segwit(index: number, scriptCode: Uint8Array): Uint8Array {
+    const { outpoints, sequences, outputs } = this.commonHashes();
+    return sha256Twice(
+      this.version,
+      sha256(outpoints),
+      sha256(sequences),
+      this.outpoints[index]!,
+      withLength(scriptCode),
+      uint64(this.transaction.inputs[index]!.spent.amount),
+      this.sequences[index]!,
+      sha256(outputs),
+      this.lockTime,
+      uint32(SIGHASH_ALL),
+    );
+  }
+
+  /** As before segwit: the transaction with the script in place of the one signature. */
+  legacy(index: number, scriptCode: Uint8Array): Uint8Array {
+    const { inputs, outputs } = this.transaction;
+    const signed = inputs.map((_, at) =>
+      concat(this.outpoints[at]!, at === index ? withLength(scriptCode) : [0x00], this.sequences[at]!),
+    );
+    const counted = [compactSize(inputs.length), ...signed, compactSize(outputs.length), this.outputs];
+    return sha256Twice(this.version, ...counted, this.lockTime, uint32(SIGHASH_ALL));
+  }
+
+  private commonHashes(): NonNullable<typeof this.hashes> {
+    const { inputs } = this.transaction;
+    this.hashes ??= {
+      outpoints: sha256(concat(...this.outpoints)),
+      amounts: sha256(concat(...inputs.map(({ spent }) => uint64(spent.amount)))),
+      scripts: sha256(concat(...inputs.map(({ spent }) => withLength(spent.script)))),
+      sequences: sha256(concat(...this.sequences)),
+      outputs: sha256(this.outputs),
+    };
+    return this.hashes;
+  }
+}
+
+/**
+ * Hex of the PSBT with a signature for each of its inputs: partial signatures in DER and taproot key path signatures,
+ * not finalized, as the published clients finalize and extract it themselves. What is known of the key's own scripts is
+ * added for the finalizer.
+ */
+export function assembleBitcoin(
+  transaction: BitcoinTransaction,
+  publicKey: Uint8Array,
+  signed: readonly { readonly input: BitcoinSigningInput; readonly signature: TransactionSignature }[],
+): string {
+  const psbt = decodePsbt(transaction.psbt);
+  for (const { input, signature } of signed) {
+    const { index, script, sighashType } = input;
+    const compact = signatureBytes(signature);
+    if (script === 'P2TR') {
+      // BIP-341: SIGHASH_DEFAULT is said by leaving its byte out.
+      psbt.updateInput(
+        index,
+        { tapKeySig: concat(compact, sighashType === SIGHASH_DEFAULT ? [] : [sighashType]) },
+        true,
+      );
+      continue;
+    }
+    const der = secp256k1.Signature.fromBytes(compact, 'compact').toBytes('der');
+    psbt.updateInput(
+      index,
+      {
+        partialSig: [[publicKey, concat(der, [sighashType])]],
+        ...(script === 'P2SH' ? { redeemScript: redeemScriptOf(publicKey) } : {}),
+        ...(script === 'P2WSH' ? { witnessScript: witnessScriptOf(publicKey) } : {}),
+      },
+      true,
+    );
+  }
+  return hex(psbt.toPSBT(0));
+}
+
+/** The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name. */
+export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: BitcoinNetwork): PolicyValue {
+  const { version, inputs, outputs, lockTime, fee } = transaction;
+  return {
+    version: String(version),
+    inputs: inputs.map(({ txid, vout, sequence }) => ({
+      tx_id: hex(txid),
+      vout: BigInt(vout),
+      sequence: BigInt(sequence),
+    })),
+    outputs: outputs.map(({ amount, script }) => ({
+      value: amount,
+      script_pubkey: hex(script),
+      ...outputAddress(script, network),
+    })),
+    locktime: { amount: BigInt(lockTime), type: lockTime < LOCK_TIME_THRESHOLD ? 'Blocks' : 'Seconds' },
+    fee,
+  };
+}
+
+// BIP-325: signet has testnet's prefixes.
+const TESTNET_PREFIXES = { p2pkh: 0x6f, p2sh: 0xc4, segwit: 'tb' };
+const PREFIXES: Readonly<Record<BitcoinNetwork, typeof TESTNET_PREFIXES>> = {
+  MAINNET: { p2pkh: 0x00, p2sh: 0x05, segwit: 'bc' },
+  TESTNET: TESTNET_PREFIXES,
+  SIGNET: TESTNET_PREFIXES,
+  REGTEST: { ...TESTNET_PREFIXES, segwit: 'bcrt' },
+};
+
+/** The address of an output and the type of its script; `address` is empty where no address stands for the script. */
+function outputAddress(script: Uint8Array, network: BitcoinNetwork): { address: string; address_type: string } {
+  const prefix = PREFIXES[network];
+  const text = hex(script);
+  const keyHash = /^76a914([0-9a-f]{40})88ac$/.exec(text)?.[1];
+  if (keyHash) return { address: base58Address(prefix.p2pkh, keyHash), address_type: 'P2PKH' };
+  const scriptHash = /^a914([0-9a-f]{40})87$/.exec(text)?.[1];
+  if (scriptHash) return { address: base58Address(prefix.p2sh, scriptHash), address_type: 'P2SH' };
+  const program = witnessProgram(script);
+  const type = program && witnessType(program);
+  if (type) {
+    // BIP-350: version 0 keeps bech32, later ones have bech32m.
+    const encoding = program.version === 0 ? bech32 : bech32m;
+    const words = [program.version, ...encoding.toWords(program.content)];
+    return { address: encoding.encode(prefix.segwit, words), address_type: type };
+  }
+  return { address: '', address_type: script[0] === 0x6a ? 'OP_RETURN' : 'UNKNOWN' };
+}
+
+function base58Address(prefix: number, content: string): string {
+  return base58check.encode(concat([prefix], Buffer.from(content, 'hex')));
+}
+
+/** The version and program of a witness output (BIP-141), or undefined when the script is none. */
+function witnessProgram(script: Uint8Array): { version: number; content: Uint8Array } | undefined {
+  const [opcode = -1, length = -1] = script;
+  const version = opcode === 0 ? 0 : opcode >= 0x51 && opcode <= 0x60 ? opcode - 0x50 : undefined;
+  const isProgram = version !== undefined && length >= 2 && length <= 40 && script.length === length + 2;
+  return isProgram ? { version, content: script.subarray(2) } : undefined;
+}
+
+function witnessType({ version, content }: { version: number; content: Uint8Array }): string | undefined {
+  if (version === 0) return { 20: 'P2WPKH', 32: 'P2WSH' }[content.length];
+  if (version === 1 && content.length === 32) return 'P2TR';
+  // Bitcoin Core 28, "pay to anchor".
+  return version === 1 && hex(content) === '4e73' ? 'P2A' : 'WITNESS_UNKNOWN';
+}
+
+function hash160(content: Uint8Array): Uint8Array {
+  return ripemd160(sha256(content));
+}
+
+function sha256Twice(...parts: readonly Uint8Array[]): Uint8Array {
+  return sha256(sha256(concat(...parts)));
+}
+
+function concat(...parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
+  return Uint8Array.from(Buffer.concat(parts.map((part) => Uint8Array.from(part))));
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+function uint32(value: number): Uint8Array {
+  const bytes = Buffer.alloc(4);
+  // A version may be negative; its four bytes are those of the unsigned number with the same bits.
+  bytes.writeUInt32LE(value >>> 0);
+  return Uint8Array.from(bytes);
+}
+
+function uint64(value: bigint): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return Uint8Array.from(bytes);
+}
+
+/** Bitcoin's CompactSize. */
+function compactSize(value: number): Uint8Array {
+  if (value < 0xfd) return Uint8Array.of(value);
+  if (value <= 0xffff) return Uint8Array.of(0xfd, value & 0xff, value >> 8);
+  return concat([0xfe], uint32(value));
+}
+
+function withLength(script: Uint8Array): Uint8Array {
+  return concat(compactSize(script.length), script);
+}
