@@ -26,8 +26,10 @@ export function checkAppend(stream: string, events: readonly NewEvent[], expecte
 
 /** @throws {TypeError} unless the stream is of a kind that may be deleted: nothing else may ever be forgotten */
 export function checkDelete(stream: string): void {
-  if (!/^(vault|snapshot)-./.test(stream)) {
-    throw new TypeError(`stream \`${stream}\` is kept for good: only \`vault-…\` and \`snapshot-…\` can be deleted`);
+  if (!/^(vault|snapshot|renewals)-./.test(stream)) {
+    throw new TypeError(
+      `stream \`${stream}\` is kept for good: only \`vault-…\`, \`snapshot-…\` and \`renewals-…\` can be deleted`,
+    );
   }
 }
 
