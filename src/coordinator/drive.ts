@@ -68,14 +68,18 @@ export interface DriverPorts {
   readonly randomness: Randomness;
   readonly prepare: PreparePorts;
   readonly metrics: DriverMetrics;
+  /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
+  readonly patienceMs?: number;
 }
 
 /** Requests of one organization that go into one append at most. */
 const maxBatch = 256;
 /** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
 const maxBatchBytes = 256 * 1024;
-/** Times a batch is decided again after another writer was first. */
-const maxAttempts = 5;
+/** How long a batch is decided again while other writers are first, in milliseconds. */
+const patienceMs = 5_000;
+/** Longest pause before it is, in milliseconds: short, since whoever tries less often than the others loses to them. */
+const longestPauseMs = 50;
 /** Stands for the position of events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
@@ -179,6 +183,7 @@ export class Driver {
   private async runBatch(organizationId: string, jobs: readonly Job[]): Promise<void> {
     const { loader, metrics, known } = this.ports;
     let pending = jobs;
+    const begun = performance.now();
     for (let attempt = 1; ; attempt++) {
       const loaded = await loader.load(organizationId);
       const parent = await loader.parentOf(loaded.organization);
@@ -201,10 +206,10 @@ export class Driver {
         await this.append(loaded, readAt, events, decided);
       } catch (error) {
         loader.drop(organizationId);
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) {
-          throw storeRefusal(error, organizationId, maxAttempts);
-        }
+        const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
+        if (!(error instanceof WrongRevision) || isOutOfTime) throw storeRefusal(error, organizationId, attempt);
         metrics.conflict();
+        await pauseAfter(attempt);
         // What was refused was refused on a state that another writer has left behind, so it is asked again too.
         pending = [...decided, ...refused].map(({ job }) => job);
         continue;
@@ -358,6 +363,12 @@ class HalfApplied extends Error {
   constructor(override readonly cause: unknown) {
     super('an event could not be taken into the folded state');
   }
+}
+
+/** Lets other writers pass: a little longer each time, and never as long as one that has lost to the same ones. */
+function pauseAfter(attempts: number): Promise<void> {
+  const most = Math.min(longestPauseMs, 2 ** (attempts - 1));
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * most));
 }
 
 /** How many of the waiting requests go into the next append. */

@@ -49,6 +49,8 @@ export interface BareOptions {
   readonly registry?: Registry;
   /** Without read models every fingerprint is known from folded state alone. */
   readonly readModels?: false;
+  /** How long the driver decides again what others get ahead of, in milliseconds. */
+  readonly patienceMs?: number;
 }
 
 export const startedAt = Date.UTC(2026, 0, 1);
@@ -73,7 +75,8 @@ export class BareCoordinator {
   private lastTimestamp = 0;
   private policies = 0;
 
-  private constructor({ store, seed = 'bare', clock, prepare, registry, readModels: isProjecting }: BareOptions) {
+  private constructor(options: BareOptions) {
+    const { store, seed = 'bare', clock, prepare, registry, readModels: isProjecting, patienceMs } = options;
     this.store = store ?? new InMemoryEventStore();
     this.keys = new SeededRandomness(`keys of ${seed}`);
     this.clock = clock ?? new ManualClock(startedAt);
@@ -107,6 +110,7 @@ export class BareCoordinator {
       randomness: new SeededRandomness(seed),
       prepare: prepare ?? { verifyRegistration },
       metrics,
+      ...(patienceMs === undefined ? {} : { patienceMs }),
     });
     this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry);
   }

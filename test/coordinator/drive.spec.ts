@@ -389,18 +389,50 @@ describe('two coordinators on one store', () => {
     expect(events.filter(({ type }) => type === 'UserTagCreated')).toHaveLength(10);
   });
 
-  it('give up after five conflicts, with nothing written, and succeed when asked again', async () => {
-    const { store, coordinator, tag } = await alone();
-    const request = tag('patient');
-    for (let attempt = 0; attempt < 5; attempt++) store.faults.set(store.asked.length + attempt, 'wrong-revision');
-    const refusal = await refusalOf(coordinator.send(request));
+  it('get through, with everything that waits, although the other is first a dozen times', async () => {
+    const { one, other, stores } = await together();
+    const ann = await one.createUser('Ann');
+    await one.createPolicy({ condition: "activity.resource == 'USER'" });
+    const asked = stores[0].typesAsked(stream).length;
+    const tags = ['a', 'b', 'c'].map((name) =>
+      one.stamp(ann.key, 'ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: ann.userId, userName: `Ann ${name}` }),
+    );
+    let ahead = 0;
+    stores[0].overtake = async (name) => {
+      if (name === stream && ahead < 12) {
+        await other.submit(other.root.key, createTag, { userTagName: `ahead ${ahead++}`, userIds: [] });
+      }
+    };
+    const answers = await Promise.all(tags.map((request) => one.send(request)));
+    expect(answers.map(({ activity }) => activity.status)).toEqual(tags.map(() => 'ACTIVITY_STATUS_COMPLETED'));
+    expect(one.counts.conflicts).toBe(12);
+    expect(stores[0].typesAsked(stream).length).toBeGreaterThanOrEqual(asked + 13);
+    const events = await one.events();
+    expect(events.reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
+    expect(events.filter(({ type }) => type === 'UserTagCreated')).toHaveLength(12);
+    const names = events.flatMap(({ type, data }) =>
+      type === 'UserUpdated' ? [(data as { userName?: string }).userName] : [],
+    );
+    expect(names.toSorted()).toEqual(['Ann a', 'Ann b', 'Ann c']);
+    for (const { recorded, again } of redecide(events, one.registry)) expect(again).toEqual(recorded);
+  });
+
+  it('give up when the other is first for too long, with nothing written, and succeed when asked again', async () => {
+    const { one, other, stores } = await together({ patienceMs: 50 });
+    const request = one.stamp(one.root.key, createTag, { userTagName: 'patient', userIds: [] });
+    let ahead = 0;
+    stores[0].overtake = async (name) => {
+      if (name === stream) await other.createUserTag(`ahead ${ahead++}`);
+    };
+    const refusal = await refusalOf(one.send(request));
     expect([refusal.code, refusal.message]).toEqual([
       'ABORTED',
-      expect.stringContaining('send the same request again'),
+      `organization \`${organizationId}\` changed ${ahead} times while this was decided; send the same request again`,
     ]);
-    expect(store.asked).toHaveLength(6);
-    expect(await coordinator.events()).toHaveLength(4);
-    expect((await coordinator.send(request)).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect(one.counts.conflicts).toBe(ahead - 1);
+    expect((await one.events()).filter(({ type }) => type === 'UserTagCreated')).toHaveLength(ahead);
+    stores[0].overtake = () => Promise.resolve();
+    expect((await one.send(request)).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 });
 
