@@ -1,0 +1,311 @@
+import { invalidField } from '../domain/errors.js';
+import { layOut, type Block, type Mail } from './mail-layout.js';
+
+/** How a caller adapts a mail, as checked by `readEmailCustomization`. */
+interface MailDesign {
+  /** Shown to the recipient as who asks. */
+  readonly appName: string;
+  /** https only. */
+  readonly logoUrl?: string | undefined;
+  /** A URL with `%s`, which is replaced by the code or the bundle. */
+  readonly magicLinkTemplate?: string | undefined;
+  /** `userName`, `introText`, `footerText`, `supportEmail` and `accentColor` are used; others are left alone. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The texts of an e-mail customization on the wire (client protocol, 4.3.3). */
+interface EmailCustomization {
+  readonly logoUrl?: string | undefined;
+  readonly magicLinkTemplate?: string | undefined;
+  /** A JSON object of strings, as text. */
+  readonly templateVariables?: string | undefined;
+}
+
+const maxUrl = 2_048;
+const maxVariables = 50;
+const maxVariablesText = 16 * 1024;
+const maxSmsTemplate = 1_000;
+const defaultAccent = '#1f4fd8';
+
+/**
+ * Checks a customization before anything is sent, and gives what the mails below take.
+ * @throws {CoordinatorError} INVALID_ARGUMENT that names the field
+ */
+export function readEmailCustomization({ logoUrl, magicLinkTemplate, templateVariables }: EmailCustomization) {
+  if (magicLinkTemplate) magicLink(magicLinkTemplate, 'example');
+  return {
+    logoUrl: logoUrl ? logoOf(logoUrl) : undefined,
+    magicLinkTemplate: magicLinkTemplate || undefined,
+    variables: templateVariables ? variablesOf(templateVariables) : undefined,
+  };
+}
+
+/**
+ * A one-time password.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ */
+export function otpEmail(mail: MailDesign & { readonly code: string; readonly expiresInMinutes: number }): Mail {
+  const { code, magicLinkTemplate, expiresInMinutes } = mail;
+  const name = oneLine(mail.appName);
+  return design(mail, {
+    subject: `Your code for ${name}`,
+    title: `Your code for ${name}`,
+    preview: `It is good for ${minutes(expiresInMinutes)}.`,
+    blocks: [
+      ...opening(mail, `Enter this code to continue in ${name}.`),
+      { kind: 'code', text: code },
+      ...(magicLinkTemplate ? [link(`Continue in ${name}`, magicLink(magicLinkTemplate, code))] : []),
+      note(`It is good for ${minutes(expiresInMinutes)} and can be used once.`),
+      note(
+        'Never pass it on: nobody has a reason to ask you for it. If it was not you who asked for it, ignore this mail.',
+      ),
+    ],
+  });
+}
+
+/**
+ * A one-time password as a text message.
+ * @param message.template a text with `{{.OtpCode}}`, in place of ours (client protocol, 4.3.3)
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a template without its place for the code, or with others
+ */
+export function otpSms(message: {
+  readonly code: string;
+  readonly appName: string;
+  readonly template?: string | undefined;
+  readonly expiresInMinutes: number;
+}): string {
+  const { code, appName, template, expiresInMinutes } = message;
+  if (template) return checkSmsTemplate(template).replace(smsPlace, () => code);
+  return `${code} is your code for ${oneLine(appName)}. It is good for ${minutes(expiresInMinutes)}. Never pass it on.`;
+}
+
+/**
+ * An encrypted API key: as a link into the application, or to be copied where there is none.
+ * @param mail.bundle decrypted only by the key that asked for it (client protocol, 7.2)
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ */
+export function authEmail(mail: MailDesign & { readonly bundle: string; readonly expiresInMinutes: number }): Mail {
+  const { bundle, magicLinkTemplate, expiresInMinutes } = mail;
+  const name = oneLine(mail.appName);
+  return design(mail, {
+    subject: `Sign in to ${name}`,
+    title: `Sign in to ${name}`,
+    preview: `This is good for ${minutes(expiresInMinutes)}.`,
+    blocks: [
+      ...(magicLinkTemplate
+        ? [
+            ...opening(mail, 'Open this link on the device and in the browser where you asked for it.'),
+            link(`Sign in to ${name}`, magicLink(magicLinkTemplate, bundle)),
+          ]
+        : [
+            ...opening(mail, `Copy all of this into ${name}, on the device where you asked for it.`),
+            { kind: 'bundle' as const, text: bundle },
+          ]),
+      note(`It is good for ${minutes(expiresInMinutes)}.`),
+      note('If it was not you who asked for it, ignore this mail: without your device it is of no use.'),
+    ],
+  });
+}
+
+/**
+ * An invitation into an organization.
+ * @param mail.url where it is accepted
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ */
+export function invitationEmail(mail: {
+  readonly organizationName: string;
+  readonly senderName: string;
+  readonly receiverName: string;
+  readonly logoUrl?: string | undefined;
+  readonly url?: string | undefined;
+}): Mail {
+  const organization = oneLine(mail.organizationName);
+  const sender = oneLine(mail.senderName);
+  const { logoUrl, url } = mail;
+  return design(
+    { appName: organization, logoUrl },
+    {
+      subject: `${sender} invites you to ${organization}`,
+      title: `An invitation to ${organization}`,
+      preview: `${sender} would like you to join.`,
+      blocks: [
+        paragraph(`Hello ${oneLine(mail.receiverName)},`),
+        paragraph(`${sender} invites you to ${organization}.`),
+        ...(url ? [link('Accept the invitation', safeUrl(url, 'url'))] : []),
+        note('If you do not know who this is, ignore this mail: nothing happens without you.'),
+      ],
+    },
+  );
+}
+
+/**
+ * Tells somebody that an activity waits for their vote. It grants nothing: a vote must be signed.
+ * @param mail.url where the activity is shown
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ */
+export function consensusEmail(mail: {
+  readonly organizationName: string;
+  readonly activityType: string;
+  readonly activityId: string;
+  readonly submitterName: string;
+  readonly logoUrl?: string | undefined;
+  readonly url?: string | undefined;
+}): Mail {
+  const organization = oneLine(mail.organizationName);
+  const type = oneLine(mail.activityType);
+  const { logoUrl, url } = mail;
+  return design(
+    { appName: organization, logoUrl },
+    {
+      subject: `Your vote is needed in ${organization}`,
+      title: 'An activity waits for your vote',
+      preview: `${oneLine(mail.submitterName)} submitted ${type}.`,
+      blocks: [
+        paragraph(
+          `A policy of ${organization} asks for more people to agree. Look at what it does before you approve it.`,
+        ),
+        {
+          kind: 'facts',
+          rows: [
+            ['Activity', type],
+            ['Submitted by', oneLine(mail.submitterName)],
+            ['Id', oneLine(mail.activityId)],
+          ],
+        },
+        ...(url ? [link('Look at the activity', safeUrl(url, 'url'))] : []),
+      ],
+    },
+  );
+}
+
+/**
+ * Checks a text message's template before anything is sent.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function checkSmsTemplate(template: string): string {
+  const refuse = (description: string) => invalidField('smsCustomization.template', description);
+  if (template.length > maxSmsTemplate) {
+    throw refuse(`must have at most ${maxSmsTemplate} characters, has ${template.length}`);
+  }
+  if (!smsPlace.test(template)) throw refuse('must contain {{.OtpCode}} where the code goes');
+  const rest = template.replace(smsPlace, '');
+  if (/\{\{|\}\}/.test(rest)) throw refuse('must contain no other {{…}} than one {{.OtpCode}}');
+  if (/[^\P{Cc}\n]/u.test(rest)) throw refuse('must not contain control characters other than line feeds');
+  return template;
+}
+
+/** The published service takes Go templates with this one field. */
+const smsPlace = /\{\{\s*\.OtpCode\s*\}\}/;
+
+const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
+const note = (text: string): Block => ({ kind: 'note', text });
+const link = (label: string, url: string): Block => ({ kind: 'link', label, url });
+const minutes = (count: number): string => (count === 1 ? 'one minute' : `${count} minutes`);
+
+/** Names and other short texts of callers: on one line, without what would reorder or hide the text around it. */
+function oneLine(text: string, max = 255): string {
+  return (
+    text
+      .replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ')
+      .trim()
+      .slice(0, max)
+      // Half of a pair, where the cut went through a character.
+      .replace(/\p{Cs}/gu, '')
+  );
+}
+
+function opening({ variables }: MailDesign, standard: string): Block[] {
+  const { userName, introText } = variables ?? {};
+  return [
+    ...(userName ? [paragraph(`Hello ${oneLine(userName)},`)] : []),
+    paragraph(introText ? oneLine(introText, 1_000) : standard),
+  ];
+}
+
+function design(
+  { appName, logoUrl, variables }: MailDesign,
+  content: { subject: string; title: string; preview: string; blocks: readonly Block[] },
+): Mail {
+  const { footerText, supportEmail, accentColor } = variables ?? {};
+  const footer = [
+    ...(footerText ? [oneLine(footerText, 1_000)] : []),
+    ...(supportEmail ? [`Questions? ${oneLine(supportEmail)}`] : []),
+    `Sent for ${oneLine(appName)}.`,
+  ];
+  return layOut({
+    ...content,
+    // The longest subject that a message may have.
+    subject: oneLine(content.subject),
+    appName: oneLine(appName),
+    logoUrl: logoUrl ? logoOf(logoUrl) : undefined,
+    accentColor: /^#[0-9a-f]{6}$/i.test(accentColor ?? '') ? accentColor! : defaultAccent,
+    footer,
+  });
+}
+
+function logoOf(text: string): string {
+  const url = text.length <= maxUrl && URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') {
+    throw invalidField('emailCustomization.logoUrl', `must be an https URL of an image, got \`${shown(text)}\``);
+  }
+  return url.href;
+}
+
+/** Schemes of which a click does something else than to open a page or an application. */
+const forbiddenSchemes =
+  /^(?:javascript|data|vbscript|file|filesystem|blob|about|view-source|jar|mailto|tel|sms|ftp|wss?|search|search-ms|ms-[a-z0-9-]+|chrome|resource)$/;
+
+/** Puts the value where the template says, encoded so that it stays one part of the path, query or fragment. */
+function magicLink(template: string, value: string): string {
+  const field = 'emailCustomization.magicLinkTemplate';
+  const fill = (part: string): string => template.replaceAll('%s', () => part);
+  if (template.length > maxUrl) {
+    throw invalidField(field, `must have at most ${maxUrl} characters, has ${template.length}`);
+  }
+  if (!template.includes('%s')) {
+    throw invalidField(field, `must contain %s where the code or bundle goes, got \`${shown(template)}\``);
+  }
+  // A value in the host name would be shown to name servers, and a value in the scheme would choose the application.
+  const [one, other] = ['a', 'b'].map((part) => siteOf(safeUrl(fill(part), field)));
+  if (one !== other) throw invalidField(field, `must have %s after the host, got \`${shown(template)}\``);
+  return safeUrl(fill(encodeURIComponent(value)), field, shown(template));
+}
+
+const siteOf = (url: string): string => /^[^/?#]*(?:\/\/[^/?#]*)?/.exec(url)?.[0] ?? '';
+
+/** Checked by a parser, because browsers see through tabs and case that a pattern would miss. */
+function safeUrl(text: string, field: string, toShow = shown(text)): string {
+  const url = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text) ? new URL(text) : undefined;
+  const scheme = url?.protocol.slice(0, -1) ?? '';
+  const isWeb = scheme === 'http' || scheme === 'https';
+  if (!url || forbiddenSchemes.test(scheme) || !(isWeb || /^[a-z][a-z0-9+.-]*:\/\//i.test(text))) {
+    throw invalidField(field, `must be an http or https URL, or one of an application's own scheme, got \`${toShow}\``);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalidField(field, `must not have a user or a password, got \`${toShow}\``);
+  }
+  return url.href;
+}
+
+function variablesOf(text: string): Readonly<Record<string, string>> {
+  const refuse = (description: string) => invalidField('emailCustomization.templateVariables', description);
+  if (text.length > maxVariablesText) {
+    throw refuse(`must have at most ${maxVariablesText} characters, has ${text.length}`);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw refuse('must be a JSON object of strings, written as text; this is not JSON');
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw refuse('must be a JSON object of strings, written as text');
+  }
+  const entries = Object.entries(parsed);
+  if (entries.length > maxVariables) throw refuse(`must have at most ${maxVariables} members, has ${entries.length}`);
+  const other = entries.find(([, value]) => typeof value !== 'string');
+  if (other) throw refuse(`must have strings only, but \`${shown(other[0])}\` is none`);
+  return Object.fromEntries(entries as [string, string][]);
+}
+
+const shown = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);
