@@ -3,6 +3,8 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { PolicyValue } from '../domain/policy/types.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
+import { decodeSolanaArgs } from './contract-interface.js';
+import type { SolanaInterface } from './contract-interface.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */
 interface SolanaAccount {
@@ -40,6 +42,12 @@ export interface SolanaTransaction {
   readonly addressTableLookups: readonly AddressTableLookup[];
 }
 
+/** An IDL that was uploaded for a program; `address` is the program's key in base58. */
+export interface DeployedProgram {
+  readonly address: string;
+  readonly interface: SolanaInterface;
+}
+
 /** What the IDL of a program says about one call: the members of `parsed_instruction_data` (client protocol 9.3). */
 export interface ParsedInstructionData {
   readonly instructionName: string;
@@ -47,9 +55,6 @@ export interface ParsedInstructionData {
   readonly accountNames: readonly string[];
   readonly programCallArgs: Readonly<Record<string, PolicyValue>>;
 }
-
-/** Reads the data of a call of one program; undefined when no uploaded IDL knows the program or the call. */
-export type InstructionDecoder = (programKey: string, data: Uint8Array) => ParsedInstructionData | undefined;
 
 const SIGNATURE_LENGTH = 64;
 const KEY_LENGTH = 32;
@@ -267,8 +272,11 @@ export function assembleSolana(
   return hex(Buffer.concat([Uint8Array.of(signatures.length), ...signatures, transaction.message]));
 }
 
-/** The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units. */
-export function solanaPolicyValue(transaction: SolanaTransaction, decode: InstructionDecoder): PolicyValue {
+/**
+ * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units. `parsed_instruction_data`
+ * is undefined unless one of `programs` has the instruction; the first that has it counts.
+ */
+export function solanaPolicyValue(transaction: SolanaTransaction, programs: readonly DeployedProgram[]): PolicyValue {
   const { accounts, instructions, addressTableLookups } = transaction;
   const called = new Set(instructions.map(({ programKey }) => programKey));
   const accountsOf = ({ accountIndexes }: SolanaInstruction) => accountIndexes.map((index) => accounts[index]!);
@@ -280,7 +288,7 @@ export function solanaPolicyValue(transaction: SolanaTransaction, decode: Instru
       accounts: accountsOf(instruction).map(({ key, signer, writable }) => ({ account_key: key, signer, writable })),
       instruction_data_hex: hex(instruction.data),
       address_table_lookups: lookupsOf(transaction, instruction),
-      parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), decode),
+      parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), programs),
     })),
     transfers: instructions.flatMap((instruction) => transferOf(instruction, accountsOf(instruction)) ?? []),
     spl_transfers: instructions.flatMap((instruction) => tokenTransferOf(instruction, accountsOf(instruction)) ?? []),
@@ -320,20 +328,23 @@ function lookupsOf(transaction: SolanaTransaction, { accountIndexes }: SolanaIns
 function parsedInstructionValue(
   { programKey, data }: SolanaInstruction,
   accounts: readonly SolanaAccount[],
-  decode: InstructionDecoder,
+  programs: readonly DeployedProgram[],
 ): PolicyValue | undefined {
-  const parsed = decode(programKey, data);
-  if (!parsed) return undefined;
-  const named = parsed.accountNames.flatMap((name, at) => {
-    const account = accounts[at];
-    return account ? [[name, account.key] as const] : [];
-  });
-  return {
-    instruction_name: parsed.instructionName,
-    discriminator: parsed.discriminator,
-    named_accounts: Object.fromEntries(named),
-    program_call_args: parsed.programCallArgs,
-  };
+  for (const program of programs) {
+    const call = program.address === programKey ? decodeSolanaArgs(program.interface, data) : undefined;
+    if (!call) continue;
+    const named = call.accountNames.flatMap((name, at) => {
+      const account = accounts[at];
+      return account ? [[name, account.key] as const] : [];
+    });
+    return {
+      instruction_name: call.instructionName,
+      discriminator: call.discriminator,
+      named_accounts: Object.fromEntries(named),
+      program_call_args: call.programCallArgs,
+    };
+  }
+  return undefined;
 }
 
 /**
