@@ -66,9 +66,18 @@ type BorshType =
 type BorshFields = readonly BorshField[] | { readonly tuple: readonly BorshType[] };
 
 /** A call as policies read it. Without `args` the data does not decode; such a call fails on the chain too. */
-interface DecodedCall {
+export interface DecodedCall {
   readonly name: string;
-  readonly args?: Readonly<Record<string, PolicyValue | undefined>>;
+  readonly selector: string;
+  readonly args?: Readonly<Record<string, PolicyValue>>;
+}
+
+/** An instruction as policies read it, with the names of its accounts in their order. `discriminator` has no 0x. */
+export interface SolanaCall {
+  readonly instructionName: string;
+  readonly discriminator: string;
+  readonly accountNames: readonly string[];
+  readonly programCallArgs: Readonly<Record<string, PolicyValue>>;
 }
 
 /** Client protocol 4.3.7 limits an interface to 400 000 characters; here they are UTF-16 code units. */
@@ -110,10 +119,7 @@ export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string
  * arguments is not looked at. Undefined when the interface has no such function. Never throws; its time is bounded
  * by the length of the data. Arguments without a name are left out; text that is not UTF-8 is read with U+FFFD.
  */
-export function decodeCalldata(
-  contract: EthereumInterface,
-  data: string,
-): (DecodedCall & { readonly selector: string }) | undefined {
+export function decodeCalldata(contract: EthereumInterface, data: string): DecodedCall | undefined {
   const selector = data.slice(0, 2 + 2 * SELECTOR_LENGTH).toLowerCase();
   const called = contract.functions.get(selector);
   if (called === undefined) return undefined;
@@ -123,24 +129,26 @@ export function decodeCalldata(
 }
 
 /**
- * Decodes the data of an instruction (hex without 0x) by the instruction whose discriminator it begins with. Undefined
- * when there is none. Never throws; its time is bounded. Public keys are base58, bytes lower-case hex without 0x, floats
+ * Decodes the data of an instruction by the one whose discriminator it begins with, as policies read it. Undefined when
+ * there is none. Never throws; its time is bounded. Public keys are base58, bytes lower-case hex without 0x, floats
  * decimal text. A variant of an enum is its name, or an object of its name and its fields. A missing option is
- * undefined, or an empty object in a list. Data after the arguments is not looked at, as Anchor does.
+ * absent, or an empty object in a list. Arguments that do not decode are absent: such an instruction fails on the chain
+ * too. Data after the arguments is not looked at, as Anchor does.
  */
-export function decodeSolanaArgs(
-  program: SolanaInterface,
-  data: string,
-): (DecodedCall & { readonly discriminatorHex: string }) | undefined {
-  const hex = data.toLowerCase();
+export function decodeSolanaArgs(program: SolanaInterface, data: Uint8Array): SolanaCall | undefined {
+  const hex = bytesToHex(data);
   const [instruction] = program.instructions
     .filter(({ discriminatorHex }) => hex.startsWith(discriminatorHex))
     .sort((a, b) => b.discriminatorHex.length - a.discriminatorHex.length);
   if (instruction === undefined) return undefined;
-  const { name, discriminatorHex } = instruction;
-  const reader = new BorshReader(hexToBytes(hex.slice(discriminatorHex.length)));
-  const args = orUndefined(() => reader.record(instruction.args));
-  return { name, discriminatorHex, ...(args !== undefined && { args }) };
+  const { name, discriminatorHex, accounts, args } = instruction;
+  const reader = new BorshReader(data.subarray(discriminatorHex.length / 2));
+  return {
+    instructionName: name,
+    discriminator: discriminatorHex,
+    accountNames: accounts,
+    programCallArgs: orUndefined(() => reader.record(args)) ?? {},
+  };
 }
 
 /** Thrown by the readers below and caught by `orUndefined`: what is decoded was written by somebody else. */
@@ -369,8 +377,9 @@ class BorshReader {
     this.#data = data;
   }
 
-  record(fields: readonly BorshField[]): Record<string, PolicyValue | undefined> {
-    return Object.fromEntries(fields.map(({ name, type }) => [name, this.#value(type)]));
+  record(fields: readonly BorshField[]): Record<string, PolicyValue> {
+    const values = fields.map(({ name, type }) => [name, this.#value(type)] as const);
+    return Object.fromEntries(values.filter((entry): entry is [string, PolicyValue] => entry[1] !== undefined));
   }
 
   /** Undefined for an option that is missing. */

@@ -2,9 +2,9 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
 import { invalidField } from '../domain/errors.js';
-import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
+import type { PolicyValue } from '../domain/policy/types.js';
 import { decodeCalldata } from './contract-interface.js';
-import type { EthereumInterface } from './contract-interface.js';
+import type { DecodedCall, EthereumInterface } from './contract-interface.js';
 import { isObject, parseJson, quoted, refusal, toInteger } from './refusals.js';
 
 /** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
@@ -295,7 +295,7 @@ function readInteger(item: RlpItem | undefined, name: string): bigint {
 function decodeCall(
   transaction: EthereumTransaction,
   interfaces: readonly DeployedInterface[],
-): ReturnType<typeof decodeCalldata> {
+): DecodedCall | undefined {
   for (const deployed of interfaces) {
     if (deployed.address.toLowerCase() !== transaction.to) continue;
     const call = decodeCalldata(deployed.interface, transaction.data);
@@ -315,13 +315,3 @@ function bad(what: string): Error {
 function badAuthorization(what: string): Error {
   return refusal(`EIP-7702 authorization ${what}`);
 }
-
-const int: PolicyType = { kind: 'int' };
-const string: PolicyType = { kind: 'string' };
-
-/** `eth.eip_7702_authorization` (client protocol 9.3). */
-export const eip7702PolicyType: PolicyType = {
-  kind: 'record',
-  name: 'Eip7702Authorization',
-  fields: { address: string, chain_id: int, nonce: int },
-};
