@@ -218,13 +218,11 @@ async function restored({ revision, hash, position }: Header, body: Buffer): Pro
     const piece = deserialize(body.subarray(at + 4, at + 4 + length)) as Piece;
     at += 4 + length;
     missing.delete(piece.slice);
-    if ('value' in piece) {
+    const slice: unknown = piece.slice === recentSlice ? recent : Reflect.get(organization, piece.slice);
+    if (isMap(slice) && 'entries' in piece) for (const [key, value] of piece.entries) slice.set(key, value);
+    else if ('value' in piece && Object.hasOwn(organization, piece.slice)) {
       Reflect.set(organization, piece.slice, piece.value);
-    } else {
-      const map: unknown = piece.slice === recentSlice ? recent : Reflect.get(organization, piece.slice);
-      if (!isMap(map)) throw new Error(`its \`${piece.slice}\` is not part of an organization`);
-      for (const [key, value] of piece.entries) map.set(key, value);
-    }
+    } else throw new Error(`its \`${piece.slice}\` is not part of an organization`);
     await nextTurn();
   }
   if (missing.size > 0) throw new Error(`it lacks ${[...missing].join(', ')}`);
