@@ -183,14 +183,16 @@ const base58check = createBase58check(sha256);
 export function parseUnsignedTron(unsignedTransaction: string): TronTransaction {
   const rawData = unsignedTransactionBytes(unsignedTransaction);
   const raw = new Message(rawData, RAW_DATA);
+  const refBlockBytes = hex(raw.bytes('ref_block_bytes', REF_BLOCK_BYTES_LENGTH));
+  const refBlockHash = hex(raw.bytes('ref_block_hash', REF_BLOCK_HASH_LENGTH));
   const [contract, ...more] = raw.messages('contract', CONTRACT);
   if (!contract || more.length > 0) {
     throw malformed(`raw_data has ${contract ? more.length + 1 : 0} contracts, the network takes exactly 1`);
   }
   return {
     rawData,
-    refBlockBytes: hex(raw.bytes('ref_block_bytes', REF_BLOCK_BYTES_LENGTH)),
-    refBlockHash: hex(raw.bytes('ref_block_hash', REF_BLOCK_HASH_LENGTH)),
+    refBlockBytes,
+    refBlockHash,
     expiration: raw.integer('expiration'),
     timestamp: raw.integer('timestamp'),
     memo: hex(raw.bytes('data')),
