@@ -9,6 +9,7 @@ import { ActivityAnswers } from './coordinator/answers.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver } from './coordinator/drive.js';
+import { uuidV7 } from './coordinator/ids.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
 import {
   CLOCK,
@@ -31,9 +32,12 @@ import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
+import { DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
 import { SubmitController } from './http/submit.controller.js';
+import { InstallationKeys } from './keyring/installation-keys.js';
+import { openKeyring } from './keyring/open-keyring.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
 import type { Rows } from './read-models/database.js';
 import type { Projecting } from './read-models/projecting.js';
@@ -41,6 +45,8 @@ import { ReadModelRunner } from './read-models/runner.js';
 import { securityHeaders } from './http/security-headers.js';
 import { StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
+import type { KeyEncryption } from './vault/key-encryption.js';
+import type { Vault } from './vault/vault.js';
 
 /** The adapters that a process chooses; everything else is made from them. */
 export interface Adapters {
@@ -49,6 +55,8 @@ export interface Adapters {
   readonly projecting: Projecting;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** Opens what the vault holds. */
+  readonly keyEncryption: KeyEncryption;
   readonly logger: Logger;
 }
 
@@ -62,7 +70,11 @@ const maxRequestMs = 30_000;
 @Module({})
 class AppModule {}
 
-function coordinatorModule(config: Config, { store, projecting, clock, randomness, logger }: Adapters): DynamicModule {
+function coordinatorModule(
+  config: Config,
+  { store, projecting, clock, randomness, logger }: Adapters,
+  { vault, keys, keyring }: Awaited<ReturnType<typeof openKeyring>>,
+): DynamicModule {
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -71,6 +83,7 @@ function coordinatorModule(config: Config, { store, projecting, clock, randomnes
     { provide: RANDOMNESS, useValue: randomness },
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
     { provide: ROWS, useValue: projecting.rows },
+    { provide: InstallationKeys, useValue: keys },
     Metrics,
     {
       provide: ReadModelRunner,
@@ -109,7 +122,8 @@ function coordinatorModule(config: Config, { store, projecting, clock, randomnes
           denials: new DenialLog(store, clock),
           clock,
           randomness,
-          prepare: { verifyRegistration },
+          prepare: { verifyRegistration, keyring },
+          shred: (vaultId) => shred(vault, vaultId, logger),
           metrics,
         }),
     },
@@ -135,9 +149,18 @@ function coordinatorModule(config: Config, { store, projecting, clock, randomnes
   return {
     module: AppModule,
     imports: [CqrsModule.forRoot()],
-    controllers: [SubmitController, QueryController, OperationsController, DocsController],
+    controllers: [SubmitController, QueryController, DiscoveryController, OperationsController, DocsController],
     providers,
   };
+}
+
+/** What was decided stands, so a failure here is for the log: the next start tries again. */
+async function shred(vault: Vault, vaultId: string, logger: Logger): Promise<void> {
+  try {
+    await vault.shred(vaultId);
+  } catch (error) {
+    logger.error({ err: error, vaultId }, 'a deleted secret could not be shredded yet');
+  }
 }
 
 function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
@@ -168,7 +191,9 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     requestTimeout: maxRequestMs,
   });
   const fastify = adapter.getInstance();
-  const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters), adapter, {
+  const { clock, randomness } = adapters;
+  const opened = await openKeyring({ ...adapters, newId: () => uuidV7(clock, randomness) });
+  const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters, opened), adapter, {
     logger: nestLogger(adapters.logger),
     bodyParser: false,
     abortOnError: false,

@@ -242,7 +242,11 @@ function isCompressedKey(hex: string): boolean {
 function keksOf(value: string | undefined): string | undefined {
   const wrong = value?.split(',').find((one) => !/^[0-9a-f]{64}$/i.test(one.trim()));
   if (wrong === undefined) return value;
-  throw new BadSetting('KEK', '…', `must be 64 hex characters, or several such with commas; one has ${wrong.trim().length}`);
+  throw new BadSetting(
+    'KEK',
+    '…',
+    `must be 64 hex characters, or several such with commas; one has ${wrong.trim().length}`,
+  );
 }
 
 const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;

@@ -11,6 +11,7 @@ import { SqliteEventStore } from './event-store/sqlite.js';
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { install, RootFile } from './installation.js';
+import { provideKeyEncryption, type KekSource } from './vault/provide-key-encryption.js';
 
 /** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
 const drainMs = 10_000;
@@ -21,6 +22,11 @@ async function openStore({ eventStore, dataDir }: Config): Promise<EventStore> {
   return EventStoreDbEventStore.open(eventStore);
 }
 
+function kekSource({ kek, kekFile, eventStore }: Config): KekSource {
+  // What is gone at the end needs no key that stays.
+  return { kek, kekFile: eventStore === 'memory:' ? undefined : kekFile };
+}
+
 async function start(config: Config): Promise<Coordinator> {
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const logger = createLogger(config.logLevel);
@@ -29,6 +35,10 @@ async function start(config: Config): Promise<Coordinator> {
     clock: systemClock,
     randomness: systemRandomness(),
   };
+  // Before anything else: with the wrong key nothing must be written.
+  const keyEncryption = await provideKeyEncryption(world, kekSource(config), (file) =>
+    logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy'),
+  );
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();
   const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
@@ -39,7 +49,7 @@ async function start(config: Config): Promise<Coordinator> {
           identity: founding.organizationId,
           head: (await world.store.head()) ?? -1n,
         });
-  const coordinator = await createCoordinator(config, { ...world, logger, projecting });
+  const coordinator = await createCoordinator(config, { ...world, keyEncryption, logger, projecting });
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

@@ -19,6 +19,8 @@ test('without a word the server listens on this machine and keeps events in ./da
     port: 8080,
     dataDir: './data',
     eventStore: 'sqlite:',
+    kek: undefined,
+    kekFile: 'data/kek',
     publicUrl: undefined,
     rootApiPublicKey: undefined,
     logLevel: 'info',
@@ -38,6 +40,8 @@ test('every setting is read', () => {
     PORT: '0',
     DATA_DIR: '/var/lib/countersign',
     EVENT_STORE: 'memory:',
+    KEK: `${'0a'.repeat(32)},${'0b'.repeat(32)}`,
+    KEK_FILE: '/run/secrets/kek',
     PUBLIC_URL: 'https://api.example.com:8443',
     ROOT_API_PUBLIC_KEY: publicKey.toUpperCase(),
     LOG_LEVEL: 'silent',
@@ -57,6 +61,8 @@ test('every setting is read', () => {
     port: 0,
     dataDir: '/var/lib/countersign',
     eventStore: 'memory:',
+    kek: `${'0a'.repeat(32)},${'0b'.repeat(32)}`,
+    kekFile: '/run/secrets/kek',
     publicUrl: 'https://api.example.com:8443',
     rootApiPublicKey: publicKey,
     logLevel: 'silent',
@@ -257,4 +263,11 @@ describe('SMS_WEBHOOK_URL', () => {
     expect(message).toMatch(/^SMS_WEBHOOK_URL=(?:\w+:\/\/)?…: must /);
     expect(message).not.toContain('hunter2');
   });
+});
+
+test('a KEK that is none is refused without being shown', () => {
+  for (const wrong of ['0a', 'g'.repeat(64), `${'0a'.repeat(32)},0b`]) {
+    const message = badness('KEK', wrong);
+    expect(message).toMatch(/^KEK=…: must be 64 hex characters, .*one has (2|64)$/);
+  }
 });

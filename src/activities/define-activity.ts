@@ -1,5 +1,7 @@
 import type { VoteSelection } from '../domain/activity/events.js';
+import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { KeyAddress } from '../domain/organization/private-keys.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
 
@@ -59,14 +61,28 @@ export interface ActivityDefinition<
   readonly params?: Readonly<
     Record<string, { readonly type: PolicyType; from(intent: Intent): PolicyValue | undefined }>
   >;
+  /**
+   * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.
+   * @throws {CoordinatorError} when the intent names what is not there, or holds a transaction that cannot be read
+   */
+  resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
   readonly fromParent?: true;
   /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */
   readonly apiKeyOnly?: true;
-  /** The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. */
-  prepare?(intent: Intent, ports: PreparePorts): Promise<Prepared>;
+  /**
+   * What can be refused before there is anything: asked when it is submitted, so that nobody votes on what cannot be
+   * done, before `prepare`, so that nothing is made in vain, and again before `decide`. Pure.
+   * @throws {CoordinatorError} to refuse
+   */
+  check?(intent: Intent, organization: OrganizationView): void;
+  /**
+   * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
+   * organization may have changed by the time of `decide`, which checks again.
+   */
+  prepare?(intent: Intent, ports: PreparePorts, organization: OrganizationView): Promise<Prepared>;
   /**
    * What happens, and what is answered. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
@@ -74,8 +90,93 @@ export interface ActivityDefinition<
   decide(intent: Intent, context: DecideContext, prepared: Prepared): ActivityOutcome<Result>;
 }
 
-/** Ports that `prepare` may use; grows with the keyring and the delivery. */
+/** An account as asked for. */
+export interface AccountToDerive {
+  readonly curve: Curve;
+  readonly path: string;
+  readonly addressFormat: AddressFormat;
+}
+
+/** What an account came to; `path` in its one spelling, `publicKey` lower-case hex. */
+export interface DerivedAccount extends AccountToDerive {
+  readonly address: string;
+  readonly publicKey: string;
+}
+
+/** Where a sealed secret lies. */
+export interface SecretPlace {
+  readonly organizationId: string;
+  readonly vaultId: string;
+}
+
+/** A wallet that has been sealed and is not recorded yet. */
+export interface NewWallet {
+  readonly vaultId: string;
+  readonly accounts: readonly DerivedAccount[];
+}
+
+/** A private key that has been sealed and is not recorded yet. */
+export interface NewPrivateKey {
+  readonly vaultId: string;
+  readonly publicKey: string;
+  readonly addresses: readonly KeyAddress[];
+}
+
+/** A signature as the API answers it: r and s 64 hex characters, v `00` or `01`. */
+export interface RawSignature {
+  readonly r: string;
+  readonly s: string;
+  readonly v: string;
+}
+
+/** The port to key material (see `keyring/keyring.ts`). Secrets go in and stay in; what comes out is public, or sealed. */
+export interface KeyringPort {
+  createWallet(input: {
+    readonly organizationId: string;
+    /** Words: 12, 15, 18, 21 or 24. */
+    readonly mnemonicLength: number;
+    readonly accounts: readonly AccountToDerive[];
+  }): Promise<NewWallet>;
+  /** Derives accounts of a wallet; with `keep` their keys are sealed too, so that signing needs no derivation. */
+  deriveAccounts(
+    wallet: SecretPlace,
+    accounts: readonly AccountToDerive[],
+    keep: boolean,
+  ): Promise<readonly DerivedAccount[]>;
+  createPrivateKey(input: {
+    readonly organizationId: string;
+    readonly curve: Curve;
+    readonly addressFormats: readonly AddressFormat[];
+  }): Promise<NewPrivateKey>;
+  /** A mnemonic, sealed and signed to the target key (client protocol 7.3). */
+  exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage): Promise<string>;
+  /** 32 bytes of a key, sealed and signed to the target key. `secret` names it in its vault. */
+  exportKey(key: SecretPlace & { readonly secret: string }, targetPublicKey: string): Promise<string>;
+  /** A target key for one import, and the signed bundle that tells it to the user's client (client protocol 7.4). */
+  startImport(input: {
+    readonly organizationId: string;
+    readonly userId: string;
+  }): Promise<{ readonly vaultId: string; readonly targetPublicKey: string; readonly importBundle: string }>;
+  importWallet(pending: SecretPlace, encryptedBundle: string, accounts: readonly AccountToDerive[]): Promise<NewWallet>;
+  importPrivateKey(
+    pending: SecretPlace,
+    encryptedBundle: string,
+    key: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
+  ): Promise<NewPrivateKey>;
+  /** Signs each payload, in order: digests for ECDSA and Schnorr, whole messages for Ed25519. */
+  sign(
+    key: SecretPlace & {
+      readonly secret: string;
+      readonly curve: Curve;
+      readonly addressFormat: AddressFormat | undefined;
+    },
+    payloads: readonly Uint8Array[],
+  ): Promise<readonly RawSignature[]>;
+}
+
+/** Ports that `prepare` may use. */
 export interface PreparePorts {
+  readonly keyring: KeyringPort;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;

@@ -23,6 +23,7 @@ import { updateUser } from './users/update-user.js';
 import { updateUserEmail } from './users/update-user-email.js';
 import { updateUserName } from './users/update-user-name.js';
 import { updateUserPhoneNumber } from './users/update-user-phone-number.js';
+import { createWallet } from './wallets/create-wallet.js';
 
 /** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
 export const activities = [
@@ -33,6 +34,7 @@ export const activities = [
   createPolicy,
   createUsers,
   createUserTag,
+  createWallet,
   deleteApiKeys,
   deleteAuthenticators,
   deletePolicies,

@@ -75,11 +75,13 @@ export function decideSubmit(
 ): Verdict {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const { definition } = activityVersion(bench.registry, type);
-  const question = questionOf(bench.registry, type, definition, intent, party.userId);
+  const resources = definition.resources?.(intent, bench.organization) ?? {};
+  const question = questionOf(bench.registry, type, definition, intent, party.userId, resources);
   const authorization = authorize(question, [party], policyContext(bench));
   if (authorization.outcome === 'deny-explicit' || authorization.outcome === 'deny-implicit') {
     throw permissionDenied(authorization);
   }
+  if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
   if (authorization.outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
 
   const created = activityAt('created', { eligible: [], approved: [party.userId] });
@@ -132,7 +134,10 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
   const isAllowed = authorization.outcome === 'allow';
   const { definition, ...version } = activityVersion(bench.registry, open.type);
-  if (isAllowed && definition.prepare && !prepared) return 'prepare-first';
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench.organization)) {
+    return 'prepare-first';
+  }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
   const decision = decisionOf(vote, authorization, bench.revision);
   const approved: ActivityEvent = {
@@ -140,7 +145,6 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
     data: { activityId, status: activityStatus(next), vote, decision },
   };
   if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
-  const intent = newestIntent({ ...version, definition }, open.intent);
   try {
     const effects = execute(bench, definition, intent, activityId, submitterOf(open), prepared);
     return { outcome: 'allow', events: [approved, ...effects.events, completed(activityId, next, effects.result)] };
@@ -167,7 +171,8 @@ function submitterOf(open: OpenActivity): string {
 function waiting(bench: Bench, open: OpenActivity) {
   const { definition, ...version } = activityVersion(bench.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const question = questionOf(bench.registry, open.type, definition, intent, submitterOf(open));
+  const resources = resourcesStillThere(definition, intent, bench.organization);
+  const question = questionOf(bench.registry, open.type, definition, intent, submitterOf(open), resources);
   const approvals = standingApprovals(bench, open);
   const snapshot = activityAt('consensusNeeded', {
     eligible: [...eligibleApprovers(question, approvals, policyContext(bench))],
@@ -187,12 +192,37 @@ function standingApprovals({ organization, now }: Bench, open: OpenActivity): Ap
   return [...standing.values()];
 }
 
+function isPossible(definition: AnyActivity, intent: object, organization: OrganizationView): boolean {
+  try {
+    definition.check?.(intent, organization);
+    return true;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return false;
+    throw error;
+  }
+}
+
+/** What policies read of an activity that waits. What it was about may be gone: then nothing can be read of it. */
+function resourcesStillThere(
+  definition: AnyActivity,
+  intent: object,
+  organization: OrganizationView,
+): Readonly<Record<string, PolicyValue>> {
+  try {
+    return definition.resources?.(intent, organization) ?? {};
+  } catch (error) {
+    if (error instanceof CoordinatorError) return {};
+    throw error;
+  }
+}
+
 function questionOf(
   registry: Registry,
   type: string,
   definition: AnyActivity,
   intent: object,
   submitterId: string,
+  resources: Readonly<Record<string, PolicyValue>>,
 ): AuthorizationRequest {
   const { policy, params } = definition;
   const values: Record<string, PolicyValue | undefined> = {};
@@ -200,6 +230,7 @@ function questionOf(
   const { kind } = registry.versions.get(type)!;
   return {
     activity: { type, kind, params: values, ...(policy === 'root-quorum-only' ? {} : policy) },
+    resources,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
     ownCredentials: definition.ownCredentialsOf?.(intent) === submitterId,
@@ -245,6 +276,7 @@ function execute(
   submitterId: string,
   prepared: Prepared,
 ) {
+  definition.check?.(intent, organization);
   if (prepared && 'refusal' in prepared) throw prepared.refusal;
   let count = 0;
   const context: DecideContext = {

@@ -10,6 +10,7 @@ import {
 } from '../domain/organization/organization.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
+import { vaultEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { decideSubmit, decideVote, rightsOf, type Bench, type Prepared, type Verdict } from './deliberate.js';
@@ -67,6 +68,8 @@ export interface DriverPorts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly prepare: PreparePorts;
+  /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
+  readonly shred: (vaultId: string) => Promise<void>;
   readonly metrics: DriverMetrics;
   /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
   readonly patienceMs?: number;
@@ -123,8 +126,8 @@ export class Driver {
   private async prepare({ version, intent, organizationId }: SubmitRequest): Promise<Prepared> {
     const { registry, loader, prepare } = this.ports;
     let target = { definition: version.definition, intent };
+    const { organization } = await loader.load(organizationId);
     if (version.definition.kind === 'vote') {
-      const { organization } = await loader.load(organizationId);
       const { fingerprint } = intent as { fingerprint: string };
       const open = openByFingerprint(organization, fingerprint);
       // Finished while it was sent away to prepare: the decision says so.
@@ -133,7 +136,7 @@ export class Driver {
       target = { definition: voted.definition, intent: newestIntent(voted, open.intent) };
     }
     try {
-      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare) };
+      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, organization) };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
       if (error instanceof CoordinatorError) return { refusal: error };
@@ -214,11 +217,18 @@ export class Driver {
         pending = [...decided, ...refused].map(({ job }) => job);
         continue;
       }
+      await this.shredEnded(decided);
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
       // Also for what was known before: votes on it may have been recorded long after its submission.
       for (const { job, answer } of decided) job.resolve({ ...answer, position: loaded.position });
       return;
     }
+  }
+
+  /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */
+  private async shredEnded(decided: readonly Decided[]): Promise<void> {
+    const ended = decided.flatMap(({ added }) => added.map(vaultEndedBy)).filter((vaultId) => vaultId !== undefined);
+    await Promise.all(ended.map((vaultId) => this.ports.shred(vaultId)));
   }
 
   private async append(

@@ -30,3 +30,21 @@ export type AddressFormat =
   | 'ADDRESS_FORMAT_XRP'
   | 'ADDRESS_FORMAT_SPARK_MAINNET'
   | 'ADDRESS_FORMAT_SPARK_REGTEST';
+
+/** The languages a wallet may be exported in (client protocol, section 6.3, export_wallet). */
+export const MNEMONIC_LANGUAGES = [
+  'MNEMONIC_LANGUAGE_ENGLISH',
+  'MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE',
+  'MNEMONIC_LANGUAGE_TRADITIONAL_CHINESE',
+  'MNEMONIC_LANGUAGE_CZECH',
+  'MNEMONIC_LANGUAGE_FRENCH',
+  'MNEMONIC_LANGUAGE_ITALIAN',
+  'MNEMONIC_LANGUAGE_JAPANESE',
+  'MNEMONIC_LANGUAGE_KOREAN',
+  'MNEMONIC_LANGUAGE_SPANISH',
+] as const;
+
+export type MnemonicLanguage = (typeof MNEMONIC_LANGUAGES)[number];
+
+/** How many words a mnemonic may have (BIP-39, "Generating the mnemonic"). */
+export const MNEMONIC_LENGTHS: readonly number[] = [12, 15, 18, 21, 24];

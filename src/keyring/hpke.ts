@@ -1,4 +1,4 @@
-import { createPrivateKey, sign } from 'node:crypto';
+import { p256 } from '@noble/curves/nist.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
@@ -32,16 +32,19 @@ const COMPRESSED_LENGTH = 33;
 /**
  * Seals a plaintext to a P-256 public key in hex, one message to each encapsulated key (client protocol, section 7.1:
  * info `turnkey_hpke`, AAD = encapsulated ‖ recipient key). Throws INVALID_ARGUMENT naming `title` for a bad key.
+ * `ephemeralSeed` (32 fresh random bytes) makes the encapsulated key (RFC 9180, 7.1.3); by default the platform does.
  */
 export async function sealMessage(
   targetPublicKey: string,
   plaintext: Uint8Array,
   title = 'targetPublicKey',
+  ephemeralSeed?: Uint8Array,
 ): Promise<SealedMessage> {
   const recipient = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', targetPublicKey, title));
   const context = await hpkeSuite.createSenderContext({
     recipientPublicKey: await hpkeSuite.kem.deserializePublicKey(Uint8Array.from(recipient)),
     info: Uint8Array.from(INFO),
+    ...(ephemeralSeed ? { ekm: Uint8Array.from(ephemeralSeed) } : {}),
   });
   const encapsulated = new Uint8Array(context.enc);
   const copy = Uint8Array.from(plaintext);
@@ -100,9 +103,13 @@ export async function openMessage(
  * A credential bundle (client protocol, section 7.2): a 32-byte API private key, sealed; base58check of the compressed
  * encapsulated key and the ciphertext. Not signed.
  */
-export async function sealCredentialBundle(targetPublicKey: string, privateKey: Uint8Array): Promise<string> {
+export async function sealCredentialBundle(
+  targetPublicKey: string,
+  privateKey: Uint8Array,
+  ephemeralSeed?: Uint8Array,
+): Promise<string> {
   checkPrivateKey('CURVE_P256', privateKey);
-  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, privateKey);
+  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, privateKey, undefined, ephemeralSeed);
   const encapsulated = parsePublicKey('CURVE_P256', encappedPublic);
   return base58check.encode(Buffer.concat([encapsulated, Buffer.from(ciphertext, 'hex')]));
 }
@@ -126,20 +133,16 @@ export async function openCredentialBundle(
   return openMessage(targetPrivateKey, message, title);
 }
 
-/** A signer of bundles from its P-256 private key (32 bytes), which may be wiped afterwards: node keeps its own copy. */
+/**
+ * A signer of bundles from its P-256 private key (32 bytes), which it does not copy: sign before the key is wiped.
+ * Deterministic (RFC 6979), so that the same export recorded again is the same text.
+ */
 export function bundleSigner(privateKey: Uint8Array): BundleSigner {
-  const publicKey = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey));
-  const key = createPrivateKey({
-    key: {
-      kty: 'EC',
-      crv: 'P-256',
-      d: Buffer.from(privateKey).toString('base64url'),
-      x: publicKey.subarray(1, 33).toString('base64url'),
-      y: publicKey.subarray(33).toString('base64url'),
-    },
-    format: 'jwk',
-  });
-  return { publicKey: publicKey.toString('hex'), sign: (data) => sign('sha256', data, key) };
+  checkPrivateKey('CURVE_P256', privateKey);
+  return {
+    publicKey: uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey)).toString('hex'),
+    sign: (data) => Buffer.from(p256.sign(data, privateKey, { format: 'der' })),
+  };
 }
 
 /** The JSON text every signed bundle is: version, hex of the data's JSON, signature over those bytes, signer key. */
@@ -158,11 +161,17 @@ export function signBundle(data: Readonly<Record<string, string>>, signer: Bundl
  * caller's target key and signed together with the organization's id.
  */
 export async function sealExportBundle(
-  content: { readonly targetPublicKey: string; readonly organizationId: string; readonly plaintext: Uint8Array },
+  content: {
+    readonly targetPublicKey: string;
+    readonly organizationId: string;
+    readonly plaintext: Uint8Array;
+    readonly ephemeralSeed?: Uint8Array;
+  },
   signer: BundleSigner,
 ): Promise<string> {
-  const { encappedPublic, ciphertext } = await sealMessage(content.targetPublicKey, content.plaintext);
-  return signBundle({ encappedPublic, ciphertext, organizationId: content.organizationId }, signer);
+  const { targetPublicKey, organizationId, plaintext, ephemeralSeed } = content;
+  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, plaintext, undefined, ephemeralSeed);
+  return signBundle({ encappedPublic, ciphertext, organizationId }, signer);
 }
 
 /**

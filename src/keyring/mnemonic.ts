@@ -11,21 +11,7 @@ import { wordlist as simplifiedChinese } from '@scure/bip39/wordlists/simplified
 import { wordlist as spanish } from '@scure/bip39/wordlists/spanish.js';
 import { wordlist as traditionalChinese } from '@scure/bip39/wordlists/traditional-chinese.js';
 import { invalidField } from '../domain/errors.js';
-
-/** The languages a wallet may be exported in (client protocol, section 6.3, export_wallet). */
-export type MnemonicLanguage =
-  | 'MNEMONIC_LANGUAGE_ENGLISH'
-  | 'MNEMONIC_LANGUAGE_SIMPLIFIED_CHINESE'
-  | 'MNEMONIC_LANGUAGE_TRADITIONAL_CHINESE'
-  | 'MNEMONIC_LANGUAGE_CZECH'
-  | 'MNEMONIC_LANGUAGE_FRENCH'
-  | 'MNEMONIC_LANGUAGE_ITALIAN'
-  | 'MNEMONIC_LANGUAGE_JAPANESE'
-  | 'MNEMONIC_LANGUAGE_KOREAN'
-  | 'MNEMONIC_LANGUAGE_SPANISH';
-
-/** How many words a mnemonic may have (BIP-39, "Generating the mnemonic"). */
-export const MNEMONIC_LENGTHS: readonly number[] = [12, 15, 18, 21, 24];
+import { MNEMONIC_LANGUAGES, MNEMONIC_LENGTHS, type MnemonicLanguage } from '../domain/key-formats.js';
 
 const WORD_LISTS: Readonly<Record<MnemonicLanguage, string[]>> = {
   MNEMONIC_LANGUAGE_ENGLISH: english,
@@ -38,9 +24,6 @@ const WORD_LISTS: Readonly<Record<MnemonicLanguage, string[]>> = {
   MNEMONIC_LANGUAGE_KOREAN: korean,
   MNEMONIC_LANGUAGE_SPANISH: spanish,
 };
-
-/** Every language, in the order of the client protocol. */
-export const MNEMONIC_LANGUAGES = Object.keys(WORD_LISTS) as readonly MnemonicLanguage[];
 
 /** A mnemonic that was checked: NFKD, lower case, one space between words, and the word list it is from. */
 export interface Mnemonic {

@@ -12,6 +12,7 @@ import { createLogger } from '../http/logger.js';
 import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
+import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 
 export interface StartOptions {
@@ -74,7 +75,11 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
   const config = readConfig({ PORT: '0', ...options.settings });
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
   const store = folder ? await SqliteEventStore.open(join(folder, 'events.db')) : new InMemoryEventStore();
-  const world = { clock: new ManualClock(at.getTime()), randomness: new SeededRandomness(seed) };
+  const world = {
+    clock: new ManualClock(at.getTime()),
+    randomness: new SeededRandomness(seed),
+    kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
+  };
   return boot(options, config, { store, folder, ...world }, undefined);
 }
 
@@ -83,6 +88,7 @@ interface World {
   readonly folder: string | undefined;
   readonly clock: ManualClock;
   readonly randomness: SeededRandomness;
+  readonly kek: Uint8Array;
 }
 
 async function boot(
@@ -94,6 +100,7 @@ async function boot(
   const { folder, clock, randomness } = world;
   let credentials = earlier;
   const persistent = new SharedStore(world.store);
+  const keyEncryption = new LocalKeyEncryption([world.kek], randomness);
   await install(config, { store: persistent, clock, randomness }, undefined, (root) => {
     credentials = root;
     return Promise.resolve();
@@ -102,6 +109,7 @@ async function boot(
     store: persistent,
     clock,
     randomness,
+    keyEncryption,
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: folder
       ? await projectIntoFile(join(folder, 'read-models.db'), {

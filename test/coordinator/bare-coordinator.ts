@@ -16,8 +16,8 @@ import { projectInMemory, type Projecting } from '../../src/read-models/projecti
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, type ApiKeyPair } from '../../src/stamps/sign.js';
 import { readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';
-import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
+import { preparePorts } from './prepare-ports.js';
 import type { SeededPasskey } from './seeded-passkey.js';
 
 export const organizationId = '0f9d5a5e-0000-4000-8000-000000000001';
@@ -44,7 +44,7 @@ export interface BareOptions {
   readonly store?: EventStore;
   readonly seed?: string;
   readonly clock?: ManualClock;
-  readonly prepare?: PreparePorts;
+  readonly prepare?: Partial<PreparePorts>;
   /** Another registry than that of the product, for verbs that only a test has. */
   readonly registry?: Registry;
   /** Without read models every fingerprint is known from folded state alone. */
@@ -75,7 +75,7 @@ export class BareCoordinator {
   private lastTimestamp = 0;
   private policies = 0;
 
-  private constructor(options: BareOptions) {
+  private constructor(options: BareOptions & { readonly prepare: PreparePorts }) {
     const { store, seed = 'bare', clock, prepare, registry, readModels: isProjecting, patienceMs } = options;
     this.store = store ?? new InMemoryEventStore();
     this.keys = new SeededRandomness(`keys of ${seed}`);
@@ -108,7 +108,8 @@ export class BareCoordinator {
       denials: new DenialLog(this.store, this.clock),
       clock: this.clock,
       randomness: new SeededRandomness(seed),
-      prepare: prepare ?? { verifyRegistration },
+      prepare,
+      shred: () => Promise.resolve(),
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
@@ -117,7 +118,8 @@ export class BareCoordinator {
 
   /** On a store that has the organization already, it is left as it is. */
   static async start(options: BareOptions = {}): Promise<BareCoordinator> {
-    const coordinator = new BareCoordinator(options);
+    const prepare = { ...(await preparePorts()), ...options.prepare };
+    const coordinator = new BareCoordinator({ ...options, prepare });
     await foundOrganization(coordinator.store, {
       organizationId,
       organizationName: 'Acme',

@@ -460,7 +460,7 @@ describe('a store that cannot be read', () => {
 describe('prepare', () => {
   const counting = () => {
     const calls: string[] = [];
-    const prepare: PreparePorts = {
+    const prepare: Partial<PreparePorts> = {
       verifyRegistration(input) {
         calls.push(input.attestation.credentialId);
         return verifyRegistration(input);
@@ -498,7 +498,7 @@ describe('prepare', () => {
   });
 
   it('refuses a submit, and fails an activity that was voted on', async () => {
-    const refusing: PreparePorts = {
+    const refusing: Partial<PreparePorts> = {
       verifyRegistration: () => Promise.reject(new CoordinatorError('INVALID_ARGUMENT', 'no such passkey')),
     };
     const { coordinator } = await alone({ prepare: refusing });
@@ -541,7 +541,7 @@ describe('prepare', () => {
   });
 
   it('of something thrown that is no refusal fails the request and leaves nothing', async () => {
-    const broken: PreparePorts = { verifyRegistration: () => Promise.reject(new Error('a defect')) };
+    const broken: Partial<PreparePorts> = { verifyRegistration: () => Promise.reject(new Error('a defect')) };
     const { coordinator } = await alone({ prepare: broken });
     const { root } = coordinator;
     await expect(coordinator.submit(root.key, createPasskeys, registration(root.userId))).rejects.toThrow('a defect');

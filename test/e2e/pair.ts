@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import {
@@ -35,6 +36,9 @@ export function newKey(): ApiKeyPair {
   return generateApiKeyPair((count) => crypto.getRandomValues(new Uint8Array(count)));
 }
 
+/** All coordinators of a store have the same. */
+const sharedKek = randomBytes(32).toString('hex');
+
 /** One coordinator process with a data folder of its own. */
 export class Instance {
   private server: (Run & { readonly url: string }) | undefined;
@@ -49,7 +53,7 @@ export class Instance {
   }
 
   async start(): Promise<this> {
-    this.server = await this.installation.start({ EVENT_STORE: this.eventStore });
+    this.server = await this.installation.start({ EVENT_STORE: this.eventStore, KEK: sharedKek });
     return this;
   }
 

@@ -1,3 +1,4 @@
+import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { createCoordinator } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
 import { derivedId } from '../../src/coordinator/ids.js';
@@ -61,7 +62,14 @@ export async function startTenants() {
   const logger = createLogger('silent');
   const projecting = projectInMemory();
   const config = readConfig({ PORT: '0' });
-  const coordinator = await createCoordinator(config, { store, projecting, clock, randomness, logger });
+  const coordinator = await createCoordinator(config, {
+    store,
+    projecting,
+    clock,
+    randomness,
+    keyEncryption: new LocalKeyEncryption([randomness.bytes(32)], randomness),
+    logger,
+  });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
   const tenant = ({ organizationId, userId, key }: typeof parent): Tenant => ({

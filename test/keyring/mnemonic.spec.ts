@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { HDKey } from '@scure/bip32';
-import {
-  generateMnemonic,
-  MNEMONIC_LANGUAGES,
-  MNEMONIC_LENGTHS,
-  mnemonicToSeed,
-  parseMnemonic,
-  translateMnemonic,
-} from '../../src/keyring/mnemonic.js';
-import type { MnemonicLanguage } from '../../src/keyring/mnemonic.js';
+import { generateMnemonic, mnemonicToSeed, parseMnemonic, translateMnemonic } from '../../src/keyring/mnemonic.js';
+import { MNEMONIC_LANGUAGES, MNEMONIC_LENGTHS, type MnemonicLanguage } from '../../src/domain/key-formats.js';
 import { fromHex, readVectors } from './read-vectors.js';
 
 const ABANDON = `${'abandon '.repeat(11)}about`;

@@ -1,12 +1,22 @@
 import type { ActivityEvent } from '../activity/events.js';
 import type { Policy } from '../policy/types.js';
 import { evolveCredentials, type CredentialEvent } from './credentials.js';
+import {
+  evolveContractInterfaces,
+  type ContractInterface,
+  type ContractInterfaceEvent,
+} from './contract-interfaces.js';
 import type { Evolvers } from './event.js';
+import { evolveImports, type ImportEvent, type PendingImport } from './imports.js';
 import { evolveOpenActivities, type OpenActivity } from './open-activities.js';
 import { evolvePolicies, type PolicyEvent } from './policies.js';
+import { evolvePrivateKeys, type PrivateKey, type PrivateKeyEvent, type PrivateKeyTag } from './private-keys.js';
+import type { AddressOwner } from './signing-keys.js';
+import type { AddressFormat } from '../key-formats.js';
 import { evolveSettings, type FeatureName, type RootQuorum, type SettingsEvent } from './settings.js';
 import { evolveTags, type TagEvent, type UserTag } from './tags.js';
 import { evolveUsers, type User, type UserEvent } from './users.js';
+import { evolveWallets, type Wallet, type WalletAccount, type WalletEvent } from './wallets.js';
 
 /**
  * What the stream of one organization amounts to: all that a decision may look at. It is the accumulator of a fold;
@@ -28,6 +38,15 @@ export interface Organization {
   readonly features: Map<FeatureName, string>;
   /** Activities that wait for votes, by id. */
   readonly openActivities: Map<string, OpenActivity>;
+  readonly wallets: Map<string, Wallet>;
+  readonly walletAccounts: Map<string, WalletAccount>;
+  readonly privateKeys: Map<string, PrivateKey>;
+  readonly privateKeyTags: Map<string, PrivateKeyTag>;
+  /** Address (hex ones in lower case) to what it belongs to, the oldest first. */
+  readonly addresses: Map<string, readonly (AddressOwner & { readonly format: AddressFormat })[]>;
+  /** Imports that wait for their bundle, by id. */
+  readonly imports: Map<string, PendingImport>;
+  readonly contractInterfaces: Map<string, ContractInterface>;
 }
 
 /** The organization as deciders see it. */
@@ -37,7 +56,17 @@ export type OrganizationView = {
     : Organization[Slice];
 };
 
-export type OrganizationEvent = UserEvent | CredentialEvent | TagEvent | PolicyEvent | SettingsEvent | ActivityEvent;
+export type OrganizationEvent =
+  | UserEvent
+  | CredentialEvent
+  | TagEvent
+  | PolicyEvent
+  | SettingsEvent
+  | WalletEvent
+  | PrivateKeyEvent
+  | ImportEvent
+  | ContractInterfaceEvent
+  | ActivityEvent;
 
 const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveSettings,
@@ -45,6 +74,10 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveCredentials,
   ...evolveTags,
   ...evolvePolicies,
+  ...evolveWallets,
+  ...evolvePrivateKeys,
+  ...evolveImports,
+  ...evolveContractInterfaces,
   ...evolveOpenActivities,
 };
 
@@ -66,6 +99,13 @@ export function emptyOrganization(): Organization {
     policies: new Map(),
     features: new Map(),
     openActivities: new Map(),
+    wallets: new Map(),
+    walletAccounts: new Map(),
+    privateKeys: new Map(),
+    privateKeyTags: new Map(),
+    addresses: new Map(),
+    imports: new Map(),
+    contractInterfaces: new Map(),
   };
 }
 

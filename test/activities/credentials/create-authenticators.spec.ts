@@ -3,13 +3,16 @@ import { CoordinatorError } from '../../../src/domain/errors.js';
 import { verifyRegistration } from '../../../src/stamps/webauthn.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aPasskey, aRegistration, aUser } from '../facts.js';
+import { emptyOrganization } from '../../../src/domain/organization/organization.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
 
 const ann = id(101);
 const bob = id(102);
 const history = [anOrganization(), aUser(ann), aUser(bob, { userName: 'Bob' })];
-const ports = { verifyRegistration };
+const ports = { ...(await preparePorts()), verifyRegistration };
+const nothing = emptyOrganization();
 
 const attestation = {
   credentialId: 'credential-21',
@@ -48,7 +51,7 @@ describe('create authenticators', () => {
   it('records a real passkey as the verification found it', async () => {
     const device = new SoftwareAuthenticator();
     const authenticators = [{ authenticatorName: 'phone', ...device.register() }];
-    const prepared = await createAuthenticators.prepare!({ userId: ann, authenticators }, ports);
+    const prepared = await createAuthenticators.prepare!({ userId: ann, authenticators }, ports, nothing);
     given(...history)
       .when(createAuthenticators, { userId: ann, authenticators }, { prepared })
       .then(
@@ -77,7 +80,7 @@ describe('create authenticators', () => {
     const good = new SoftwareAuthenticator().register();
     const bad = { ...new SoftwareAuthenticator().register(), challenge: 'b3RoZXI' };
     const authenticators = [good, bad].map((registration) => ({ authenticatorName: 'phone', ...registration }));
-    const refused: unknown = await createAuthenticators.prepare!({ userId: ann, authenticators }, ports).catch(
+    const refused: unknown = await createAuthenticators.prepare!({ userId: ann, authenticators }, ports, nothing).catch(
       (error: unknown) => error,
     );
     expect(refused).toBeInstanceOf(CoordinatorError);
@@ -96,7 +99,8 @@ describe('create authenticators', () => {
     await expect(
       createAuthenticators.prepare!(
         { userId: ann, authenticators: [passkey(21)] },
-        { verifyRegistration: () => Promise.reject(failure) },
+        { ...ports, verifyRegistration: () => Promise.reject(failure) },
+        nothing,
       ),
     ).rejects.toBe(failure);
   });
@@ -138,8 +142,10 @@ describe('create authenticators', () => {
 
   it('verifies nothing when more come than any user may have', async () => {
     const authenticators = Array.from({ length: 11 }, (_, index) => passkey(index));
-    const mustNotRun = { verifyRegistration: () => Promise.reject(new Error('was verified all the same')) };
-    await expect(createAuthenticators.prepare!({ userId: ann, authenticators }, mustNotRun)).rejects.toMatchObject({
+    const mustNotRun = { ...ports, verifyRegistration: () => Promise.reject(new Error('was verified all the same')) };
+    await expect(
+      createAuthenticators.prepare!({ userId: ann, authenticators }, mustNotRun, nothing),
+    ).rejects.toMatchObject({
       code: 'RESOURCE_EXHAUSTED',
     });
   });

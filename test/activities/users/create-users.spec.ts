@@ -1,8 +1,9 @@
 import { createUsers } from '../../../src/activities/users/create-users.js';
 import { CoordinatorError } from '../../../src/domain/errors.js';
-import { verifyRegistration } from '../../../src/stamps/webauthn.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anApiKey, anOrganization, aRegistration, aUser, aUserTag, publicKeyOf } from '../facts.js';
+import { emptyOrganization } from '../../../src/domain/organization/organization.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
 
@@ -171,15 +172,17 @@ describe('create users', () => {
   it('verifies the passkeys of every user, and says whose does not verify', async () => {
     const good = { authenticatorName: 'phone', ...new SoftwareAuthenticator().register() };
     const bad = { ...good, challenge: 'b3RoZXI' };
-    const ports = { verifyRegistration };
+    const ports = await preparePorts();
+    const nothing = emptyOrganization();
     const users = [{ userName: 'Ann' }, { userName: 'Bob', authenticators: [good] }];
-    expect(await createUsers.prepare!({ users }, ports)).toEqual([
+    expect(await createUsers.prepare!({ users }, ports, nothing)).toEqual([
       [],
       [expect.objectContaining({ credentialId: good.attestation.credentialId })],
     ]);
     const refused: unknown = await createUsers.prepare!(
       { users: [...users, { userName: 'Cal', authenticators: [good, bad] }] },
       ports,
+      nothing,
     ).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(CoordinatorError);
     expect(refused).toMatchObject({

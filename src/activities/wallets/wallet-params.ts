@@ -1,0 +1,88 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
+import type { AccountFacts } from '../../domain/organization/wallets.js';
+import { accountsOf, type Wallet } from '../../domain/organization/wallets.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import type { PolicyValue } from '../../domain/policy/types.js';
+import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
+import { canonicalPath } from '../../keyring/derivation.js';
+import { Label, OneOf, Text } from '../../schema/fields.js';
+import type { AccountToDerive, DerivedAccount } from '../define-activity.js';
+
+/** Accounts that one activity may create. */
+export const maxAccountsAtOnce = 100;
+
+export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
+
+/** An account as a client asks for it (client protocol 6.3, create_wallet). */
+export class WalletAccountParams {
+  @OneOf(CURVES, { about: 'The curve of its key; the address format must have addresses on it.' })
+  curve!: Curve;
+
+  @OneOf(['PATH_FORMAT_BIP32'], { about: 'How `path` is written.' })
+  pathFormat!: 'PATH_FORMAT_BIP32';
+
+  @Text({ min: 1, max: 160, about: "Derivation path such as `m/44'/60'/0'/0/0`." })
+  path!: string;
+
+  @OneOf(addressFormats, { about: 'How its address is written.' })
+  addressFormat!: AddressFormat;
+
+  @Label({ optional: true, about: 'A name for people.' })
+  name?: string;
+}
+
+/** The asked accounts with their paths in the one spelling. @throws {CoordinatorError} naming the first that cannot be */
+export function accountsToDerive(accounts: readonly WalletAccountParams[]): AccountToDerive[] {
+  return accounts.map(({ curve, path, addressFormat }, index) => {
+    const at = `parameters.accounts[${index}]`;
+    checkAddressFormat(addressFormat, curve, `${at}.curve`);
+    return { curve, path: canonicalPath(curve, path, `${at}.path`), addressFormat };
+  });
+}
+
+/**
+ * Refuses an account that the wallet has already, or that is asked for twice: same curve, path and address format.
+ * @throws {CoordinatorError} ALREADY_EXISTS
+ */
+export function checkAccountsNew(
+  organization: OrganizationView,
+  walletId: string | undefined,
+  accounts: readonly AccountToDerive[],
+): void {
+  const keyOf = ({ curve, path, addressFormat }: AccountToDerive) => `${curve} ${path} ${addressFormat}`;
+  const known = new Set(walletId === undefined ? [] : accountsOf(organization, walletId).map(keyOf));
+  for (const [index, account] of accounts.entries()) {
+    if (known.has(keyOf(account))) {
+      throw new CoordinatorError(
+        'ALREADY_EXISTS',
+        `parameters.accounts[${index}]: the wallet has an account at path \`${account.path}\` on ${account.curve} with ` +
+          `${account.addressFormat}: choose another path or format`,
+        { category: 'REQUEST_INVALID' },
+      );
+    }
+    known.add(keyOf(account));
+  }
+}
+
+/** What is recorded of derived accounts, in the order they were asked for. */
+export function accountFacts(
+  asked: readonly WalletAccountParams[],
+  derived: readonly DerivedAccount[],
+  newId: () => string,
+): AccountFacts[] {
+  if (derived.length !== asked.length) {
+    throw invalidField('parameters.accounts', `${asked.length} were asked for, and ${derived.length} derived`);
+  }
+  return derived.map((account, index) => ({
+    walletAccountId: newId(),
+    ...account,
+    pathFormat: 'PATH_FORMAT_BIP32',
+    ...(asked[index]!.name === undefined ? {} : { name: asked[index]!.name }),
+  }));
+}
+
+/** A wallet as policies see it (client protocol 9.3). */
+export function walletValue({ walletId, walletName, imported, exported }: Wallet): PolicyValue {
+  return { id: walletId, label: walletName, imported, exported };
+}

@@ -1,0 +1,27 @@
+import type { DomainEvent, Evolvers } from './event.js';
+
+/** A user's one waiting import of a kind: the target key it must be sealed to lies in the vault of that id. */
+export interface PendingImport {
+  readonly importId: string;
+  readonly userId: string;
+  readonly kind: 'wallet' | 'private-key';
+  readonly vaultId: string;
+  readonly createdAt: number;
+}
+
+export type ImportEvent =
+  | DomainEvent<
+      'ImportStarted',
+      { importId: string; userId: string; kind: PendingImport['kind']; vaultId: string; targetPublicKey: string }
+    >
+  /** It was used, or another has taken its place; its target key is shredded. */
+  | DomainEvent<'ImportEnded', { importId: string; vaultId: string }>;
+
+export const evolveImports: Evolvers<ImportEvent> = {
+  ImportStarted(organization, { importId, userId, kind, vaultId }, at) {
+    organization.imports.set(importId, { importId, userId, kind, vaultId, createdAt: at });
+  },
+  ImportEnded(organization, { importId }) {
+    organization.imports.delete(importId);
+  },
+};

@@ -1,0 +1,118 @@
+import { CoordinatorError } from '../errors.js';
+import type { AddressFormat, Curve } from '../key-formats.js';
+import type { Organization, OrganizationView } from './organization.js';
+import type { PrivateKey } from './private-keys.js';
+import type { Wallet, WalletAccount } from './wallets.js';
+
+/** What an address belongs to. */
+export type AddressOwner = { readonly walletAccountId: string } | { readonly privateKeyId: string };
+
+/** A key that can sign, and where its secret is sealed. */
+export interface SigningKey {
+  readonly curve: Curve;
+  /** The format of the address it was named by; a key named by its id has none. */
+  readonly addressFormat: AddressFormat | undefined;
+  /** The address it was named by, or the private key's id. */
+  readonly signWith: string;
+  /** Lower-case hex; see `AccountFacts`. */
+  readonly publicKey: string;
+  readonly vaultId: string;
+  /** Name of the secret in that vault. */
+  readonly secret: string;
+  readonly owner:
+    | { readonly kind: 'wallet-account'; readonly wallet: Wallet; readonly account: WalletAccount }
+    | { readonly kind: 'private-key'; readonly privateKey: PrivateKey };
+}
+
+/** The name under which a wallet's vault holds the key of an account, so that signing derives nothing. */
+export function accountSecret(curve: Curve, path: string): string {
+  return `key ${curve} ${path}`;
+}
+
+/** The name under which a private key's vault holds it. */
+export const privateKeySecret = 'key';
+
+/** Formats whose text means the same in any letter case. */
+const caseless = /^ADDRESS_FORMAT_(?:UNCOMPRESSED|COMPRESSED|ETHEREUM|SUI|APTOS)$/;
+
+const caselessText = /^(?:0x)?[0-9a-f]+$/i;
+
+const addressKey = (format: AddressFormat, address: string): string =>
+  caseless.test(format) ? address.toLowerCase() : address;
+
+/** Makes an address known; the first owner of an address is the one it names. */
+export function noteAddress(
+  organization: Organization,
+  format: AddressFormat,
+  address: string,
+  owner: AddressOwner,
+): void {
+  const key = addressKey(format, address);
+  const owners = organization.addresses.get(key) ?? [];
+  organization.addresses.set(key, [...owners, { ...owner, format }]);
+}
+
+/** Undoes `noteAddress`. */
+export function forgetAddress(
+  organization: Organization,
+  format: AddressFormat,
+  address: string,
+  owner: AddressOwner,
+): void {
+  const key = addressKey(format, address);
+  const id = ownerId(owner);
+  const left = (organization.addresses.get(key) ?? []).filter((one) => ownerId(one) !== id);
+  if (left.length > 0) organization.addresses.set(key, left);
+  else organization.addresses.delete(key);
+}
+
+const ownerId = (owner: AddressOwner): string =>
+  'walletAccountId' in owner ? owner.walletAccountId : owner.privateKeyId;
+
+/**
+ * The key behind `signWith`: an address of a wallet account or of a private key, hex ones in any letter case, or the id
+ * of a private key.
+ * @throws {CoordinatorError} NOT_FOUND in the words that clients know (client protocol, section 3.4)
+ */
+export function signingKeyOf(organization: OrganizationView, signWith: string): SigningKey {
+  const byId = organization.privateKeys.get(signWith.toLowerCase());
+  if (byId) return ofPrivateKey(byId, signWith, undefined);
+  const [owner] =
+    organization.addresses.get(signWith) ??
+    (caselessText.test(signWith) ? organization.addresses.get(signWith.toLowerCase()) : undefined) ??
+    [];
+  if (!owner) {
+    throw new CoordinatorError(
+      'NOT_FOUND',
+      `Could not find any resource to sign with. Addresses are case sensitive. No wallet account or private key of ` +
+        `organization \`${organization.organizationId}\` is named \`${signWith}\`: list_wallet_accounts and ` +
+        `list_private_keys name them all`,
+    );
+  }
+  if ('privateKeyId' in owner) {
+    return ofPrivateKey(organization.privateKeys.get(owner.privateKeyId)!, signWith, owner.format);
+  }
+  const account = organization.walletAccounts.get(owner.walletAccountId)!;
+  const wallet = organization.wallets.get(account.walletId)!;
+  return {
+    curve: account.curve,
+    addressFormat: account.addressFormat,
+    signWith: account.address,
+    publicKey: account.publicKey,
+    vaultId: wallet.vaultId,
+    secret: accountSecret(account.curve, account.path),
+    owner: { kind: 'wallet-account', wallet, account },
+  };
+}
+
+function ofPrivateKey(privateKey: PrivateKey, signWith: string, addressFormat: AddressFormat | undefined): SigningKey {
+  return {
+    curve: privateKey.curve,
+    addressFormat,
+    signWith,
+    publicKey: privateKey.publicKey,
+    vaultId: privateKey.vaultId,
+    secret: privateKeySecret,
+    owner: { kind: 'private-key', privateKey },
+  };
+}

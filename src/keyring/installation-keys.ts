@@ -1,0 +1,73 @@
+import type { Vault } from '../vault/vault.js';
+import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
+
+/**
+ * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
+ * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens we
+ * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
+ * one-time codes and has no public part.
+ */
+export const INSTALLATION_KEYS = [
+  'signer',
+  'notarizer',
+  'verification-token',
+  'oidc-issuer',
+  'oauth-secret',
+  'on-ramp',
+  'webhook',
+  'otp-code',
+] as const;
+
+export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
+
+/** The one vault of these keys, and what stands for an organization in its seals. */
+const place = { vaultId: 'installation', organizationId: 'installation' };
+
+/** The installation's keys, sealed in the vault and opened for each use. */
+export class InstallationKeys {
+  /** Compressed SEC1 points, or the 32 bytes of the Ed25519 key, lower-case hex. */
+  private constructor(
+    private readonly vault: Vault,
+    private readonly publicKeys: ReadonlyMap<InstallationKey, string>,
+  ) {}
+
+  /** Makes the keys that are not there yet; of several coordinators that start at once all come to the same keys. */
+  static async provide(vault: Vault, randomness: { bytes(count: number): Uint8Array }): Promise<InstallationKeys> {
+    const known = new Set(await vault.names(place.vaultId));
+    const missing = INSTALLATION_KEYS.filter((name) => !known.has(name));
+    if (missing.length > 0) {
+      const secrets = missing.map((name) => ({
+        name,
+        secret: generatePrivateKey(curveOf(name), (count) => randomness.bytes(count)),
+      }));
+      try {
+        await vault.seal(place.vaultId, place.organizationId, secrets);
+      } finally {
+        for (const { secret } of secrets) secret.fill(0);
+      }
+    }
+    const publicKeys = new Map<InstallationKey, string>();
+    for (const name of INSTALLATION_KEYS) {
+      if (name === 'otp-code') continue;
+      const publicKey = await vault.open({ ...place, name }, (key) => publicKeyOf(curveOf(name), key).toString('hex'));
+      publicKeys.set(name, publicKey);
+    }
+    return new InstallationKeys(vault, publicKeys);
+  }
+
+  /** Opens a key for as long as `use` runs; it is wiped afterwards. */
+  use<Result>(name: InstallationKey, use: (key: Buffer) => Result | Promise<Result>): Promise<Result> {
+    return this.vault.open({ ...place, name }, use);
+  }
+
+  /** The public part as hex: compressed, or for bundle signers as clients compare it: uncompressed. */
+  publicKey(name: Exclude<InstallationKey, 'otp-code'>, form: 'compressed' | 'uncompressed'): string {
+    const compressed = this.publicKeys.get(name)!;
+    if (form === 'compressed' || name === 'webhook') return compressed;
+    return uncompressPublicKey('CURVE_P256', Buffer.from(compressed, 'hex')).toString('hex');
+  }
+}
+
+function curveOf(name: InstallationKey) {
+  return name === 'webhook' ? 'CURVE_ED25519' : 'CURVE_P256';
+}

@@ -1,0 +1,272 @@
+import { setImmediate } from 'node:timers/promises';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { accountSecret, privateKeySecret } from '../domain/organization/signing-keys.js';
+import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
+import type { NamedSecret, SecretRef, Vault } from '../vault/vault.js';
+import { addressOf, checkAddressFormat } from './addresses.js';
+import { checkPrivateKey, generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
+import { canonicalPath, derivePrivateKey } from './derivation.js';
+import { bundleSigner, makeImportBundle, openImportedBundle, sealExportBundle } from './hpke.js';
+import type { InstallationKeys } from './installation-keys.js';
+import { generateMnemonic, mnemonicToSeed, parseMnemonic, translateMnemonic } from './mnemonic.js';
+import { signPayload, type Signature } from './signing.js';
+
+interface AccountToDerive {
+  readonly curve: Curve;
+  readonly path: string;
+  readonly addressFormat: AddressFormat;
+}
+
+interface DerivedAccount extends AccountToDerive {
+  readonly address: string;
+  readonly publicKey: string;
+}
+
+interface Place {
+  readonly organizationId: string;
+  readonly vaultId: string;
+}
+
+interface KeyringPorts {
+  readonly vault: Vault;
+  readonly keys: InstallationKeys;
+  readonly randomness: { bytes(count: number): Uint8Array };
+  /** Makes the id of a new vault. */
+  readonly newId: () => string;
+}
+
+/** Names of secrets in the vault of a wallet, and of a pending import. */
+const mnemonicSecret = 'mnemonic';
+const seedSecret = 'seed';
+const targetSecret = 'target';
+
+/** Derivations and signatures are half a millisecond each: other requests get their turn after so many. */
+const stepsPerTurn = 8;
+
+/**
+ * Key material in use: everything secret is made here, sealed into the vault, and opened again only inside a method of
+ * this class, for as long as it takes. What it returns is public, or sealed to a caller's target key.
+ */
+export class Keyring {
+  constructor(private readonly ports: KeyringPorts) {}
+
+  /** A new wallet from fresh entropy (BIP-39), sealed, with its accounts derived and their keys sealed beside it. */
+  async createWallet({
+    organizationId,
+    mnemonicLength,
+    accounts,
+  }: {
+    readonly organizationId: string;
+    readonly mnemonicLength: number;
+    readonly accounts: readonly AccountToDerive[];
+  }): Promise<{ vaultId: string; accounts: DerivedAccount[] }> {
+    const phrase = generateMnemonic(mnemonicLength, (length) => this.ports.randomness.bytes(length));
+    return this.sealWallet(organizationId, phrase, accounts);
+  }
+
+  /** Accounts of a wallet; with `keep` their keys are sealed, so that signing needs no derivation. */
+  async deriveAccounts(wallet: Place, accounts: readonly AccountToDerive[], keep: boolean): Promise<DerivedAccount[]> {
+    const derived = await this.ports.vault.open({ ...wallet, name: seedSecret }, (seed) => derive(seed, accounts));
+    try {
+      if (keep) await this.ports.vault.seal(wallet.vaultId, wallet.organizationId, derived.secrets);
+      return derived.accounts;
+    } finally {
+      wipe(derived.secrets);
+    }
+  }
+
+  async createPrivateKey({
+    organizationId,
+    curve,
+    addressFormats,
+  }: {
+    readonly organizationId: string;
+    readonly curve: Curve;
+    readonly addressFormats: readonly AddressFormat[];
+  }) {
+    const key = generatePrivateKey(curve, (count) => this.ports.randomness.bytes(count));
+    return this.sealPrivateKey(organizationId, key, curve, addressFormats);
+  }
+
+  /** The mnemonic in a language's words, sealed to a target key (client protocol 7.3). */
+  async exportWallet(wallet: Place, targetPublicKey: string, language: MnemonicLanguage): Promise<string> {
+    return this.ports.vault.open({ ...wallet, name: mnemonicSecret }, async (secret) => {
+      const mnemonic = parseMnemonic(secret.toString('utf8'));
+      const phrase = mnemonic.language === language ? mnemonic.phrase : translateMnemonic(mnemonic, language);
+      const plaintext = Buffer.from(phrase);
+      try {
+        return await this.sealExport(wallet.organizationId, targetPublicKey, plaintext);
+      } finally {
+        plaintext.fill(0);
+      }
+    });
+  }
+
+  /** The 32 bytes of a key, sealed to a target key (client protocol 7.3). */
+  async exportKey({ secret, ...place }: Place & { readonly secret: string }, targetPublicKey: string): Promise<string> {
+    return this.ports.vault.open({ ...place, name: secret }, (key) =>
+      this.sealExport(place.organizationId, targetPublicKey, key),
+    );
+  }
+
+  /** A target key for one import of one user, sealed, and the signed bundle that tells it (client protocol 7.4). */
+  async startImport({ organizationId, userId }: { readonly organizationId: string; readonly userId: string }) {
+    const { keys, randomness, newId, vault } = this.ports;
+    const target = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
+    try {
+      const vaultId = newId();
+      const targetPublicKey = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', target)).toString('hex');
+      await vault.seal(vaultId, organizationId, [{ name: targetSecret, secret: target }]);
+      const importBundle = await keys.use('signer', (signer) =>
+        makeImportBundle({ targetPublicKey, organizationId, userId }, bundleSigner(signer)),
+      );
+      return { vaultId, targetPublicKey, importBundle };
+    } finally {
+      target.fill(0);
+    }
+  }
+
+  /** A wallet from the mnemonic that a client has sealed to the target key of a pending import. */
+  async importWallet(
+    pending: Place,
+    encryptedBundle: string,
+    accounts: readonly AccountToDerive[],
+  ): Promise<{ vaultId: string; accounts: DerivedAccount[] }> {
+    return this.openImport(pending, encryptedBundle, (plaintext) => {
+      const { phrase } = parseMnemonic(plaintext.toString('utf8'), 'encryptedBundle');
+      return this.sealWallet(pending.organizationId, phrase, accounts);
+    });
+  }
+
+  /** A private key from the 32 bytes that a client has sealed to the target key of a pending import. */
+  async importPrivateKey(
+    pending: Place,
+    encryptedBundle: string,
+    { curve, addressFormats }: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
+  ) {
+    return this.openImport(pending, encryptedBundle, (plaintext) => {
+      // A Solana wallet file holds seed and public key; clients send either (client protocol 7.4).
+      const key = Buffer.from(
+        curve === 'CURVE_ED25519' && plaintext.length === 64 ? plaintext.subarray(0, 32) : plaintext,
+      );
+      if (plaintext.length === 64 && !publicKeyOf(curve, key).equals(plaintext.subarray(32))) {
+        key.fill(0);
+        throw invalidField('encryptedBundle', 'its public half does not belong to its private half');
+      }
+      checkPrivateKey(curve, key, 'encryptedBundle');
+      return this.sealPrivateKey(pending.organizationId, key, curve, addressFormats);
+    });
+  }
+
+  /** Signs each payload in order; see `signPayload`. The key is open for the time of the call only. */
+  async sign(
+    key: Place & { readonly secret: string; readonly curve: Curve; readonly addressFormat: AddressFormat | undefined },
+    payloads: readonly Uint8Array[],
+  ): Promise<Signature[]> {
+    const { secret, curve, addressFormat, ...place } = key;
+    const ref: SecretRef = { organizationId: place.organizationId, vaultId: place.vaultId, name: secret };
+    return this.ports.vault.open(ref, async (privateKey) => {
+      const signer = { curve, privateKey, ...(addressFormat ? { addressFormat } : {}) };
+      const signatures: Signature[] = [];
+      for (const payload of payloads) {
+        if (signatures.length > 0 && signatures.length % stepsPerTurn === 0) await setImmediate();
+        signatures.push(signPayload(signer, payload));
+      }
+      return signatures;
+    });
+  }
+
+  private async sealWallet(organizationId: string, phrase: string, accounts: readonly AccountToDerive[]) {
+    const secrets: NamedSecret[] = [];
+    try {
+      const seed = await mnemonicToSeed(phrase);
+      secrets.push({ name: mnemonicSecret, secret: Buffer.from(phrase) }, { name: seedSecret, secret: seed });
+      const derived = await derive(seed, accounts);
+      secrets.push(...derived.secrets);
+      const vaultId = this.ports.newId();
+      await this.ports.vault.seal(vaultId, organizationId, secrets);
+      return { vaultId, accounts: derived.accounts };
+    } finally {
+      wipe(secrets);
+    }
+  }
+
+  /** Seals the key, and wipes it. */
+  private async sealPrivateKey(
+    organizationId: string,
+    key: Buffer,
+    curve: Curve,
+    addressFormats: readonly AddressFormat[],
+  ) {
+    try {
+      const publicKey = publicKeyOf(curve, key);
+      const addresses = addressFormats.map((format) => ({ format, address: addressOf(format, curve, publicKey) }));
+      const vaultId = this.ports.newId();
+      await this.ports.vault.seal(vaultId, organizationId, [{ name: privateKeySecret, secret: key }]);
+      return { vaultId, publicKey: publicKey.toString('hex'), addresses };
+    } finally {
+      key.fill(0);
+    }
+  }
+
+  private async sealExport(organizationId: string, targetPublicKey: string, plaintext: Uint8Array): Promise<string> {
+    const { keys, randomness } = this.ports;
+    const ephemeralSeed = randomness.bytes(32);
+    try {
+      return await keys.use('signer', (signer) =>
+        sealExportBundle({ organizationId, targetPublicKey, plaintext, ephemeralSeed }, bundleSigner(signer)),
+      );
+    } finally {
+      ephemeralSeed.fill(0);
+    }
+  }
+
+  private async openImport<Result>(
+    pending: Place,
+    encryptedBundle: string,
+    take: (plaintext: Buffer) => Promise<Result>,
+  ): Promise<Result> {
+    const plaintext = await this.ports.vault.open({ ...pending, name: targetSecret }, (target) =>
+      openImportedBundle(target, encryptedBundle),
+    );
+    try {
+      return await take(plaintext);
+    } catch (error) {
+      // What was decrypted is the caller's secret: nothing of it goes into an error of another kind.
+      if (error instanceof CoordinatorError) throw error;
+      throw new Error('an imported secret could not be taken in');
+    } finally {
+      plaintext.fill(0);
+    }
+  }
+}
+
+/** Derives accounts from a seed, with the keys behind them as secrets to be sealed. The caller wipes both. */
+async function derive(
+  seed: Uint8Array,
+  accounts: readonly AccountToDerive[],
+): Promise<{ accounts: DerivedAccount[]; secrets: NamedSecret[] }> {
+  const secrets = new Map<string, Uint8Array>();
+  const derived: DerivedAccount[] = [];
+  try {
+    for (const { curve, path: asked, addressFormat } of accounts) {
+      checkAddressFormat(addressFormat, curve);
+      const path = canonicalPath(curve, asked);
+      const name = accountSecret(curve, path);
+      const key = secrets.get(name) ?? derivePrivateKey(curve, seed, path);
+      secrets.set(name, key);
+      const publicKey = publicKeyOf(curve, key);
+      const address = addressOf(addressFormat, curve, publicKey);
+      derived.push({ curve, path, addressFormat, address, publicKey: publicKey.toString('hex') });
+      if (derived.length % stepsPerTurn === 0) await setImmediate();
+    }
+  } catch (error) {
+    for (const key of secrets.values()) key.fill(0);
+    throw error;
+  }
+  return { accounts: derived, secrets: [...secrets].map(([name, secret]) => ({ name, secret })) };
+}
+
+function wipe(secrets: readonly NamedSecret[]): void {
+  for (const { secret } of secrets) secret.fill(0);
+}

@@ -1,0 +1,23 @@
+import type { EventStore } from '../event-store/event-store.js';
+import type { KeyEncryption } from '../vault/key-encryption.js';
+import { Vault } from '../vault/vault.js';
+import { InstallationKeys } from './installation-keys.js';
+import { Keyring } from './keyring.js';
+
+interface World {
+  readonly store: EventStore;
+  readonly keyEncryption: KeyEncryption;
+  readonly clock: { now(): number };
+  readonly randomness: { bytes(count: number): Uint8Array };
+  /** Makes the id of a new vault. */
+  readonly newId: () => string;
+}
+
+/** The vault of a store and what works with its secrets. The installation's keys are made on the first start. */
+export async function openKeyring(
+  world: World,
+): Promise<{ readonly vault: Vault; readonly keys: InstallationKeys; readonly keyring: Keyring }> {
+  const vault = new Vault(world);
+  const keys = await InstallationKeys.provide(vault, world.randomness);
+  return { vault, keys, keyring: new Keyring({ ...world, vault, keys }) };
+}
