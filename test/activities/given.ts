@@ -26,9 +26,11 @@ export function given(...history: readonly OrganizationEvent[]) {
       { submitterId = id(900), prepared }: { submitterId?: string; prepared?: Prepared } = {},
     ) {
       let count = 0;
-      const decide = () =>
-        definition.decide(
-          validate(definition.intent, intent, 'parameters'),
+      const decide = () => {
+        const valid = validate(definition.intent, intent, 'parameters');
+        definition.check?.(valid, organization);
+        return definition.decide(
+          valid,
           {
             organization,
             activityId: id(800),
@@ -39,6 +41,7 @@ export function given(...history: readonly OrganizationEvent[]) {
           },
           prepared as Prepared,
         );
+      };
       return {
         then(events: readonly OrganizationEvent[], result: Result) {
           const outcome = decide();
