@@ -1,0 +1,80 @@
+import { compactVerify, errors } from 'jose';
+import { parseStrictJson } from '../coordinator/strict-json.js';
+import { invalidOidcToken } from './refusals.js';
+import { algorithms, type SigningKey } from './signing-keys.js';
+
+/** A compact JWS (RFC 7515, section 7.1) whose header was read; its signature was not checked. */
+export interface Jws {
+  readonly compact: string;
+  readonly algorithm: string;
+  readonly keyId: string | undefined;
+}
+
+const maxLength = 16 * 1_024;
+
+/**
+ * Reads the header of a signed token. Base64 around the token is taken off: it has no dots, and a compact JWS has two.
+ * @throws {CoordinatorError} INVALID_OIDC_TOKEN
+ */
+export function readJws(token: string): Jws {
+  // A third more for the base64 around it.
+  if (token.length > Math.ceil(maxLength / 3) * 4) throw tooLong();
+  const isWrapped = /^[\w+/-]+={0,2}$/.test(token);
+  const compact = isWrapped ? Buffer.from(token, 'base64').toString('latin1') : token;
+  if (compact.length > maxLength) throw tooLong();
+  if (/^[\w-]*(?:\.[\w-]*){4}$/.test(compact)) throw invalidOidcToken('the token is encrypted: send a signed one');
+  if (!/^[\w-]+\.[\w-]*\.[\w-]*$/.test(compact)) {
+    throw invalidOidcToken('the token is not a compact JWT: send its header, claims and signature, with dots between');
+  }
+  // `jwk`, `jku`, `x5c` and `x5u` are not even looked at: an issuer's keys come from the issuer (RFC 8725, section 3.10).
+  const { alg, kid, typ = 'JWT', crit } = jsonObject(compact.slice(0, compact.indexOf('.')), 'header');
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) {
+    throw invalidOidcToken(`its \`alg\` is not one of ${algorithms.join(', ')}`);
+  }
+  // Tokens of other kinds by the same issuer must not pass for ID tokens (RFC 8725, section 3.11).
+  if (typeof typ !== 'string' || !/^(?:application\/)?jwt$/i.test(typ)) {
+    throw invalidOidcToken('its `typ` is not `JWT`: send an ID token');
+  }
+  if (crit !== undefined) throw invalidOidcToken('it has critical headers, none of which is understood here');
+  if (kid !== undefined && typeof kid !== 'string') throw invalidOidcToken('its `kid` is not a text');
+  return { compact, algorithm: alg, keyId: kid };
+}
+
+const tooLong = (): Error => invalidOidcToken(`the token is longer than ${maxLength} characters`);
+
+/**
+ * What a token claims; nothing of it is true before its signature was checked.
+ * @throws {CoordinatorError} INVALID_OIDC_TOKEN
+ */
+export function claimsOf({ compact }: Jws): Readonly<Record<string, unknown>> {
+  return jsonObject(compact.slice(compact.indexOf('.') + 1, compact.lastIndexOf('.')), 'claims');
+}
+
+function jsonObject(part: string, what: string): Readonly<Record<string, unknown>> {
+  try {
+    return parseStrictJson(Buffer.from(part, 'base64url')).value;
+  } catch {
+    // The parser's own words quote the text, and no part of a token belongs into an error.
+    throw invalidOidcToken(`its ${what} must be one JSON object in UTF-8 that names no member twice`);
+  }
+}
+
+/**
+ * Checks the signature with the one key of the token's issuer that fits the token (`isKeyFor`).
+ * @throws {CoordinatorError} INVALID_OIDC_TOKEN, also for no key or several
+ */
+export async function checkSignature({ compact, algorithm }: Jws, keys: readonly SigningKey[]): Promise<void> {
+  const [key] = keys;
+  if (key === undefined) throw invalidOidcToken('its issuer has no key with its `kid` and for its `alg`');
+  // Trying one after the other would let whoever can publish one of them speak for all.
+  if (keys.length > 1) throw invalidOidcToken('its issuer has more than one key that it may mean: it needs a `kid`');
+  try {
+    await compactVerify(compact, { ...key, alg: algorithm }, { algorithms: [algorithm] });
+  } catch (cause) {
+    const problem =
+      cause instanceof errors.JWSSignatureVerificationFailed
+        ? "its signature was not made with its issuer's key"
+        : "its issuer's key cannot be used";
+    throw invalidOidcToken(problem, cause);
+  }
+}

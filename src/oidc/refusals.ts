@@ -1,0 +1,28 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { GuardedFetchError } from './guarded-fetch.js';
+
+/** A token that is not taken, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
+export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', `INVALID_OIDC_TOKEN: ${problem}`, {
+    details: [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: 'INVALID_OIDC_TOKEN' }],
+    cause,
+  });
+}
+
+/** A token that cannot be judged now, as UNAVAILABLE: the same one may be taken later. */
+export function issuerUnavailable(issuer: string, problem: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `the keys of issuer \`${issuer}\` cannot be read now: ${problem}; try again`,
+    {
+      cause,
+    },
+  );
+}
+
+/** What a request to an issuer that failed says about the token. */
+export function refusalOf(issuer: string, error: unknown): unknown {
+  if (!(error instanceof GuardedFetchError)) return error;
+  if (error.mayPass) return issuerUnavailable(issuer, error.message, error);
+  return invalidOidcToken(`the keys of issuer \`${issuer}\` cannot be read: ${error.message}`, error);
+}

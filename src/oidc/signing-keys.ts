@@ -1,0 +1,74 @@
+import type { JWK } from 'jose';
+
+/** A public signature key as an issuer publishes it (RFC 7517), without anything that is not needed to verify. */
+export type SigningKey = Readonly<Pick<JWK, 'kid' | 'alg' | 'crv' | 'x' | 'y' | 'n' | 'e'> & { kty: string }>;
+
+/** The signature algorithms taken (RFC 7518, RFC 8037, RFC 9864), each with the only kind of key that it goes with. */
+const keyOfAlgorithm: Readonly<Record<string, { readonly kty: string; readonly crv?: string }>> = {
+  RS256: { kty: 'RSA' },
+  RS384: { kty: 'RSA' },
+  RS512: { kty: 'RSA' },
+  PS256: { kty: 'RSA' },
+  PS384: { kty: 'RSA' },
+  PS512: { kty: 'RSA' },
+  ES256: { kty: 'EC', crv: 'P-256' },
+  ES384: { kty: 'EC', crv: 'P-384' },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519' },
+  Ed25519: { kty: 'OKP', crv: 'Ed25519' },
+};
+
+/** The values of `alg` that a token may have. */
+export const algorithms: readonly string[] = Object.keys(keyOfAlgorithm);
+
+/** Whether a token of this algorithm (one of `algorithms`) and key id may be signed with this key. */
+export function isKeyFor(key: SigningKey, algorithm: string, keyId: string | undefined): boolean {
+  const { kty, crv } = keyOfAlgorithm[algorithm]!;
+  return (
+    (keyId === undefined || key.kid === keyId) &&
+    key.kty === kty &&
+    (crv === undefined || key.crv === crv) &&
+    (key.alg ?? algorithm) === algorithm
+  );
+}
+
+const textMembers = ['kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'] as const;
+/** RSA of 8 192 bits, in characters of base64url: each check of a longer one would cost us more than its sender. */
+const longestModulus = 1_366;
+
+/**
+ * The keys of a published set that may verify signatures. Left out is every other one, also one that is damaged and one
+ * whose private part was published with it.
+ */
+export function signingKeysOf(published: readonly unknown[]): readonly SigningKey[] {
+  return published.flatMap((jwk) => {
+    const key = signingKeyOf(jwk);
+    return key === undefined ? [] : [key];
+  });
+}
+
+function signingKeyOf(jwk: unknown): SigningKey | undefined {
+  if (typeof jwk !== 'object' || jwk === null) return undefined;
+  const published = jwk as Readonly<Record<string, unknown>>;
+  const { kty, key_ops: operations } = published;
+  if (typeof kty !== 'string' || kty === 'oct' || 'd' in published || 'k' in published) return undefined;
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined;
+  const texts: Partial<Record<(typeof textMembers)[number], string>> = {};
+  for (const member of textMembers) {
+    const value = published[member];
+    if (value === undefined) continue;
+    if (typeof value !== 'string') return undefined;
+    texts[member] = value;
+  }
+  const { use = 'sig', ...key } = texts;
+  if (use !== 'sig') return undefined;
+  if (kty === 'RSA' && !isSaneRsa(key.n, key.e)) return undefined;
+  return { kty, ...key };
+}
+
+/** With the exponent 1 everything is its own signature; beyond 32 bits one only takes time. */
+function isSaneRsa(modulus = '', exponent = ''): boolean {
+  const bytes = Buffer.from(exponent, 'base64url');
+  return (
+    modulus.length <= longestModulus && bytes.length >= 1 && bytes.length <= 4 && bytes.readUIntBE(0, bytes.length) > 1
+  );
+}
