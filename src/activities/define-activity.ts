@@ -19,6 +19,16 @@ export interface DecideContext {
   readonly policyEnvironment: PolicyEnvironment;
 }
 
+/** What `prepare` may look at besides the intent. */
+export interface PrepareContext {
+  /** As it is now; it may have changed by the time of `decide`. */
+  readonly organization: OrganizationView;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** A new id, derived from the submitted bytes: preparing again, after a crash too, gives the same ids in the same order. */
+  readonly newId: () => string;
+}
+
 interface ActivityOutcome<Result> {
   readonly events: readonly OrganizationEvent[];
   readonly result: Result;
@@ -82,7 +92,7 @@ export interface ActivityDefinition<
    * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
    * organization may have changed by the time of `decide`, which checks again.
    */
-  prepare?(intent: Intent, ports: PreparePorts, organization: OrganizationView): Promise<Prepared>;
+  prepare?(intent: Intent, ports: PreparePorts, context: PrepareContext): Promise<Prepared>;
   /**
    * What happens, and what is answered. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones

@@ -123,20 +123,23 @@ export class Driver {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  private async prepare({ version, intent, organizationId }: SubmitRequest): Promise<Prepared> {
-    const { registry, loader, prepare } = this.ports;
-    let target = { definition: version.definition, intent };
+  private async prepare({ version, intent, organizationId, fingerprint }: SubmitRequest): Promise<Prepared> {
+    const { registry, loader, prepare, clock } = this.ports;
+    let target = { definition: version.definition, intent, fingerprint };
     const { organization } = await loader.load(organizationId);
     if (version.definition.kind === 'vote') {
-      const { fingerprint } = intent as { fingerprint: string };
-      const open = openByFingerprint(organization, fingerprint);
+      const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
       // Finished while it was sent away to prepare: the decision says so.
       if (!open) return undefined;
       const voted = activityVersion(registry, open.type);
-      target = { definition: voted.definition, intent: newestIntent(voted, open.intent) };
+      const asked = newestIntent(voted, open.intent);
+      target = { definition: voted.definition, intent: asked, fingerprint: open.fingerprint };
     }
+    let count = 0;
+    const newId = () => derivedId(organizationId, target.fingerprint, 'prepared', String(count++));
+    const context = { organization, now: clock.now(), newId };
     try {
-      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, organization) };
+      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, context) };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
       if (error instanceof CoordinatorError) return { refusal: error };

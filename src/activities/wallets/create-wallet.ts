@@ -50,7 +50,7 @@ export const createWallet = defineActivity({
     checkAccountsNew(organization, undefined, accountsToDerive(accounts));
   },
 
-  prepare: ({ accounts, mnemonicLength = 12 }, { keyring }, { organizationId }) =>
+  prepare: ({ accounts, mnemonicLength = 12 }, { keyring }, { organization: { organizationId } }) =>
     keyring.createWallet({ organizationId, mnemonicLength, accounts: accountsToDerive(accounts) }),
 
   decide({ walletName, accounts }, { newId }, { vaultId, accounts: derived }) {
