@@ -1,0 +1,517 @@
+import {
+  AccountRole,
+  address,
+  appendTransactionMessageInstructions,
+  assertIsFullySignedTransaction,
+  blockhash,
+  compileTransaction,
+  compressTransactionMessageUsingAddressLookupTables,
+  createTransactionMessage,
+  decompileTransactionMessage,
+  getAddressDecoder,
+  getCompiledTransactionMessageDecoder,
+  getPublicKeyFromAddress,
+  getTransactionDecoder,
+  getTransactionEncoder,
+  isSignerRole,
+  isWritableRole,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+  verifySignature,
+  type Address,
+  type Instruction,
+  type Transaction,
+} from '@solana/kit';
+import fc from 'fast-check';
+import { CoordinatorError } from '../../src/domain/errors.js';
+import { solanaTxType } from '../../src/domain/policy/resource-namespaces.js';
+import { publicKeyOf } from '../../src/keyring/curves.js';
+import { signEd25519 } from '../../src/keyring/signing.js';
+import { parseContractInterface } from '../../src/transactions/contract-interface.js';
+import {
+  assembleSolana,
+  parseUnsignedSolana,
+  solanaPolicyValue,
+  solanaSigningInput,
+} from '../../src/transactions/solana.js';
+import { conforms } from '../domain/policy/conforms.js';
+import { mutationsOf } from './mutations.js';
+
+const privateKey = (fill: number) => new Uint8Array(32).fill(fill);
+const publicKey = (fill: number) => publicKeyOf('CURVE_ED25519', privateKey(fill));
+const addressOf = (bytes: Uint8Array): Address => getAddressDecoder().decode(bytes);
+const signer = (fill: number): Address => addressOf(publicKey(fill));
+const account = (fill: number): Address => addressOf(new Uint8Array(32).fill(fill));
+const hex = (bytes: Iterable<number>): string => Buffer.from([...bytes]).toString('hex');
+const u64 = (value: bigint): Uint8Array => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+};
+
+const SYSTEM = address('11111111111111111111111111111111');
+const TOKEN = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
+const TOKEN_2022 = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
+const BLOCKHASH = blockhash('J4NYrSRccTUGXP7wmFwiByakqWKZb5RwpiAoskpgAQRb');
+const PAYER = signer(1);
+
+const { READONLY, WRITABLE, READONLY_SIGNER, WRITABLE_SIGNER } = AccountRole;
+const instruction = (
+  programAddress: Address,
+  accounts: readonly (readonly [Address, AccountRole])[],
+  data: Iterable<number>,
+): Instruction => ({
+  programAddress,
+  accounts: accounts.map(([key, role]) => ({ address: key, role })),
+  data: Uint8Array.from(data),
+});
+const transfer = (from: Address, to: Address, lamports: bigint): Instruction =>
+  instruction(
+    SYSTEM,
+    [
+      [from, WRITABLE_SIGNER],
+      [to, WRITABLE],
+    ],
+    [2, 0, 0, 0, ...u64(lamports)],
+  );
+
+function compile(instructions: readonly Instruction[], version: 'legacy' | 0 = 'legacy', payer = PAYER): Transaction {
+  const message = setTransactionMessageFeePayer(payer, createTransactionMessage({ version }));
+  const lived = setTransactionMessageLifetimeUsingBlockhash(
+    { blockhash: BLOCKHASH, lastValidBlockHeight: 1n },
+    message,
+  );
+  return compileTransaction(appendTransactionMessageInstructions(instructions, lived));
+}
+
+function compileWithTable(instructions: readonly Instruction[], tables: Record<Address, Address[]>): Transaction {
+  const message = setTransactionMessageFeePayer(PAYER, createTransactionMessage({ version: 0 }));
+  const lived = setTransactionMessageLifetimeUsingBlockhash(
+    { blockhash: BLOCKHASH, lastValidBlockHeight: 1n },
+    message,
+  );
+  const whole = appendTransactionMessageInstructions(instructions, lived);
+  return compileTransaction(compressTransactionMessageUsingAddressLookupTables(whole, tables));
+}
+
+const wire = (transaction: Transaction): string => hex(getTransactionEncoder().encode(transaction));
+const policyOf = (transaction: Transaction) =>
+  solanaPolicyValue(parseUnsignedSolana(wire(transaction)), []) as Record<string, unknown>;
+const splTransfers = (...instructions: Instruction[]) => policyOf(compile(instructions, 0)).spl_transfers;
+
+describe('Solana transactions that @solana/kit built', () => {
+  it('are shown to policies: a transfer', () => {
+    const value = policyOf(compile([transfer(PAYER, account(9), 5_000n)]));
+
+    expect(value).toEqual({
+      account_keys: [PAYER, account(9), SYSTEM],
+      program_keys: [SYSTEM],
+      instructions: [
+        {
+          program_key: SYSTEM,
+          accounts: [
+            { account_key: PAYER, signer: true, writable: true },
+            { account_key: account(9), signer: false, writable: true },
+          ],
+          instruction_data_hex: '020000008813000000000000',
+          address_table_lookups: [],
+          parsed_instruction_data: undefined,
+        },
+      ],
+      transfers: [{ from: PAYER, to: account(9), amount: 5_000n }],
+      spl_transfers: [],
+      recent_blockhash: BLOCKHASH,
+      address_table_lookups: [],
+    });
+    expect(conforms(solanaTxType, value as never)).toEqual([]);
+  });
+
+  it('are shown to policies: a transfer from an account derived with a seed', () => {
+    const seed = Buffer.from('vault');
+    const withSeed = instruction(
+      SYSTEM,
+      [
+        [account(8), WRITABLE],
+        [PAYER, READONLY_SIGNER],
+        [account(9), WRITABLE],
+      ],
+      [11, 0, 0, 0, ...u64(7n), ...u64(BigInt(seed.length)), ...seed, ...new Uint8Array(32)],
+    );
+
+    expect(policyOf(compile([withSeed])).transfers).toEqual([{ from: account(8), to: account(9), amount: 7n }]);
+  });
+
+  it('are shown to policies: a transfer with bytes after it, which the network executes too', () => {
+    const plain = transfer(PAYER, account(9), 5n);
+    const longer = { ...plain, data: Uint8Array.from([...plain.data!, 0, 0]) };
+
+    expect(policyOf(compile([longer])).transfers).toEqual([{ from: PAYER, to: account(9), amount: 5n }]);
+  });
+
+  it('are shown to policies: other instructions are no transfers', () => {
+    const allocate = instruction(SYSTEM, [[PAYER, WRITABLE_SIGNER]], [8, 0, 0, 0, ...u64(5n)]);
+    const notTheSystem = { ...transfer(PAYER, account(9), 5n), programAddress: account(10) };
+    const tooShort = instruction(SYSTEM, [[PAYER, WRITABLE_SIGNER]], [2, 0, 0, 0, ...u64(5n)]);
+    const mintTo = instruction(TOKEN, [], [7, ...u64(5n)]);
+
+    const value = policyOf(compile([allocate, notTheSystem, tooShort, mintTo]));
+    expect(value.transfers).toEqual([]);
+    expect(value.spl_transfers).toEqual([]);
+    expect(value.program_keys).toHaveLength(3);
+  });
+
+  it('are shown to policies: token transfers of every kind', () => {
+    const [source, mint, destination, multisig] = [account(11), account(12), account(13), account(14)];
+    const checked = (program: Address, data: readonly number[]) =>
+      instruction(
+        program,
+        [
+          [source, WRITABLE],
+          [mint, READONLY],
+          [destination, WRITABLE],
+          [PAYER, READONLY_SIGNER],
+        ],
+        data,
+      );
+    const plain = instruction(
+      TOKEN,
+      [
+        [source, WRITABLE],
+        [destination, WRITABLE],
+        [multisig, READONLY],
+        [signer(2), READONLY_SIGNER],
+        [account(15), READONLY],
+        [signer(3), READONLY_SIGNER],
+      ],
+      [3, ...u64(1n)],
+    );
+    const common = { from: source, to: destination, signers: [] };
+
+    const value = splTransfers(
+      plain,
+      checked(TOKEN, [12, ...u64(2n), 6]),
+      checked(TOKEN_2022, [12, ...u64(2n ** 64n - 1n), 9]),
+      checked(TOKEN_2022, [26, 1, ...u64(4n), 9, ...u64(1n)]),
+      checked(TOKEN_2022, [26, 0, ...u64(5n), 9, ...u64(1n)]),
+      checked(TOKEN, [12, ...u64(6n)]),
+    );
+    expect(value).toEqual([
+      { ...common, amount: 1n, owner: multisig, signers: [signer(2), signer(3)], token_mint: '' },
+      { ...common, amount: 2n, owner: PAYER, token_mint: mint },
+      { ...common, amount: 2n ** 64n - 1n, owner: PAYER, token_mint: mint },
+      { ...common, amount: 4n, owner: PAYER, token_mint: mint },
+    ]);
+  });
+
+  it('are shown to policies: accounts of lookup tables, whose keys only the chain knows', () => {
+    const [program, tableA, tableB] = [account(20), account(21), account(22)];
+    const own = account(25);
+    const [writableA, readonlyA, writableB, readonlyB] = [account(31), account(32), account(33), account(34)];
+    const call = instruction(
+      program,
+      [
+        [readonlyB, READONLY],
+        [writableA, WRITABLE],
+        [own, READONLY],
+      ],
+      [1],
+    );
+    const other = instruction(
+      program,
+      [
+        [readonlyA, READONLY],
+        [writableB, WRITABLE],
+      ],
+      [2],
+    );
+    const transaction = compileWithTable([call, other, transfer(PAYER, writableB, 3n)], {
+      [tableA]: [account(40), writableA, readonlyA],
+      [tableB]: [readonlyB, writableB],
+    });
+    const lookup = (key: Address, writable: readonly bigint[], readonly: readonly bigint[]) => ({
+      address_table_key: key,
+      writable_indexes: writable,
+      readonly_indexes: readonly,
+    });
+    const hidden = (writable: boolean) => ({ account_key: 'ADDRESS_TABLE_LOOKUP', signer: false, writable });
+
+    const value = policyOf(transaction);
+    expect(value.address_table_lookups).toEqual([lookup(tableA, [1n], [2n]), lookup(tableB, [1n], [0n])]);
+    expect(value.account_keys).toEqual([
+      PAYER,
+      ...[program, own, SYSTEM].sort(byKeyOrder(transaction)),
+      ...Array.from({ length: 4 }, () => 'ADDRESS_TABLE_LOOKUP'),
+    ]);
+    expect(value.instructions).toMatchObject([
+      {
+        accounts: [hidden(false), hidden(true), { account_key: own, signer: false, writable: false }],
+        address_table_lookups: [lookup(tableA, [1n], []), lookup(tableB, [], [0n])],
+      },
+      {
+        accounts: [hidden(false), hidden(true)],
+        address_table_lookups: [lookup(tableA, [], [2n]), lookup(tableB, [1n], [])],
+      },
+      { accounts: [{ account_key: PAYER }, hidden(true)], address_table_lookups: [lookup(tableB, [1n], [])] },
+    ]);
+    expect(value.transfers).toEqual([{ from: PAYER, to: 'ADDRESS_TABLE_LOOKUP', amount: 3n }]);
+    expect(conforms(solanaTxType, value as never)).toEqual([]);
+  });
+
+  it('are shown to policies: a call of a program whose IDL was uploaded', () => {
+    const program = account(20);
+    const idl = parseContractInterface(
+      'SOLANA',
+      JSON.stringify({
+        instructions: [
+          {
+            name: 'deposit',
+            accounts: [
+              { name: 'depositor', isMut: true, isSigner: true },
+              { name: 'pool', isMut: true, isSigner: false },
+              { name: 'referrer', isMut: false, isSigner: false, isOptional: true },
+            ],
+            args: [
+              { name: 'amount', type: 'u64' },
+              { name: 'memo', type: 'string' },
+            ],
+          },
+        ],
+      }),
+    );
+    // sha256('global:deposit')[..8], which Anchor puts first.
+    const data = [...Buffer.from('f223c68952e1f2b6', 'hex'), ...u64(42n), 2, 0, 0, 0, ...Buffer.from('hi')];
+    const accounts: readonly (readonly [Address, AccountRole])[] = [
+      [PAYER, WRITABLE_SIGNER],
+      [account(21), WRITABLE],
+    ];
+    const transaction = parseUnsignedSolana(
+      wire(compile([instruction(program, accounts, data), instruction(program, accounts, [9, 9])])),
+    );
+
+    const value = solanaPolicyValue(transaction, [
+      { address: account(30), interface: parseContractInterface('SOLANA', '{"instructions":[]}') },
+      { address: program, interface: idl },
+    ]);
+    expect(value).toMatchObject({
+      instructions: [
+        {
+          parsed_instruction_data: {
+            instruction_name: 'deposit',
+            discriminator: 'f223c68952e1f2b6',
+            named_accounts: { depositor: PAYER, pool: account(21) },
+            program_call_args: { amount: 42n, memo: 'hi' },
+          },
+        },
+        { parsed_instruction_data: undefined },
+      ],
+    });
+    expect(conforms(solanaTxType, value)).toEqual([]);
+    expect(policyOf(compile([instruction(program, accounts, data)]))).toMatchObject({
+      instructions: [{ parsed_instruction_data: undefined }],
+    });
+  });
+
+  it.each(['legacy', 0] as const)('are read as the kit reads them (%s)', (version) => {
+    const role = fc.constantFrom(READONLY, WRITABLE, READONLY_SIGNER, WRITABLE_SIGNER);
+    const anyInstruction = fc.record({
+      program: fc.integer({ min: 100, max: 103 }),
+      accounts: fc.array(fc.tuple(fc.integer({ min: 10, max: 16 }), role), { maxLength: 5 }),
+      data: fc.uint8Array({ maxLength: 150 }),
+    });
+    fc.assert(
+      fc.property(fc.array(anyInstruction, { maxLength: 4 }), (instructions) => {
+        const built = compile(
+          instructions.map(({ program, accounts, data }) =>
+            instruction(
+              account(program),
+              accounts.map(([key, as]) => [account(key), as] as const),
+              data,
+            ),
+          ),
+          version,
+        );
+        const byKit = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(built.messageBytes));
+        const parsed = parseUnsignedSolana(wire(built));
+        expect(parsed.version).toBe(version);
+        expect(parsed.instructions).toEqual(
+          (byKit.instructions as readonly Instruction[]).map(({ programAddress, accounts, data }) => ({
+            programKey: programAddress,
+            accountIndexes: (accounts ?? []).map(({ address: key, role: as }) =>
+              parsed.accounts.findIndex(
+                (one) => one.key === key && one.signer === isSignerRole(as) && one.writable === isWritableRole(as),
+              ),
+            ),
+            data: Uint8Array.from(data ?? []),
+          })),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('are signed by the fee payer, and the kit verifies the whole', async () => {
+    for (const version of ['legacy', 0] as const) {
+      const transaction = parseUnsignedSolana(wire(compile([transfer(PAYER, account(9), 1n)], version)));
+      const { message, signerIndex } = solanaSigningInput(transaction, publicKey(1));
+      const signed = assembleSolana(transaction, signerIndex, signEd25519(privateKey(1), message));
+
+      const decoded = getTransactionDecoder().decode(Buffer.from(signed, 'hex'));
+      assertIsFullySignedTransaction(decoded);
+      expect(await isSignedBy(decoded, PAYER)).toBe(true);
+    }
+  });
+
+  it('are signed by one of several signers, and keep the signatures of the others', async () => {
+    const second = signer(2);
+    const unsigned = compile([transfer(PAYER, account(9), 1n), transfer(second, account(9), 2n)]);
+    const first = parseUnsignedSolana(wire(unsigned));
+    const input = solanaSigningInput(first, publicKey(2));
+    const half = assembleSolana(first, input.signerIndex, signEd25519(privateKey(2), input.message));
+
+    const halfDecoded = getTransactionDecoder().decode(Buffer.from(half, 'hex'));
+    expect(halfDecoded.signatures[PAYER]).toBeNull();
+    expect(await isSignedBy(halfDecoded, second)).toBe(true);
+
+    const again = parseUnsignedSolana(half);
+    const own = solanaSigningInput(again, publicKey(1));
+    const whole = assembleSolana(again, own.signerIndex, signEd25519(privateKey(1), own.message));
+    const decoded = getTransactionDecoder().decode(Buffer.from(whole, 'hex'));
+    expect([await isSignedBy(decoded, PAYER), await isSignedBy(decoded, second)]).toEqual([true, true]);
+  });
+
+  it('can be sent as their message alone', () => {
+    for (const version of ['legacy', 0] as const) {
+      const built = compile([transfer(PAYER, account(9), 1n)], version);
+
+      expect(parseUnsignedSolana(hex(built.messageBytes))).toEqual(parseUnsignedSolana(wire(built)));
+      expect(parseUnsignedSolana(`0x${hex(built.messageBytes).toUpperCase()}`)).toEqual(
+        parseUnsignedSolana(wire(built)),
+      );
+    }
+  });
+});
+
+async function isSignedBy(transaction: Transaction, by: Address): Promise<boolean> {
+  const signature = transaction.signatures[by];
+  return Boolean(
+    signature && (await verifySignature(await getPublicKeyFromAddress(by), signature, transaction.messageBytes)),
+  );
+}
+
+function byKeyOrder(transaction: Transaction): (a: Address, b: Address) => number {
+  const { staticAccounts } = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
+  return (a, b) => staticAccounts.indexOf(a) - staticAccounts.indexOf(b);
+}
+
+describe('a Solana transaction is refused', () => {
+  interface Parts {
+    header?: readonly number[];
+    keys?: readonly (readonly number[])[];
+    instructions?: readonly number[];
+    rest?: readonly number[];
+  }
+  const key = (fill: number): number[] => [...new Uint8Array(32).fill(fill)];
+  const NO_INSTRUCTIONS = [0];
+  const message = ({
+    header = [1, 0, 1],
+    keys = [key(1), key(2)],
+    instructions = NO_INSTRUCTIONS,
+    rest = [],
+  }: Parts) => [...header, keys.length, ...keys.flat(), ...key(99), ...instructions, ...rest];
+  const versioned = (lookups: readonly number[], parts: Parts = {}) => [0x80, ...message(parts), ...lookups];
+  const call = (program: number, accounts: readonly number[]) => [1, program, accounts.length, ...accounts, 0];
+
+  const cases: readonly (readonly [string, readonly number[], RegExp])[] = [
+    ['that is nothing Solana knows', [5, 1, 2], /not a Solana transaction: signature 0 .*; nor a message: .* send hex/],
+    ['that ends in its header', [1, 0], /the number of read-only accounts was expected/],
+    [
+      'with fewer signatures than it requires',
+      [1, ...key(0), ...key(0), ...message({ header: [2, 0, 0] })],
+      /it has 1 signatures but its message requires 2/,
+    ],
+    ['with bytes after its end', message({ rest: [7] }), /1 bytes follow the end of the message/],
+    ['that nobody has to sign', message({ header: [0, 0, 1] }), /requires no signature/],
+    [
+      'whose header counts more accounts than there are',
+      message({ header: [1, 0, 2] }),
+      /1 signers and 2 read-only accounts among 2/,
+    ],
+    ['whose fee payer is read-only', message({ header: [1, 1, 1] }), /makes 1 of 1 signers read-only/],
+    ['with the same account twice', message({ keys: [key(1), key(1)] }), /is there twice/],
+    ['that calls its fee payer', message({ instructions: call(0, []) }), /instruction 0 calls account 0: .* 1 to 1/],
+    ['that calls an account it has not', message({ instructions: call(2, []) }), /instruction 0 calls account 2/],
+    [
+      'that calls an account of a lookup table',
+      versioned([1, ...key(5), 1, 0, 0], { instructions: call(2, []) }),
+      /instruction 0 calls account 2/,
+    ],
+    [
+      'that uses an account it has not',
+      message({ instructions: call(1, [2]) }),
+      /instruction 0 uses account 2, but there are only 2/,
+    ],
+    ['with a lookup of nothing', versioned([1, ...key(5), 0, 0]), /lookup 0 takes nothing/],
+    ['of a version that does not exist', [0x81, ...message({})], /message version 1 is not supported/],
+    ['with a length in a longer form', message({ instructions: [0x80, 0x00] }), /not in its shortest form/],
+    ['with a length of more than 16 bits', message({ instructions: [0xff, 0xff, 0x04] }), /more than 65535/],
+    [
+      'that is longer than a packet',
+      message({ instructions: [1, 1, 0, 0x80, 0x09, ...new Uint8Array(1152)] }),
+      /is 13\d\d bytes long, the network takes 1232/,
+    ],
+    [
+      'with more accounts than an index can name',
+      versioned([1, ...key(5), 0xff, 0x01, ...new Uint8Array(255), 0]),
+      /uses 257 accounts/,
+    ],
+  ];
+
+  it.each(cases)('%s', (_what, bytes, reason) => {
+    expect(() => parseUnsignedSolana(hex(bytes))).toThrow(reason);
+    expect(() => parseUnsignedSolana(hex(bytes))).toThrow(CoordinatorError);
+  });
+
+  it('when its bytes are a transaction and a message at once', () => {
+    const both = Array.from({ length: 166 }, (_, at) => at);
+    const put = (at: number, ...content: number[]) => both.splice(at, content.length, ...content);
+    put(0, 1, 0, 1, 3);
+    // The message whose first byte counts one signature; here the second account key continues.
+    put(65, 1, 0, 1, 2);
+    // One instruction of the outer message, whose data goes to the end: in the inner one, a key's last byte and more.
+    put(132, 1, 1, 0, 30);
+    put(165, 0);
+
+    expect(() => parseUnsignedSolana(hex(both))).toThrow('both a transaction and a message');
+    put(65, 0);
+    expect(parseUnsignedSolana(hex(both)).message).toHaveLength(166);
+  });
+
+  it('by a key that is not one of its signers', () => {
+    const transaction = parseUnsignedSolana(wire(compile([transfer(PAYER, signer(2), 1n)])));
+
+    expect(() => solanaSigningInput(transaction, publicKey(2))).toThrow(
+      `\`${signer(2)}\` is not a signer of the transaction: it requires \`${PAYER}\``,
+    );
+  });
+
+  it('or parsed, whatever the bytes are', () => {
+    const start = Uint8Array.from(
+      getTransactionEncoder().encode(
+        compileWithTable([transfer(PAYER, account(33), 3n)], { [account(21)]: [account(33)] }),
+      ),
+    );
+    let refused = 0;
+    const parse = (bytes: Uint8Array) => {
+      try {
+        solanaPolicyValue(parseUnsignedSolana(hex(bytes)), []);
+      } catch (error) {
+        if (!(error instanceof CoordinatorError) || error.code !== 'INVALID_ARGUMENT') throw error;
+        refused += 1;
+      }
+    };
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), parse), { numRuns: 2_500 });
+    fc.assert(fc.property(mutationsOf(start), parse), { numRuns: 2_500 });
+    fc.assert(fc.property(mutationsOf(start.slice(65)), parse), { numRuns: 2_500 });
+    expect(refused).toBeGreaterThan(3_000);
+  });
+});
