@@ -270,11 +270,13 @@ function decodeRlp(bytes: Uint8Array): RlpItem[] {
 }
 
 function readBytes(item: RlpItem | undefined, name: string): Uint8Array {
+  if (item === undefined) throw bad(`${name} has an entry that lacks fields`);
   if (!(item instanceof Uint8Array)) throw bad(`${name} is a list; send bytes`);
   return item;
 }
 
 function readList(item: RlpItem | undefined, name: string): RlpItem[] {
+  if (item === undefined) throw bad(`${name} has an entry that lacks fields`);
   if (!Array.isArray(item)) throw bad(`${name} has bytes where a list is due`);
   return item;
 }

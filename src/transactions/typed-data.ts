@@ -43,7 +43,8 @@ const WORD_LENGTH = 32;
  * The EIP712 payload: JSON text of `{ types, domain, primaryType, message }`. Gives the 32 bytes to sign, Keccak-256 of
  * 0x1901 ‖ hash of the domain ‖ hash of the message (EIP-712), as ethers and viem calculate it, and `eth.eip_712` as policies
  * read it: integers exact, addresses and bytes in lower-case hex, structs by field. Without `EIP712Domain` among the types
- * the domain is made of the members that it has. A member that no type declares would not be signed, so it is refused.
+ * the domain is made of the members that it has. A member of the message that no type declares would not be signed, so it
+ * is refused; such members of the domain are common, so they are left out, and policies do not see them.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`
  */
 export function hashTypedData(json: string): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
@@ -56,7 +57,7 @@ export function hashTypedData(json: string): { readonly digest: Uint8Array; read
   const structs = readStructs(payload.types, domain);
   if (!structs.has(primaryType)) throw bad(`primaryType is ${quoted(primaryType)}, which is not among the types`);
   const hasher = new StructHasher(structs);
-  const hashedDomain = hasher.hash(DOMAIN, domain, 'domain', 0);
+  const hashedDomain = hasher.hash(DOMAIN, onlyDeclared(domain, structs), 'domain', 0);
   // EIP-712 has no message of the domain's own type; clients sign the domain alone then.
   const isDomainAlone = primaryType === DOMAIN;
   if (isDomainAlone && payload.message !== undefined && !(isObject(payload.message) && isEmpty(payload.message))) {
@@ -192,6 +193,11 @@ function readDomain(domain: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(domain).filter(([, value]) => value !== null));
 }
 
+function onlyDeclared(domain: Readonly<Record<string, unknown>>, structs: Structs): Readonly<Record<string, unknown>> {
+  const declared = new Set(structs.get(DOMAIN)?.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(domain).filter(([name]) => declared.has(name)));
+}
+
 function readStructs(types: unknown, domain: Readonly<Record<string, unknown>>): Structs {
   if (!isObject(types)) throw bad(`types is ${quoted(types)}; send an object of lists of { name, type }`);
   const entries = Object.entries(types);
@@ -227,6 +233,10 @@ function readStruct(fields: unknown, path: string, names: ReadonlySet<string>): 
 }
 
 function inferredDomain(domain: Readonly<Record<string, unknown>>): readonly Field[] {
+  const known = DOMAIN_FIELDS.map(([name]): string => name);
+  for (const member of Object.keys(domain)) {
+    if (!known.includes(member)) throw bad(`domain has ${quoted(member)}; it may have ${known.join(', ')}`);
+  }
   const none = new Set<string>();
   return DOMAIN_FIELDS.filter(([name]) => Object.hasOwn(domain, name)).map(([name, text]): Field => ({
     name,
