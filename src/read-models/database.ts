@@ -30,15 +30,15 @@ export class ReadModelDatabase implements Rows {
   }
 
   run(sql: string, ...values: Value[]): void {
-    this.statement(sql).run(...values);
+    this.statement(sql).run(values);
   }
 
   get(sql: string, ...values: Value[]): Row | undefined {
-    return this.statement(sql).get(...values) as Row | undefined;
+    return this.statement(sql).get(values) as Row | undefined;
   }
 
   all(sql: string, ...values: Value[]): readonly Row[] {
-    return this.statement(sql).all(...values) as Row[];
+    return this.statement(sql).all(values) as Row[];
   }
 
   /** Runs several statements without values: table definitions. */

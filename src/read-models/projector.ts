@@ -70,7 +70,8 @@ export class Projector {
       this.database.transaction(() => {
         model.project(
           this.database,
-          events.filter(({ position }) => position > checkpoint),
+          // Only after a start are some models further than others.
+          (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint),
         );
         this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(end), model.name);
       });

@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { EventStore, RecordedEvent, Subscription } from '../event-store/event-store.js';
+import { parseEvent, storedEvent } from '../event-store/stored-event.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
 
@@ -18,8 +19,11 @@ interface Waiter {
 
 /** How long events wait to be projected together, when nobody waits for them, in milliseconds. */
 const lingerMs = 100;
-/** So many events at once are a backlog: no waiting. */
-const hurryAt = 1_000;
+/** So many waiting events are a backlog, for which nobody lingers: a store hands over no more at once. */
+const backlog = 500;
+/** Events in one transaction, and read ahead for the next one, at most: as many, or as much text (UTF-16 units). */
+const mostEvents = 4_000;
+const mostText = 8 * 1024 * 1024;
 /** Pause before a broken feed is taken up again, in milliseconds. */
 const retryMs = 1_000;
 
@@ -31,6 +35,11 @@ export class ReadModelRunner {
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
   private hurry: () => void = () => undefined;
+  /** Received and not yet projected, in the order of their positions. */
+  private received: RecordedEvent[] = [];
+  private receivedText = 0;
+  private working: Promise<void> | undefined;
+  private makeRoom: () => void = () => undefined;
 
   constructor(
     private readonly store: EventStore,
@@ -91,13 +100,52 @@ export class ReadModelRunner {
     this.closed = true;
     this.hurry();
     clearTimeout(this.retry);
+    this.makeRoom();
     await this.subscription?.close();
+    await this.working;
   }
 
+  /** Reads ahead while the events before are projected, and no further than there is room for. */
   private async take(events: readonly RecordedEvent[]): Promise<void> {
-    // Projecting a little later costs no reader anything and makes one transaction of what has come meanwhile.
-    if (this.waiters.size === 0 && !this.closed && events.length < hurryAt) await this.linger();
-    await this.projecting.project(events);
+    for (const event of events) {
+      const stored = storedEvent(event);
+      this.receivedText += stored.data.length + stored.metadata.length;
+      // Whatever the store has made the event from, its texts are what is kept, measured and handed on.
+      this.received.push(parseEvent(stored));
+    }
+    this.working ??= this.work();
+    if (this.received.length >= backlog) this.hurry();
+    if (this.received.length < mostEvents && this.receivedText < mostText) return;
+    await new Promise<void>((resolve) => (this.makeRoom = resolve));
+  }
+
+  /** Projects what is received until nothing is left. */
+  private async work(): Promise<void> {
+    try {
+      while (this.received.length > 0 && !this.closed) {
+        // Projecting a little later costs no reader anything and makes one transaction of what has come meanwhile.
+        if (this.waiters.size === 0 && this.received.length < backlog) await this.linger();
+        const events = this.received;
+        this.forgetReceived();
+        await this.projecting.project(events);
+        this.tell();
+      }
+    } catch (error) {
+      this.forgetReceived();
+      void this.subscription?.close();
+      this.resume(error);
+    } finally {
+      this.working = undefined;
+    }
+  }
+
+  private forgetReceived(): void {
+    this.received = [];
+    this.receivedText = 0;
+    this.makeRoom();
+  }
+
+  private tell(): void {
     for (const { model, checkpoint, failure } of this.projecting.progress()) {
       if (failure === undefined) {
         this.observer.projected(model, checkpoint);
@@ -123,6 +171,9 @@ export class ReadModelRunner {
   private resume(error: unknown): void {
     if (this.closed) return;
     this.observer.interrupted(error);
+    // The next feed begins after what is projected, and gives what was received once more.
+    this.forgetReceived();
+    clearTimeout(this.retry);
     this.retry = setTimeout(() => this.start(), retryMs);
   }
 }

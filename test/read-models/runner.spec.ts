@@ -1,0 +1,185 @@
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import type { EventStore, NewEvent, SubscribeOptions } from '../../src/event-store/event-store.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
+import { ReadModelRunner } from '../../src/read-models/runner.js';
+
+const organizationId = '0f9d5a5e-0000-4000-8000-000000000001';
+const stream = organizationStream(organizationId);
+
+/** Renames of one organization; `size` is the length of each name. */
+async function rename(store: EventStore, from: number, count: number, size = 10): Promise<void> {
+  const event = (number: number): NewEvent => ({
+    id: `event-${number}`,
+    type: number === 0 ? 'OrganizationCreated' : 'OrganizationRenamed',
+    data: { organizationId, name: String(number).padStart(size, '.') },
+    metadata: { at: number, schemaVersion: 1 },
+  });
+  for (let at = from; at < from + count; at += 500) {
+    const events = Array.from({ length: Math.min(500, from + count - at) }, (_, index) => event(at + index));
+    await store.append(stream, events, at === 0 ? 'no-stream' : at - 1);
+  }
+}
+
+/** Waits for a condition; the test's own time limit bounds it. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** The real store, which counts what it hands out; the real projections, which a test can hold up or let fail. */
+function steered() {
+  const inner = new InMemoryEventStore();
+  const steering = {
+    store: inner,
+    delivered: 0,
+    batches: [] as number[],
+    isHeld: false,
+    failures: 0,
+    breakFeed: () => undefined as void,
+    told: [] as string[],
+    feed: new Proxy(inner, {
+      get(target, name) {
+        if (name !== 'subscribe') return (Reflect.get(target, name) as () => unknown).bind(target);
+        return (options: SubscribeOptions) => {
+          steering.breakFeed = () => {
+            void subscription.close();
+            options.onError(new Error('the feed broke'));
+          };
+          const subscription = target.subscribe({
+            ...options,
+            onEvents: (events) => {
+              steering.delivered += events.length;
+              return options.onEvents(events);
+            },
+          });
+          return subscription;
+        };
+      },
+    }),
+    projecting: undefined as unknown as Projecting,
+    runner: undefined as unknown as ReadModelRunner,
+    name: () => {
+      const row = steering.projecting.rows.get('SELECT doc FROM organizations');
+      return (JSON.parse(String(row?.['doc'])) as { name: string }).name;
+    },
+    async close() {
+      steering.isHeld = false;
+      await steering.runner.close();
+      await steering.projecting.close();
+    },
+  };
+  const real = projectInMemory();
+  steering.projecting = {
+    rows: real.rows,
+    progress: () => real.progress(),
+    close: () => real.close(),
+    async project(events) {
+      steering.batches.push(events.length);
+      await until(() => !steering.isHeld);
+      if (steering.failures-- > 0) throw new Error('the disk is full');
+      await real.project(events);
+    },
+  };
+  steering.runner = newRunner(steering);
+  return steering;
+}
+
+function newRunner({ feed, projecting, told }: { feed: EventStore; projecting: Projecting; told: string[] }) {
+  return new ReadModelRunner(feed, projecting, {
+    projected: () => undefined,
+    failed: (model, _position, reason) => told.push(`${model}: ${reason}`),
+    interrupted: (error) => told.push(String(error)),
+  });
+}
+
+describe('the runner of the read models', () => {
+  it('projects a backlog in large pieces, reading ahead meanwhile, and no further than there is room', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 12_000);
+    steering.isHeld = true;
+    steering.runner.start();
+    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    // Whatever could still come has time to: there is no room for it.
+    for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(steering.delivered).toBeLessThan(steering.batches[0]! + 4_500);
+
+    steering.isHeld = false;
+    await until(() => steering.runner.reached() === 12_000n);
+    expect(steering.batches[1]).toBeGreaterThanOrEqual(4_000);
+    expect(steering.batches.reduce((sum, count) => sum + count)).toBe(12_000);
+    expect([steering.name(), steering.told]).toEqual(['.....11999', []]);
+    await steering.close();
+  });
+
+  it('reads less far ahead when the events are large', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 2_000, 20_000);
+    steering.isHeld = true;
+    steering.runner.start();
+    await until(() => steering.delivered >= steering.batches[0]! + 420);
+    for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(steering.delivered).toBeLessThanOrEqual(steering.batches[0]! + 1_000);
+    steering.isHeld = false;
+    await until(() => steering.runner.reached() === 2_000n);
+    await steering.close();
+  });
+
+  it('goes on after a failure to write, and gives nothing twice and leaves nothing out', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 3_000);
+    steering.failures = 1;
+    steering.runner.start();
+    await until(() => steering.runner.reached() === 3_000n);
+    expect(steering.told).toEqual(['Error: the disk is full']);
+    expect(steering.name()).toBe('......2999');
+    await rename(steering.store, 3_000, 5);
+    await steering.runner.passed(3_005n, 30_000);
+    expect(steering.name()).toBe('......3004');
+    await steering.close();
+  });
+
+  it('goes on after a broken feed, also with what it had read ahead', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 6_000);
+    steering.isHeld = true;
+    steering.runner.start();
+    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    steering.breakFeed();
+    steering.isHeld = false;
+    await until(() => steering.runner.reached() === 6_000n);
+    expect([steering.name(), steering.told]).toEqual(['......5999', ['Error: the feed broke']]);
+    expect(steering.runner.failures()).toEqual([]);
+    await steering.close();
+  });
+
+  it('can be closed in the middle of a backlog; the next one takes it up where it was', async () => {
+    const steering = steered();
+    await rename(steering.store, 0, 9_000);
+    steering.isHeld = true;
+    steering.runner.start();
+    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    const closed = steering.runner.close();
+    steering.isHeld = false;
+    await closed;
+    const reached = steering.runner.reached();
+    expect(reached).toBe(BigInt(steering.batches[0]!));
+    expect(steering.batches).toHaveLength(1);
+
+    const next = newRunner(steering);
+    next.start();
+    await next.passed(9_000n, 30_000);
+    expect([steering.name(), steering.told]).toEqual(['......8999', []]);
+    await next.close();
+    await steering.projecting.close();
+  });
+
+  it('lets whoever waits not wait for company', async () => {
+    const steering = steered();
+    steering.runner.start();
+    await rename(steering.store, 0, 3);
+    await steering.runner.passed(3n, 30_000);
+    expect(steering.name()).toBe('.........2');
+    await expect(steering.runner.passed(4n, 20)).rejects.toThrow('the read models have not reached position 4');
+    await steering.close();
+  });
+});
