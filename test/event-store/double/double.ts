@@ -25,6 +25,7 @@ import empty from 'google-protobuf/google/protobuf/empty_pb.js';
 import { randomUUID } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Log } from './log.js';
 import type { AppendOutcome, Expectation, LogEvent, Proposed } from './log.js';
 import * as wire from './wire.js';
@@ -33,7 +34,7 @@ import * as wire from './wire.js';
  * What goes wrong with an append. `before`: it is not written, `after`: it is.
  * `cut`: the connection is reset. `silence`: no answer ever. `unavailable`, `reset`, `timeout`, `not-ready`, `unknown`:
  * that answer. `wrong-version`: refused although nothing is wrong, or was written. `end-stream`: the server ends the
- * batch stream without an error and never answers.
+ * batch stream without an error and never answers. A delay, or something that is waited for, comes before the write.
  */
 export type AppendFault =
   | 'cut-before'
@@ -49,7 +50,8 @@ export type AppendFault =
   | 'wrong-version-after'
   | 'end-stream-before'
   | 'end-stream-after'
-  | { readonly delayMs: number };
+  | { readonly delayMs: number }
+  | { readonly heldUntil: Promise<unknown> };
 
 /** How a live subscription is dropped. */
 export type Drop = 'unavailable' | 'cancelled' | 'reset' | 'end' | 'access-denied';
@@ -77,8 +79,10 @@ export class EventStoreDouble {
   readonly readFaults: { readonly afterEvents: number; readonly how: 'unavailable' | 'silence' }[] = [];
   /** Starts of reads and subscriptions of everything, as the client asked: a position, 'start' or 'end'. */
   readonly allReads: (bigint | 'start' | 'end')[] = [];
-  /** How many appends have reached the server, and over which path. */
+  /** How many appends have reached the server whole, and over which path. */
   readonly appends = { batch: 0, classic: 0 };
+  /** How many events have reached the server with appends, whole or not. */
+  proposed = 0;
   /** How many events have been handed to the network by subscriptions. */
   sent = 0;
   members: readonly Member[] = [];
@@ -263,10 +267,12 @@ export class EventStoreDouble {
     call.on('data', (request: AppendReq) => {
       options ??= request.getOptions();
       const message = request.getProposedMessage();
-      if (message !== undefined) events.push(wire.proposed(message));
+      if (message === undefined) return;
+      events.push(wire.proposed(message));
+      this.proposed++;
     });
     call.on('error', () => undefined);
-    call.on('end', () => {
+    const whole = (): void => {
       this.appends.classic++;
       const elsewhere = this.#notLeader(call.metadata);
       if (elsewhere !== undefined) return done(elsewhere);
@@ -281,6 +287,10 @@ export class EventStoreDouble {
         status: ({ status, error }) => (status.getMessage() === 'Timeout' ? done(timeoutError()) : done(error)),
         end: () => this.cut(),
       });
+    };
+    call.on('end', () => {
+      // A call that is cut off ends too, and says only then that it was cancelled. A server writes nothing of it.
+      setImmediate(() => call.cancelled || whole());
     });
   }
 
@@ -315,6 +325,7 @@ export class EventStoreDouble {
       const append = open.get(correlation) ?? { options: request.getOptions(), events: [] };
       open.set(correlation, append);
       append.events.push(...request.getProposedMessagesList().map(wire.proposed));
+      this.proposed += request.getProposedMessagesList().length;
       if (!request.getIsFinal()) return;
       open.delete(correlation);
       this.appends.batch++;
@@ -383,7 +394,10 @@ export class EventStoreDouble {
     }
     const write = (): AppendOutcome => this.log.append(stream, events, expected);
     if (fault === undefined) return reply.outcome(write());
-    if (typeof fault === 'object') return void setTimeout(() => reply.outcome(write()), fault.delayMs);
+    if (typeof fault === 'object') {
+      const held = 'delayMs' in fault ? pause(fault.delayMs) : fault.heldUntil;
+      return void held.then(() => reply.outcome(write()));
+    }
 
     const [, how, when] = /^(.*)-(before|after)$/.exec(fault) ?? [];
     if (when === 'after') write();
