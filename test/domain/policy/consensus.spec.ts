@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { Electorate } from '../../../src/domain/policy/consensus.js';
 import { evaluate, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
-import { approverValue, credentialValue } from '../../../src/domain/policy/namespaces.js';
+import {
+  approverValue,
+  credentialValue,
+  policyEnvironment,
+  type Namespace,
+} from '../../../src/domain/policy/namespaces.js';
 import { PolicyEvaluationError, type CheckedExpression } from '../../../src/domain/policy/syntax.js';
 import type { PolicyUser, UserApproval } from '../../../src/domain/policy/types.js';
 import { environment } from './environment.js';
@@ -272,6 +277,22 @@ describe('consensus', () => {
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')}`))).toBe(true);
     expect(outvoted.isReachable(consensus(`[${count('t1')}].all(c, ${count('t2')} < c)`))).toBe(true);
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')} && ${count('t1')} < 3`))).toBe(false);
+  });
+
+  it('sees through values whose type shows only when read', () => {
+    const labels: Namespace = {
+      name: 'labels',
+      clauses: ['consensus'],
+      type: { kind: 'map', of: { kind: 'dynamic' } },
+      value: () => undefined,
+    };
+    const labelled = policyEnvironment({}, [labels]);
+    const electorate = new Electorate([b, a], [], { now: 0, value: () => ({ a: false, b: true, two: 2n }) });
+    const inOrder = compileClause('labels[approvers[0].id] && approvers.count() == 2', 'consensus', labelled);
+    expect(electorate.contributors(inOrder)).toEqual(['b', 'a']);
+    const enough = compileClause("approvers.count() >= labels['two']", 'consensus', labelled);
+    expect(electorate.isReachable(enough)).toBe(true);
+    expect(electorate.contributors(enough)).toEqual(['b', 'a']);
   });
 
   it('is never had without an approval', () => {
