@@ -85,3 +85,9 @@ export class DeliveryFailed extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** The code of an error of Node.js or a library, such as ECONNREFUSED: fit for logs, unlike its message. */
+export function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[A-Z0-9_]{2,40}$/.test(code) ? code : 'unknown error';
+}

@@ -1,6 +1,6 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { DeliveryFailed } from './delivery.js';
+import { codeOf, DeliveryFailed } from './delivery.js';
 
 /** The largest answer that is read, in bytes. */
 const maxAnswer = 64 * 1024;
@@ -48,11 +48,8 @@ function exchange(
   ca: string | undefined,
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
-    const fail = (error: Error): void => {
-      const code =
-        'code' in error && /^[A-Z0-9_]{2,40}$/.test(String(error.code)) ? String(error.code) : 'unknown error';
-      reject(new DeliveryFailed(`${url.host} could not be used (${code})`, { retryable: true }));
-    };
+    const fail = (error: Error): void =>
+      reject(new DeliveryFailed(`${url.host} could not be used (${codeOf(error)})`, { retryable: true }));
     const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(
       url,
       {

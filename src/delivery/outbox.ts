@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DeliveryFailed, type AcceptedMessage, type Carrier } from './delivery.js';
+import { codeOf, DeliveryFailed, type AcceptedMessage, type Carrier } from './delivery.js';
 
 interface Waiting {
   readonly line: string;
@@ -14,11 +14,12 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 /**
  * Writes messages to `DATA_DIR/outbox.jsonl` instead of sending them, one JSON object a line: `{ at, channel, to,
  * subject?, text, html?, otpId? }`, `at` in RFC 3339. Readable by its owner only: the texts hold codes. The file may be
- * moved or deleted at any time.
+ * moved or deleted at any time; one process at a time writes to a folder.
  */
 export class Outbox implements Carrier {
   readonly file: string;
   readonly #now: () => number;
+  #endsWithLine = false;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
@@ -34,7 +35,7 @@ export class Outbox implements Carrier {
     const line = `${JSON.stringify({ at, channel, to, subject, text, html, otpId })}\n`;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ line, resolve, reject });
-      this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+      this.#writing ??= this.#write();
     });
   }
 
@@ -51,11 +52,12 @@ export class Outbox implements Carrier {
         await this.#append(batch.map(({ line }) => line).join(''));
         for (const { resolve } of batch) resolve();
       } catch (error) {
-        const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-        const failure = new DeliveryFailed(`the outbox could not be written (${code})`, { retryable: true });
+        const failure = new DeliveryFailed(`the outbox could not be written (${codeOf(error)})`, { retryable: true });
         for (const { reject } of batch) reject(failure);
       }
     }
+    // In the same turn as the last look at what waits, so that nothing can come in between and be forgotten.
+    this.#writing = undefined;
   }
 
   async #append(lines: string): Promise<void> {
@@ -64,34 +66,32 @@ export class Outbox implements Carrier {
     const handle = await open(this.file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     try {
       await handle.chmod(0o600);
-      const end = await endOfLastLine(handle);
+      // Once, and again after a failure: while others write, the end of the file may be in the middle of their line.
+      if (!this.#endsWithLine) await cutOffTornLine(handle);
+      this.#endsWithLine = false;
       const bytes = Buffer.from(lines);
       const { bytesWritten } = await handle.write(bytes);
-      if (bytesWritten < bytes.length) {
-        await handle.truncate(end);
-        throw Object.assign(new Error('disk full'), { code: 'ENOSPC' });
-      }
+      if (bytesWritten < bytes.length) throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
+      this.#endsWithLine = true;
     } finally {
       await handle.close();
     }
   }
 }
 
-/** The size of the file, without a line that a killed process began and never acknowledged: that one is cut off. */
-async function endOfLastLine(handle: FileHandle): Promise<number> {
+/** Takes away the last line where a killed process or a full disk left half of it: nobody was told that it is there. */
+async function cutOffTornLine(handle: FileHandle): Promise<void> {
   const { size } = await handle.stat();
   const piece = Buffer.alloc(64 * 1024);
-  let end = size;
-  while (end > 0) {
+  for (let end = size; end > 0;) {
     const start = Math.max(0, end - piece.length);
     const { bytesRead } = await handle.read(piece, 0, end - start, start);
     const lineEnd = piece.subarray(0, bytesRead).lastIndexOf(0x0a);
     if (lineEnd >= 0) {
-      end = start + lineEnd + 1;
-      break;
+      if (start + lineEnd + 1 < size) await handle.truncate(start + lineEnd + 1);
+      return;
     }
     end = start;
   }
-  if (end < size) await handle.truncate(end);
-  return end;
+  if (size > 0) await handle.truncate(0);
 }

@@ -1,6 +1,7 @@
+import { connect as connectSocket, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type { MailFrom, SmtpServer } from '../config.js';
-import { DeliveryFailed, type AcceptedMessage, type Carrier, type Message } from './delivery.js';
+import { codeOf, DeliveryFailed, type AcceptedMessage, type Carrier, type Message } from './delivery.js';
 
 /** Times in milliseconds. */
 interface Timeouts {
@@ -79,14 +80,38 @@ function connect(server: SmtpServer, { connectMs, greetingMs, silenceMs, ca }: T
     requireTLS: !secure && starttls === 'required',
     tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
+    getSocket: (_options: unknown, callback: Dialed) => dial(host, port, connectMs, callback),
     connectionTimeout: connectMs,
-    dnsTimeout: connectMs,
     greetingTimeout: greetingMs,
     socketTimeout: silenceMs,
     socketCloseTimeout: 1_000,
     // For a connection that the server ended while it was idle; beyond that, attempts are counted by whoever calls.
     maxRequeues: 1,
     logger: false,
+  });
+}
+
+type Dialed = (error: Error | null, answer?: { readonly connection: Socket }) => void;
+
+/**
+ * Finds the host as every other program of the machine does. The library would ask name servers first, and so not find
+ * what only `/etc/hosts` or a container's network knows, or wait for servers that do not answer.
+ */
+function dial(host: string, port: number, timeoutMs: number, callback: Dialed): void {
+  const socket = connectSocket({ host, port });
+  const late = setTimeout(
+    () => socket.destroy(Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' })),
+    timeoutMs,
+  );
+  const failed = (error: Error): void => {
+    clearTimeout(late);
+    callback(error);
+  };
+  socket.once('error', failed);
+  socket.once('connect', () => {
+    clearTimeout(late);
+    socket.off('error', failed);
+    callback(null, { connection: socket });
   });
 }
 
@@ -120,11 +145,11 @@ const domainOf = (address: string): string => address.slice(address.lastIndexOf(
 
 /** The server's words are left out: they may repeat the message. Its numbers say enough (RFC 5321, 4.2; RFC 3463). */
 function failureOf(server: string, error: unknown): DeliveryFailed {
-  const { code, responseCode, response, command } = (error instanceof Error ? error : {}) as {
-    readonly code?: unknown;
+  const { responseCode, response, command, originalCode } = (typeof error === 'object' ? (error ?? {}) : {}) as {
     readonly responseCode?: unknown;
     readonly response?: unknown;
     readonly command?: unknown;
+    readonly originalCode?: unknown;
   };
   if (typeof responseCode === 'number') {
     const detail =
@@ -134,8 +159,10 @@ function failureOf(server: string, error: unknown): DeliveryFailed {
     // Only a 5xx is a refusal for good. A 421 or 4xx is about now.
     return new DeliveryFailed(answer, { retryable: responseCode < 500 });
   }
-  const name = typeof code === 'string' && /^[A-Z0-9_]{2,40}$/.test(code) ? code : 'unknown error';
+  const code = codeOf(error);
   // These are about the message or the settings, and come before or without a word of the server.
-  const hopeless = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG'].includes(name);
-  return new DeliveryFailed(`${server} could not be used (${name})`, { retryable: !hopeless });
+  const hopeless = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG'].includes(code);
+  // What the system or TLS said, where the library has put its own code over it.
+  const told = originalCode === undefined ? code : codeOf({ code: originalCode });
+  return new DeliveryFailed(`${server} could not be used (${told})`, { retryable: !hopeless });
 }
