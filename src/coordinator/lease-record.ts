@@ -120,8 +120,6 @@ export class LeaseRecord {
    * @throws {StoreUnavailable} when the store cannot say whether it has written; writing the same draft again is safe
    */
   async write({ tail, revision, event, hash }: Draft): Promise<boolean> {
-    // Read there meanwhile, by a look that did not get to its end.
-    if (tail.revision >= revision) return false;
     const before = this.changes;
     try {
       await this.store.append(tail.stream, [event], revision === 0 ? 'no-stream' : revision - 1);

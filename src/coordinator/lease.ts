@@ -95,7 +95,6 @@ export class Lease {
           continue;
         }
         await this.hold(term);
-        this.seen = undefined;
         if (term.why === 'released') await this.sleep(ttlMs, signal);
       } catch (error) {
         observer.interrupted(name, error);

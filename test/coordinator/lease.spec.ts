@@ -236,6 +236,24 @@ describe('a store that does not answer', () => {
     expect([...one.said, ...two.said].filter((said) => said === 'held 1')).toHaveLength(1);
   });
 
+  test('in time: a term lasts from when its sign of life was sent, not from when that was confirmed', async () => {
+    const one = instance('one');
+    one.journey = (_, [event]) => (event?.type === 'LeaseRenewed' ? { back: 0.4 * ttlMs } : {});
+    await started(one);
+    const sent = await until(() => store.appended.some(({ type }) => type === 'LeaseRenewed'));
+    await time.pass(0.45 * ttlMs);
+    one.isCutOff = true;
+    expect(sent + 0.45 * ttlMs + (await until(() => one.term!.signal.aborted))).toBeLessThanOrEqual(ttlMs);
+  });
+
+  test('and does not refuse either: what hangs does not keep the holder from stopping', async () => {
+    const one = instance('one');
+    await started(one);
+    await time.pass(3.2 * ttlMs);
+    one.journey = () => ({ there: 10 * ttlMs });
+    expect(await until(() => one.term!.signal.aborted)).toBeLessThanOrEqual(0.75 * ttlMs);
+  });
+
   test('to the holder alone: it has stopped when the other begins', async () => {
     const [one, two] = [instance('one'), instance('two')];
     await started(one, two);
@@ -340,6 +358,7 @@ describe('a holder that was paused, and wakes up when another holds the lease', 
     one.setRate(0);
     await until(() => two.holds);
     await advance(two, two.term!.token, known);
+    await until(() => store.deleted.length > 0);
     one.setRate(1);
     one.wake();
     // By its own time nothing has happened.
@@ -349,6 +368,21 @@ describe('a holder that was paused, and wakes up when another holds the lease', 
     expect(old.signal.aborted).toBe(true);
     await time.pass(ttlMs);
     expect(one.said).toEqual(['held 0', 'ended 0 taken']);
+  });
+
+  test('finds out by its next sign of life, if by nothing else, although what it would renew is deleted', async () => {
+    const [one, two] = [instance('one'), instance('two')];
+    await started(one, two);
+    one.stop();
+    one.setRate(0);
+    await until(() => store.deleted.includes('renewals-deliveries-0'));
+    one.setRate(1);
+    one.wake();
+    expect(one.holds).toBe(true);
+    await until(() => one.term!.signal.aborted);
+    expect([one.said, one.errors]).toEqual([['held 0', 'ended 0 taken'], []]);
+    await time.pass(3 * ttlMs);
+    expect([one.holds, two.holds]).toEqual([false, true]);
   });
 
   test('is refused a sign of life that was on its way, and so is a beginning', async () => {
@@ -395,6 +429,30 @@ describe('the streams of a lease', () => {
     expect(Math.max(...[two, late].flatMap(({ terms: all }) => all.map(({ token }) => token)))).toBe(
       (await store.events(terms)).length - 1,
     );
+  });
+
+  test('are current while their holder moves on from one to the next', async () => {
+    const one = instance('one', { renewalsPerStream: 2 });
+    one.journey = (_, [event]) => (event?.type === 'LeaseContinued' ? { back: 100 } : {});
+    await started(one);
+    await until(() => store.appended.some(({ type }) => type === 'LeaseContinued'));
+    await one.term!.assertCurrent();
+  });
+
+  test('are ended where they are: a holder that has moved on is waited for once more', async () => {
+    const [one, two] = [instance('one', { renewalsPerStream: 2 }), instance('two')];
+    one.journey = (_, [event]) => (event?.type === 'LeaseContinued' ? { there: 1.5 * ttlMs } : {});
+    let beginnings = 0;
+    two.journey = (_, [event]) => (event?.type === 'LeaseTaken' && beginnings++ === 0 ? { there: ttlMs } : {});
+    await started(one, two);
+    await until(() => beginnings > 0);
+    // The first has sent that it moves on, and crashes; that is recorded between the end of its term and the next.
+    one.stop();
+    await until(() => store.appended.some(({ type }) => type === 'LeaseContinued'));
+    expect(await until(() => two.holds)).toBeGreaterThanOrEqual(ttlMs);
+    expect(await store.types(terms)).toEqual(['LeaseTaken', 'LeaseContinued', 'LeaseTaken']);
+    const ended = store.appended.filter(({ type }) => type === 'LeaseExpired').map(({ stream }) => stream);
+    expect(ended).toEqual(['renewals-deliveries-0', 'renewals-deliveries-1']);
   });
 
   test('are deleted also when the holder before has crashed before it came to it', async () => {
