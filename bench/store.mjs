@@ -6,8 +6,17 @@
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -23,106 +32,123 @@ const fillBatch = 300;
 
 async function everything() {
   const sizes = mode === '--million' ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
-  console.log(`Node ${process.version}; events per second, bytes as said; start = open, catch up, fold`);
-  print('store', 'events', 'orgs', 'written/s', 'disk B/ev', 'fold/s', 'fold ms', 'snap ms', 'heap B/org');
-  print('', '', '', '', '', 'catch-up/s', 'rows B/ev', 'start ms', 'cold start ms');
+  console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
   for (const store of ['sqlite', 'double']) {
     for (const size of sizes) await child(store, size, 1);
     await child(store, manyOrganizations * (foundingEvents + 2 * activityEvents), manyOrganizations);
   }
 }
 
-function print(...cells) {
-  console.log(cells.map((cell, index) => String(cell).padStart(index === 0 ? 7 : 14)).join(''));
-}
-
 async function child(...args) {
-  const child = fork(here, ['--row', ...args.map(String)], {
+  const process = fork(here, ['--row', ...args.map(String)], {
     execArgv: ['--expose-gc', '--max-old-space-size=6000', '--max-semi-space-size=64'],
   });
-  const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`the row ${args.join(' ')} ended with code ${code}`);
+  const [code] = await once(process, 'exit');
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with code ${code}`);
 }
 
 /** One store, one size: everything about it, printed. */
 async function row(kind, events, organizations) {
-  const { OrganizationLoader } = await import('../dist/coordinator/load-organization.js');
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
   const double = kind === 'double' ? await startDouble() : undefined;
   const open = await opener(kind, folder, double);
+  const whole = (number) => Math.round(number).toLocaleString('en');
   try {
-    let store = await open();
-    const size = Number(events);
     const ids = Array.from({ length: Number(organizations) }, (_, index) => uuid(`organization ${index}`));
-    const writing = await timed(() => fill(store, ids, Math.floor(size / ids.length)));
-    await store.close();
-    const disk = double ? writing.result.bytes : statSync(join(folder, 'events.db')).size;
-    const written = writing.result.count;
+    const eventsEach = Math.floor(Number(events) / ids.length);
+    const written = await withStore(open, (store) => fill(store, ids, eventsEach));
+    const { count } = written.result;
+    const line = (name, { seconds, cpu }, ...more) => {
+      const figures = [`${whole(count / seconds)} events/s`, `${((cpu * 1e6) / count).toFixed(0)} µs CPU/event`];
+      console.log(
+        [
+          `  ${name.padEnd(14)}`,
+          ...[...figures, `${whole(seconds * 1000)} ms`].map((text) => text.padStart(20)),
+          ...more,
+        ].join('  '),
+      );
+    };
+    console.log(`${kind}: ${whole(count)} events, ${whole(ids.length)} organization${ids.length > 1 ? 's' : ''}`);
+    const onDisk = double ? written.result.bytes : statSync(join(folder, 'events.db')).size;
+    line('written', written, `${whole(onDisk / count)} bytes/event on disk`);
 
-    store = await open();
+    // What is loaded once is not an organization's.
+    await withStore(open, (store) => foldAll(store, [], folder));
     const before = heap();
-    const loader = new OrganizationLoader(store, noMetrics);
-    const fold = await timed(async () => {
-      for (const id of ids) await loader.load(id);
-    });
+    const fold = await withStore(open, (store) => foldAll(store, ids, folder));
     const held = (heap() - before) / ids.length;
-    await store.close();
+    line('folded', fold, `${whole(held)} bytes/organization in memory`);
+    await fold.result.snapshots.settled();
 
-    const catchUp = await follow(open, folder);
+    const caughtUp = await withStore(open, (store) => follow(store, folder));
     const rows = statSync(join(folder, 'read-models.db')).size;
-    const warm = await follow(open, folder, ids[0]);
-    const perSecond = (count, { seconds }) => Math.round(count / seconds).toLocaleString('en');
-    print(
-      kind,
-      written,
-      ids.length,
-      perSecond(written, writing),
-      Math.round(disk / written),
-      perSecond(written, fold),
-      Math.round(fold.seconds * 1000),
-      '',
-      Math.round(held).toLocaleString('en'),
+    line('caught up', caughtUp, `${whole(rows / count)} bytes/event on disk`);
+    const again = await withStore(open, (store) => foldAll(store, ids, folder));
+    const snapshotBytes = fileSizes(join(folder, 'snapshots'));
+    line(snapshotBytes > 0 ? 'from snapshot' : 'folded again', again, `${whole(snapshotBytes)} bytes of snapshots`);
+    const started = await withStore(open, async (store) => {
+      await follow(store, folder);
+      await foldAll(store, ids.slice(0, 1), folder);
+    });
+    console.log(
+      `  started again in ${whole(started.seconds * 1000)} ms: read models and snapshots there, one organization`,
     );
-    const ms = ({ seconds }) => Math.round(seconds * 1000);
-    print('', '', '', '', '', perSecond(written, catchUp), Math.round(rows / written), ms(warm), ms(catchUp));
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await double?.stop();
   }
 }
 
-/** Opens the store as a start does, and follows it with the read models until they have seen everything. */
-async function follow(open, folder, organizationId) {
+/** Opens the store, works, and closes it; seconds and CPU seconds of all of this process's threads, without the closing. */
+async function withStore(open, work) {
+  const started = performance.now();
+  const cpuBefore = process.cpuUsage();
+  const store = await open();
+  const result = await work(store);
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  await store.close();
+  return { result, seconds, cpu: (user + system) / 1e6 };
+}
+
+async function foldAll(store, organizationIds, folder) {
   const { OrganizationLoader } = await import('../dist/coordinator/load-organization.js');
+  const { Snapshots } = await import('../dist/coordinator/snapshots.js');
+  const snapshots = new Snapshots({
+    folder: join(folder, 'snapshots'),
+    checkpoint: () => BigInt(Number.MAX_SAFE_INTEGER),
+    ignored: console.error,
+    failed: console.error,
+  });
+  const loader = new OrganizationLoader(store, noMetrics, { snapshots });
+  for (const id of organizationIds) await loader.load(id);
+  return { loader, snapshots };
+}
+
+/** Follows the store with the read models until they have seen everything. */
+async function follow(store, folder) {
   const { projectIntoFile } = await import('../dist/read-models/projecting.js');
   const { ReadModelRunner } = await import('../dist/read-models/runner.js');
-  let store, projecting, runner;
-  const result = await timed(async () => {
-    store = await open();
-    const head = await store.head();
-    projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head });
-    runner = new ReadModelRunner(store, projecting, {
-      projected: () => undefined,
-      failed: (model, _position, reason) => console.error(model, reason),
-      interrupted: console.error,
-    });
-    runner.start();
-    await runner.passed(head, 3_600_000);
-    if (organizationId) await new OrganizationLoader(store, noMetrics).load(organizationId);
+  const head = await store.head();
+  const projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head });
+  const runner = new ReadModelRunner(store, projecting, {
+    projected() {},
+    failed: (model, _position, reason) => console.error(model, reason),
+    interrupted: console.error,
   });
+  runner.start();
+  await runner.passed(head, 3_600_000);
   await runner.close();
   await projecting.close();
-  await store.close();
-  return result;
+}
+
+function fileSizes(folder) {
+  if (!existsSync(folder)) return 0;
+  const names = readdirSync(folder, { recursive: true }).map((name) => join(folder, name));
+  return names.map((name) => statSync(name)).reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0);
 }
 
 const noMetrics = { decided() {}, appended() {}, conflict() {}, folded() {} };
-
-async function timed(work) {
-  const started = performance.now();
-  const result = await work();
-  return { result, seconds: (performance.now() - started) / 1000 };
-}
 
 function heap() {
   globalThis.gc();

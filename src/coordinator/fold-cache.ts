@@ -1,10 +1,12 @@
 import { isMap } from 'node:util/types';
 import type { LoadedOrganization } from './load-organization.js';
 
-/** Memory for folded organizations, in bytes as estimated. A small one takes about 4 KiB (bench/README.md). */
+/** Memory for folded organizations, in bytes as estimated. A small one takes 6 KiB (bench/README.md). */
 const defaultBytes = 256 * 1024 * 1024;
 /** An estimate holds for so many events. */
 const measureEvery = 256;
+/** An empty map with its table, in V8. */
+const emptyMapBytes = 300;
 /** Entries of a map that are looked at for an estimate. */
 const sampleSize = 64;
 
@@ -75,5 +77,5 @@ function sizeOfMap(map: ReadonlyMap<unknown, unknown>): number {
     seen++;
     bytes += 40 + sizeOf(key) + sizeOf(value);
   }
-  return 100 + (seen === 0 ? 0 : (bytes / seen) * map.size);
+  return emptyMapBytes + (seen === 0 ? 0 : (bytes / seen) * map.size);
 }
