@@ -1,4 +1,5 @@
-import type { AnyActivity, PreparePorts } from '../activities/define-activity.js';
+import type { AnyActivity } from '../activities/define-activity.js';
+import type { PreparePorts } from '../activities/ports.js';
 import type { ActivityEvent, Vote, VoteSelection } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -10,7 +11,7 @@ import {
 } from '../domain/organization/organization.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
-import { vaultEndedBy } from '../domain/organization/vaults.js';
+import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { decideSubmit, decideVote, rightsOf, type Bench, type Prepared, type Verdict } from './deliberate.js';
@@ -230,7 +231,7 @@ export class Driver {
 
   /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */
   private async shredEnded(decided: readonly Decided[]): Promise<void> {
-    const ended = decided.flatMap(({ added }) => added.map(vaultEndedBy)).filter((vaultId) => vaultId !== undefined);
+    const ended = decided.flatMap(({ added }) => added.flatMap(vaultsEndedBy));
     await Promise.all(ended.map((vaultId) => this.ports.shred(vaultId)));
   }
 

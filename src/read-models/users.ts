@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
 import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
-import { userCreated, userUpdated, type User } from '../domain/organization/users.js';
+import { contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
@@ -29,10 +29,16 @@ export const usersModel: ReadModel = {
         return put(rows, organizationId, userCreated(event.data, at), position, position);
       case 'UserUpdated':
         return change(rows, organizationId, event.data.userId, position, (user) => userUpdated(user, event.data, at));
+      case 'UserContactVerified':
+        return change(rows, organizationId, event.data.userId, position, (user) =>
+          contactVerified(user, event.data, at),
+        );
       case 'ApiKeyCreated':
       case 'ApiKeyDeleted':
       case 'AuthenticatorCreated':
       case 'AuthenticatorDeleted':
+      case 'OauthProviderCreated':
+      case 'OauthProviderDeleted':
         return change(rows, organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
       case 'UserDeleted':
         rows.run('DELETE FROM users WHERE organization_id = ? AND user_id = ?', organizationId, event.data.userId);
@@ -57,6 +63,10 @@ function changeCredentials(user: User, event: CredentialEvent, at: number): User
       return credentialChanges.AuthenticatorCreated(user, event.data, at);
     case 'AuthenticatorDeleted':
       return credentialChanges.AuthenticatorDeleted(user, event.data, at);
+    case 'OauthProviderCreated':
+      return credentialChanges.OauthProviderCreated(user, event.data, at);
+    case 'OauthProviderDeleted':
+      return credentialChanges.OauthProviderDeleted(user, event.data, at);
   }
 }
 

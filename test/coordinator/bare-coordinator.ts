@@ -1,5 +1,5 @@
 import { activities } from '../../src/activities/index.js';
-import type { PreparePorts } from '../../src/activities/define-activity.js';
+import type { PreparePorts } from '../../src/activities/ports.js';
 import { ActivityAnswers, type ActivityAnswer } from '../../src/coordinator/answers.js';
 import { DenialLog } from '../../src/coordinator/denials.js';
 import { Driver } from '../../src/coordinator/drive.js';

@@ -1,4 +1,4 @@
-import type { PreparePorts } from '../../src/activities/define-activity.js';
+import type { PreparePorts } from '../../src/activities/ports.js';
 import type { ActivityAnswer } from '../../src/coordinator/answers.js';
 import { foundOrganization } from '../../src/coordinator/found-organization.js';
 import { CoordinatorError } from '../../src/domain/errors.js';

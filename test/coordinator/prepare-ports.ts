@@ -1,4 +1,4 @@
-import type { PreparePorts } from '../../src/activities/define-activity.js';
+import type { PreparePorts } from '../../src/activities/ports.js';
 import { uuidV7 } from '../../src/coordinator/ids.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';

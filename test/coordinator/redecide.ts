@@ -1,4 +1,4 @@
-import type { VerifiedRegistration } from '../../src/activities/define-activity.js';
+import type { VerifiedRegistration } from '../../src/activities/ports.js';
 import {
   decideSubmit,
   decideVote,

@@ -20,7 +20,8 @@ import {
   Uuid,
 } from '../../schema/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
-import type { DecideContext, PreparePorts, VerifiedRegistration } from '../define-activity.js';
+import type { DecideContext } from '../define-activity.js';
+import type { PreparePorts, VerifiedRegistration } from '../ports.js';
 
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];
 
@@ -298,6 +299,7 @@ const nouns = {
   longLivedApiKeys: ['API keys that last', 'delete one with delete_api_keys, or send expirationSeconds'],
   expiringApiKeys: ['API keys that expire', 'send fewer at once'],
   authenticators: ['authenticators', 'delete one with delete_authenticators'],
+  oauthProviders: ['OAuth providers', 'delete one with delete_oauth_providers'],
 } as const;
 
 function checkRoom(kind: keyof typeof credentialLimits, held: number, more: number, field: string): void {

@@ -7,7 +7,7 @@ import type { PolicyValue } from '../../domain/policy/types.js';
 import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
 import { canonicalPath } from '../../keyring/derivation.js';
 import { Label, OneOf, Text } from '../../schema/fields.js';
-import type { AccountToDerive, DerivedAccount } from '../define-activity.js';
+import type { AccountToDerive, DerivedAccount } from '../ports.js';
 
 /** Accounts that one activity may create. */
 export const maxAccountsAtOnce = 100;

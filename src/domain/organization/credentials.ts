@@ -4,10 +4,26 @@ import { changeUser, type User } from './users.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
 /** Credentials that one user may have of each kind (client protocol, section 11). */
-export const credentialLimits = { longLivedApiKeys: 10, expiringApiKeys: 10, authenticators: 10 } as const;
+export const credentialLimits = {
+  longLivedApiKeys: 10,
+  expiringApiKeys: 10,
+  authenticators: 10,
+  oauthProviders: 10,
+} as const;
+
+/** Credentials that a login makes, by the class that `invalidateExisting` speaks of (client protocol, section 1.5). */
+export type LoginCredentialType =
+  | 'CREDENTIAL_TYPE_LOGIN'
+  | 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256'
+  | 'CREDENTIAL_TYPE_OAUTH_KEY_P256'
+  | 'CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256'
+  | 'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256';
 
 export type ApiKeyCredentialType =
-  'CREDENTIAL_TYPE_API_KEY_P256' | 'CREDENTIAL_TYPE_API_KEY_SECP256K1' | 'CREDENTIAL_TYPE_API_KEY_ED25519';
+  | 'CREDENTIAL_TYPE_API_KEY_P256'
+  | 'CREDENTIAL_TYPE_API_KEY_SECP256K1'
+  | 'CREDENTIAL_TYPE_API_KEY_ED25519'
+  | LoginCredentialType;
 
 /** What a policy sees as the type of a plain API key of each curve. */
 export const apiKeyCredentialType: Readonly<Record<ApiKeyCurve, ApiKeyCredentialType>> = {
@@ -66,7 +82,18 @@ export type CredentialEvent =
   | DomainEvent<'ApiKeyCreated', Recorded<ApiKey>>
   | DomainEvent<'ApiKeyDeleted', { userId: string; apiKeyId: string }>
   | DomainEvent<'AuthenticatorCreated', Recorded<Authenticator>>
-  | DomainEvent<'AuthenticatorDeleted', { userId: string; authenticatorId: string }>;
+  | DomainEvent<'AuthenticatorDeleted', { userId: string; authenticatorId: string }>
+  | DomainEvent<'OauthProviderCreated', Recorded<OauthProvider>>
+  | DomainEvent<'OauthProviderDeleted', { userId: string; providerId: string }>;
+
+/** What names an identity at an OpenID provider: no two users of an organization share one. */
+export function oauthIdentity({
+  issuer,
+  audience,
+  subject,
+}: Pick<OauthProvider, 'issuer' | 'audience' | 'subject'>): string {
+  return JSON.stringify([issuer, audience, subject]);
+}
 
 /** What each credential event makes of its user; shared with the read model so that the two cannot disagree. */
 export const credentialChanges: {
@@ -96,6 +123,16 @@ export const credentialChanges: {
     authenticators: user.authenticators.filter((one) => one.authenticatorId !== authenticatorId),
     updatedAt: at,
   }),
+  OauthProviderCreated: (user, { userId: _owner, ...provider }, at) => ({
+    ...user,
+    oauthProviders: [...user.oauthProviders, { ...provider, createdAt: at, updatedAt: at }],
+    updatedAt: at,
+  }),
+  OauthProviderDeleted: (user, { providerId }, at) => ({
+    ...user,
+    oauthProviders: user.oauthProviders.filter((one) => one.providerId !== providerId),
+    updatedAt: at,
+  }),
 };
 
 export const evolveCredentials: Evolvers<CredentialEvent> = {
@@ -119,6 +156,17 @@ export const evolveCredentials: Evolvers<CredentialEvent> = {
       const one = user.authenticators.find(({ authenticatorId }) => authenticatorId === data.authenticatorId);
       if (one) organization.authenticatorOwners.delete(one.credentialId);
       return credentialChanges.AuthenticatorDeleted(user, data, at);
+    });
+  },
+  OauthProviderCreated(organization, data, at) {
+    organization.oauthOwners.set(oauthIdentity(data), data.userId);
+    changeUser(organization, data.userId, (user) => credentialChanges.OauthProviderCreated(user, data, at));
+  },
+  OauthProviderDeleted(organization, data, at) {
+    changeUser(organization, data.userId, (user) => {
+      const one = user.oauthProviders.find(({ providerId }) => providerId === data.providerId);
+      if (one) organization.oauthOwners.delete(oauthIdentity(one));
+      return credentialChanges.OauthProviderDeleted(user, data, at);
     });
   },
 };

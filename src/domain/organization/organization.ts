@@ -6,7 +6,10 @@ import {
   type ContractInterface,
   type ContractInterfaceEvent,
 } from './contract-interfaces.js';
+import { evolveAuthProxy, type AuthProxy, type AuthProxyEvent } from './auth-proxy.js';
 import type { Evolvers } from './event.js';
+import { evolveOauth2Credentials, type Oauth2Credential, type Oauth2CredentialEvent } from './oauth2-credentials.js';
+import { evolveOtps, type Otp, type OtpEvent } from './otps.js';
 import { evolveImports, type ImportEvent, type PendingImport } from './imports.js';
 import { evolveOpenActivities, type OpenActivity } from './open-activities.js';
 import { evolvePolicies, type PolicyEvent } from './policies.js';
@@ -36,6 +39,10 @@ export interface Organization {
   readonly userTags: Map<string, UserTag>;
   readonly policies: Map<string, Policy>;
   readonly features: Map<FeatureName, string>;
+  /** Identity at an OpenID provider (see `oauthIdentity`) to the id of its user. */
+  readonly oauthOwners: Map<string, string>;
+  /** A sub-organization that was deleted; its history stays. */
+  isDeleted: boolean;
   /** Activities that wait for votes, by id. */
   readonly openActivities: Map<string, OpenActivity>;
   readonly wallets: Map<string, Wallet>;
@@ -47,6 +54,14 @@ export interface Organization {
   /** Imports that wait for their bundle, by id. */
   readonly imports: Map<string, PendingImport>;
   readonly contractInterfaces: Map<string, ContractInterface>;
+  /** One-time codes that may still be used, by id. */
+  readonly otps: Map<string, Otp>;
+  /** When codes were sent lately, by user identifier; milliseconds since the epoch. */
+  readonly otpSends: Map<string, readonly number[]>;
+  /** Verification tokens that were used (see `usedTokenKey`), to when they expire. */
+  readonly usedTokens: Map<string, number>;
+  readonly oauth2Credentials: Map<string, Oauth2Credential>;
+  authProxy: AuthProxy | undefined;
 }
 
 /** The organization as deciders see it. */
@@ -66,6 +81,9 @@ export type OrganizationEvent =
   | PrivateKeyEvent
   | ImportEvent
   | ContractInterfaceEvent
+  | OtpEvent
+  | Oauth2CredentialEvent
+  | AuthProxyEvent
   | ActivityEvent;
 
 const evolvers: Evolvers<OrganizationEvent> = {
@@ -78,6 +96,9 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolvePrivateKeys,
   ...evolveImports,
   ...evolveContractInterfaces,
+  ...evolveOtps,
+  ...evolveOauth2Credentials,
+  ...evolveAuthProxy,
   ...evolveOpenActivities,
 };
 
@@ -106,6 +127,13 @@ export function emptyOrganization(): Organization {
     addresses: new Map(),
     imports: new Map(),
     contractInterfaces: new Map(),
+    oauthOwners: new Map(),
+    isDeleted: false,
+    otps: new Map(),
+    otpSends: new Map(),
+    usedTokens: new Map(),
+    oauth2Credentials: new Map(),
+    authProxy: undefined,
   };
 }
 

@@ -27,6 +27,10 @@ export type FeatureName = (typeof featureNames)[number];
 export type SettingsEvent =
   | DomainEvent<'OrganizationCreated', { organizationId: string; name: string; parentOrganizationId?: string }>
   | DomainEvent<'OrganizationRenamed', { name: string }>
+  /** In the stream of the parent: the sub-organization's own stream was written just before. */
+  | DomainEvent<'SubOrganizationCreated', { subOrganizationId: string; name: string }>
+  /** The last word of a sub-organization; its vaults are shredded. */
+  | DomainEvent<'OrganizationDeleted', { organizationId: string; vaultIds: readonly string[] }>
   | DomainEvent<'RootQuorumUpdated', RootQuorum>
   | DomainEvent<'OrganizationFeatureSet', { name: FeatureName; value: string }>
   | DomainEvent<'OrganizationFeatureRemoved', { name: FeatureName }>;
@@ -37,6 +41,11 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.name = data.name;
     organization.parentOrganizationId = data.parentOrganizationId;
     organization.createdAt = at;
+  },
+  // Sub-organizations are without number, and no decision of the parent asks for one.
+  SubOrganizationCreated() {},
+  OrganizationDeleted(organization) {
+    organization.isDeleted = true;
   },
   OrganizationRenamed(organization, { name }) {
     organization.name = name;

@@ -1,4 +1,4 @@
-import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
+import { oauthIdentity, type Authenticator, type ApiKey, type OauthProvider } from './credentials.js';
 import { CoordinatorError } from '../errors.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';
@@ -10,6 +10,9 @@ export interface User {
   readonly userEmail?: string;
   /** E.164. */
   readonly userPhoneNumber?: string;
+  /** Set when a verification token has proved that the user receives what is sent there. */
+  readonly emailVerified?: true;
+  readonly phoneNumberVerified?: true;
   /** Ids of user tags. */
   readonly userTags: readonly string[];
   readonly apiKeys: readonly ApiKey[];
@@ -36,6 +39,8 @@ export type UserEvent =
         userTags?: readonly string[];
       }
     >
+  /** The user's contact of that kind is proved to be the user's. */
+  | DomainEvent<'UserContactVerified', { userId: string; contact: 'email' | 'phone-number' }>
   | DomainEvent<'UserDeleted', { userId: string }>;
 
 export const evolveUsers: Evolvers<UserEvent> = {
@@ -45,11 +50,15 @@ export const evolveUsers: Evolvers<UserEvent> = {
   UserUpdated(organization, data, at) {
     changeUser(organization, data.userId, (user) => userUpdated(user, data, at));
   },
+  UserContactVerified(organization, data, at) {
+    changeUser(organization, data.userId, (user) => contactVerified(user, data, at));
+  },
   UserDeleted(organization, { userId }) {
     const user = organization.users.get(userId);
     if (!user) return;
     for (const { publicKey } of user.apiKeys) organization.apiKeyOwners.delete(publicKey);
     for (const { credentialId } of user.authenticators) organization.authenticatorOwners.delete(credentialId);
+    for (const provider of user.oauthProviders) organization.oauthOwners.delete(oauthIdentity(provider));
     organization.users.delete(userId);
   },
 };
@@ -61,17 +70,31 @@ export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['d
 
 /** What an update makes of a user: members that the event lacks stay, an empty string removes. */
 export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUpdated' }>['data'], at: number): User {
-  const { userEmail, userPhoneNumber, ...rest } = user;
+  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, ...rest } = user;
   const email = data.userEmail ?? userEmail;
   const phone = data.userPhoneNumber ?? userPhoneNumber;
+  // What was proved was proved of the old contact.
+  const isEmailProved = emailVerified && email === userEmail;
+  const isPhoneProved = phoneNumberVerified && phone === userPhoneNumber;
   return {
     ...rest,
     userName: data.userName ?? user.userName,
     userTags: data.userTags ?? user.userTags,
     ...(email ? { userEmail: email } : {}),
     ...(phone ? { userPhoneNumber: phone } : {}),
+    ...(isEmailProved ? { emailVerified } : {}),
+    ...(isPhoneProved ? { phoneNumberVerified } : {}),
     updatedAt: at,
   };
+}
+
+/** What a proof of contact makes of a user. */
+export function contactVerified(
+  user: User,
+  { contact }: Extract<UserEvent, { type: 'UserContactVerified' }>['data'],
+  at: number,
+): User {
+  return { ...user, ...(contact === 'email' ? { emailVerified: true } : { phoneNumberVerified: true }), updatedAt: at };
 }
 
 /** Replaces one user of the accumulator; a user that is gone is left alone, as history may mention it after its end. */

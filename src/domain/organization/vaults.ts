@@ -1,13 +1,21 @@
 import type { OrganizationEvent } from './organization.js';
 
-/** The vault that is to be shredded once this has been recorded: nothing of the organization needs it any more. */
-export function vaultEndedBy(event: OrganizationEvent): string | undefined {
+/** The vaults that are to be shredded once this has been recorded: nothing of the organization needs them any more. */
+export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   switch (event.type) {
     case 'WalletDeleted':
     case 'PrivateKeyDeleted':
     case 'ImportEnded':
-      return event.data.vaultId;
+    case 'Oauth2CredentialDeleted':
+    case 'AuthProxyDisabled':
+      return [event.data.vaultId];
+    case 'Oauth2CredentialUpdated':
+      return [event.data.replacedVaultId];
+    case 'OtpEnded':
+      return event.data.vaultId === undefined ? [] : [event.data.vaultId];
+    case 'OrganizationDeleted':
+      return event.data.vaultIds;
     default:
-      return undefined;
+      return [];
   }
 }

@@ -1,0 +1,213 @@
+import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { KeyAddress } from '../domain/organization/private-keys.js';
+
+/** The world as `prepare` meets it. Adapters are chosen in `app.module.ts`. */
+
+/** An account as asked for. */
+export interface AccountToDerive {
+  readonly curve: Curve;
+  readonly path: string;
+  readonly addressFormat: AddressFormat;
+}
+
+/** What an account came to; `path` in its one spelling, `publicKey` lower-case hex. */
+export interface DerivedAccount extends AccountToDerive {
+  readonly address: string;
+  readonly publicKey: string;
+}
+
+/** Where a sealed secret lies. */
+export interface SecretPlace {
+  readonly organizationId: string;
+  readonly vaultId: string;
+}
+
+/** A wallet that has been sealed and is not recorded yet. */
+export interface NewWallet {
+  readonly vaultId: string;
+  readonly accounts: readonly DerivedAccount[];
+}
+
+/** A private key that has been sealed and is not recorded yet. */
+export interface NewPrivateKey {
+  readonly vaultId: string;
+  readonly publicKey: string;
+  readonly addresses: readonly KeyAddress[];
+}
+
+/** A signature as the API answers it: r and s 64 hex characters, v `00` or `01`. */
+export interface RawSignature {
+  readonly r: string;
+  readonly s: string;
+  readonly v: string;
+}
+
+/** The port to key material (see `keyring/keyring.ts`). Secrets go in and stay in; what comes out is public, or sealed. */
+export interface KeyringPort {
+  createWallet(input: {
+    readonly organizationId: string;
+    /** Words: 12, 15, 18, 21 or 24. */
+    readonly mnemonicLength: number;
+    readonly accounts: readonly AccountToDerive[];
+  }): Promise<NewWallet>;
+  /** Derives accounts of a wallet; with `keep` their keys are sealed too, so that signing needs no derivation. */
+  deriveAccounts(
+    wallet: SecretPlace,
+    accounts: readonly AccountToDerive[],
+    keep: boolean,
+  ): Promise<readonly DerivedAccount[]>;
+  createPrivateKey(input: {
+    readonly organizationId: string;
+    readonly curve: Curve;
+    readonly addressFormats: readonly AddressFormat[];
+  }): Promise<NewPrivateKey>;
+  /** A mnemonic, sealed and signed to the target key (client protocol 7.3). */
+  exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage): Promise<string>;
+  /** 32 bytes of a key, sealed and signed to the target key. `secret` names it in its vault. */
+  exportKey(key: SecretPlace & { readonly secret: string }, targetPublicKey: string): Promise<string>;
+  /** A target key for one import, and the signed bundle that tells it to the user's client (client protocol 7.4). */
+  startImport(input: {
+    readonly organizationId: string;
+    readonly userId: string;
+  }): Promise<{ readonly vaultId: string; readonly targetPublicKey: string; readonly importBundle: string }>;
+  importWallet(pending: SecretPlace, encryptedBundle: string, accounts: readonly AccountToDerive[]): Promise<NewWallet>;
+  importPrivateKey(
+    pending: SecretPlace,
+    encryptedBundle: string,
+    key: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
+  ): Promise<NewPrivateKey>;
+  /** Signs each payload, in order: digests for ECDSA and Schnorr, whole messages for Ed25519. */
+  sign(
+    key: SecretPlace & {
+      readonly secret: string;
+      readonly curve: Curve;
+      readonly addressFormat: AddressFormat | undefined;
+    },
+    payloads: readonly Uint8Array[],
+  ): Promise<readonly RawSignature[]>;
+}
+
+/** What a verified WebAuthn registration says of the passkey. */
+export interface VerifiedRegistration {
+  readonly credentialId: string;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  readonly aaguid: string;
+  readonly attestationType: string;
+  readonly rpIdHash: string;
+  readonly signCount: number;
+  readonly transports: readonly string[];
+}
+
+/** An identity that an OpenID provider has vouched for (client protocol, section 8.3). */
+export interface OidcIdentity {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly subject: string;
+}
+
+/** The port to OpenID providers (see `oidc/verify-token.ts`). */
+export interface OidcPort {
+  /**
+   * Verifies an OIDC token; for a login it must be bound to the public key, whose hex text as sent is hashed.
+   * @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN
+   */
+  verify(
+    token: string,
+    purpose: 'registration' | { readonly login: { readonly publicKey: string } },
+  ): Promise<OidcIdentity>;
+}
+
+/** A message on its way to a person. Never logged: it may hold a code. */
+export interface OutgoingMessage {
+  readonly channel: 'email' | 'sms';
+  readonly to: string;
+  readonly subject?: string;
+  readonly text: string;
+  readonly html?: string;
+  readonly from?: string;
+  readonly fromName?: string;
+  readonly replyTo?: string;
+  readonly otpId?: string;
+}
+
+/** The port to people (see `delivery/`). */
+export interface DeliveryPort {
+  /** Accepts a message; what cannot be delivered at once is tried again in the background, and reported. */
+  send(message: OutgoingMessage): Promise<void>;
+}
+
+/** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
+export interface VerificationClaims {
+  readonly tokenId: string;
+  readonly verificationType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
+  readonly contact: string;
+  /** The organization that issued it. */
+  readonly organizationId: string;
+  /** Compressed P-256 key in hex; older flows have none. */
+  readonly publicKey?: string;
+  readonly expiresAt: number;
+}
+
+/** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */
+export interface SessionClaims {
+  readonly userId: string;
+  readonly organizationId: string;
+  readonly publicKey: string;
+  readonly sessionType: 'SESSION_TYPE_READ_WRITE' | 'SESSION_TYPE_READ_ONLY';
+  readonly expiresAt: number;
+}
+
+/** The port to tokens of ours (see `keyring/tokens.ts`). */
+export interface TokenPort {
+  signSession(claims: SessionClaims): Promise<string>;
+  signVerification(claims: VerificationClaims): Promise<string>;
+  /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
+  verifyVerification(token: string, now: number): Promise<VerificationClaims>;
+}
+
+/** The port to one-time codes and sealed credentials (see `keyring/login-secrets.ts`). */
+export interface LoginSecretPort {
+  /** A code of that many characters: decimal digits, or the bech32 alphabet in upper case. */
+  newCode(length: number, alphabet: 'digits' | 'bech32'): string;
+  /** Keyed hash of a code, bound to its OTP, hex. Letter case of the code does not matter. */
+  hashCode(otpId: string, code: string): Promise<string>;
+  /** A fresh P-256 API key, sealed to a target key (client protocol 7.2). */
+  newApiKey(targetPublicKey: string): Promise<{ readonly publicKey: string; readonly credentialBundle: string }>;
+  /** A target key for one OTP, sealed, and the signed bundle that tells it (client protocol 7.6). */
+  startOtpTarget(organizationId: string): Promise<{ readonly vaultId: string; readonly targetBundle: string }>;
+  /** What a client has sealed to it. @throws {CoordinatorError} INVALID_ARGUMENT */
+  openOtpBundle(
+    target: SecretPlace,
+    encryptedOtpBundle: string,
+  ): Promise<{ readonly code: string; readonly publicKey: string }>;
+}
+
+/** The port to other organizations. */
+export interface OrganizationPort {
+  /**
+   * Writes the first events of an organization and returns what stands there: these, or, when it was founded before by
+   * the same request, those of then.
+   */
+  found(
+    organizationId: string,
+    events: readonly OrganizationEvent[],
+    at: number,
+  ): Promise<readonly OrganizationEvent[]>;
+}
+
+/** Ports that `prepare` may use. */
+export interface PreparePorts {
+  readonly keyring: KeyringPort;
+  /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
+  readonly verifyRegistration: (input: {
+    challenge: string;
+    attestation: {
+      credentialId: string;
+      clientDataJson: string;
+      attestationObject: string;
+      transports: readonly string[];
+    };
+  }) => Promise<VerifiedRegistration>;
+}
