@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import {
   guardedFetch,
+  type GuardedFetch,
   GuardedFetchError,
   type GuardedRequest,
   type GuardedResponse,
@@ -56,9 +57,14 @@ async function serveSockets(listener: (socket: Socket) => void): Promise<number>
   return (server.address() as AddressInfo).port;
 }
 
-/** For what runs on loopback. */
-const inside = guardedFetch({ allowPrivateNetwork: true });
-const outside = guardedFetch({ allowPrivateNetwork: false });
+/** With time for a machine that has much else to do. */
+function fetchWith(options: Parameters<typeof guardedFetch>[0]): GuardedFetch {
+  const fetch = guardedFetch(options);
+  return (url, request) => fetch(url, { timeoutMs: 25_000, ...request });
+}
+
+const inside = fetchWith({ allowPrivateNetwork: true });
+const outside = fetchWith({ allowPrivateNetwork: false });
 
 /** Resolves as told, once for each list of addresses. */
 function answering(...answers: readonly (readonly string[])[]) {
@@ -124,7 +130,7 @@ describe('what a URL may be', () => {
     ['userinfo', 'https://accounts.google.com@127.0.0.1'],
   ])('%s: %s is refused before any look-up', async (rule, url) => {
     const { asked, resolve } = answering(['127.0.0.1']);
-    expect(await ruleOf(guardedFetch({ allowPrivateNetwork: false, resolve })(url))).toBe(rule);
+    expect(await ruleOf(fetchWith({ allowPrivateNetwork: false, resolve })(url))).toBe(rule);
     expect(asked).toEqual([]);
   });
 
@@ -157,7 +163,7 @@ describe('a server inside', () => {
     ['something that is no address', ['8.8.8.8', 'localhost']],
   ])('is not reached by a name that resolves to %s', async (_what, addresses) => {
     const server = await serve((_request, response) => response.end('secret'));
-    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve: answering(addresses).resolve });
+    const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(addresses).resolve });
     expect(await ruleOf(fetch(`https://issuer.example:${server.port}`))).toBe('address');
     expect(server.connections()).toBe(0);
   });
@@ -166,7 +172,7 @@ describe('a server inside', () => {
     const server = await serve((_request, response) => response.end('secret'));
     // Public by its range, and routed nowhere since 2006 (RFC 3701).
     const { asked, resolve } = answering(['3ffe::1'], ['127.0.0.1']);
-    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
+    const fetch = fetchWith({ allowPrivateNetwork: false, resolve });
     const url = `https://rebinding.example:${server.port}`;
     expect(['connection', 'time']).toContain(await ruleOf(fetch(url, { timeoutMs: 500 })));
     expect(asked).toEqual(['rebinding.example']);
@@ -180,7 +186,7 @@ describe('a server inside', () => {
   });
 
   test('a refusal names the host, and neither path nor query nor address', async () => {
-    const fetch = guardedFetch({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
+    const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
     const { message, mayPass } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
     expect(message).toBe('host `intern.example` leads to an address that this server does not call: use a public one');
     expect(mayPass).toBe(false);
@@ -195,7 +201,7 @@ describe('the connection', () => {
       response.end('hello');
     });
     const { asked, resolve } = answering(['127.0.0.1']);
-    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve });
+    const fetch = fetchWith({ allowPrivateNetwork: true, resolve });
     expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
     expect(asked).toEqual(['issuer.example']);
     expect(seen).toEqual([`issuer.example:${server.port}`]);
@@ -204,7 +210,7 @@ describe('the connection', () => {
   test('tries every address that was checked', async () => {
     const server = await serve((_request, response) => response.end('hello'));
     // Nothing listens on the second address of loopback.
-    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve: answering(['127.0.0.2', '127.0.0.1']).resolve });
+    const fetch = fetchWith({ allowPrivateNetwork: true, resolve: answering(['127.0.0.2', '127.0.0.1']).resolve });
     expect(text(await fetch(`http://issuer.example:${server.port}/`))).toBe('hello');
   });
 
@@ -216,13 +222,13 @@ describe('the connection', () => {
       response.end('hello');
     }, certificate);
     const resolve = async (): Promise<string[]> => ['127.0.0.1'];
-    const trusting = guardedFetch({ allowPrivateNetwork: true, resolve, trustedCertificates: certificate.cert });
+    const trusting = fetchWith({ allowPrivateNetwork: true, resolve, trustedCertificates: certificate.cert });
     expect(text(await trusting(`https://issuer.example:${server.port}/`))).toBe('hello');
     expect(seen).toEqual(['issuer.example', `issuer.example:${server.port}`]);
 
     const otherName = await failureOf(trusting(`https://other.example:${server.port}/`));
     expect(otherName).toMatchObject({ rule: 'connection', message: expect.stringContaining('ALTNAME') as string });
-    const distrusting = guardedFetch({ allowPrivateNetwork: true, resolve });
+    const distrusting = fetchWith({ allowPrivateNetwork: true, resolve });
     expect(await ruleOf(distrusting(`https://issuer.example:${server.port}/`))).toBe('connection');
     expect(server.requests).toHaveLength(1);
   });
@@ -236,9 +242,9 @@ describe('the connection', () => {
   });
 
   test('needs an address', async () => {
-    const none = guardedFetch({ allowPrivateNetwork: false, resolve: async () => [] });
+    const none = fetchWith({ allowPrivateNetwork: false, resolve: async () => [] });
     expect(await failureOf(none('https://issuer.example'))).toMatchObject({ rule: 'resolution', mayPass: true });
-    const failing = guardedFetch({
+    const failing = fetchWith({
       allowPrivateNetwork: false,
       resolve: () => Promise.reject(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })),
     });
@@ -303,7 +309,7 @@ describe('a body', () => {
     const server = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': String(maxBytes + 1) }).flushHeaders();
     });
-    expect(await ruleOf(inside(server.url, { maxBytes, timeoutMs: 20_000 }))).toBe('size');
+    expect(await ruleOf(inside(server.url, { maxBytes }))).toBe('size');
   });
 
   test('that does not end is cut off, and so is its connection', async () => {
@@ -312,7 +318,7 @@ describe('a body', () => {
       closed = once(response, 'close');
       pour(response);
     });
-    expect(await ruleOf(inside(server.url, { timeoutMs: 20_000 }))).toBe('size');
+    expect(await ruleOf(inside(server.url))).toBe('size');
     await closed;
   });
 
@@ -323,7 +329,7 @@ describe('a body', () => {
         for (let line = 0; line < 40; line++) socket.write(`x-${line}: ${'x'.repeat(1_000)}\r\n`);
       });
     });
-    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs: 20_000 }))).toBe('size');
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`))).toBe('size');
   });
 
   test('that is compressed is refused: its size says nothing', async () => {
@@ -362,7 +368,7 @@ describe('a body', () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'),
       );
     });
-    expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs: 20_000 }))).toBe('connection');
+    expect(await ruleOf(inside(`http://127.0.0.1:${port}`))).toBe('connection');
   });
 });
 
@@ -370,7 +376,7 @@ describe('time', () => {
   const timeoutMs = 300;
 
   test('ends with a look-up that does not answer', async () => {
-    const fetch = guardedFetch({ allowPrivateNetwork: true, resolve: () => new Promise(() => {}) });
+    const fetch = fetchWith({ allowPrivateNetwork: true, resolve: () => new Promise(() => {}) });
     const failure = await failureOf(fetch('http://slow.example', { timeoutMs }));
     expect(failure).toMatchObject({ rule: 'time', mayPass: true });
     expect(failure.message).toBe('host `slow.example` did not answer within 300 ms');

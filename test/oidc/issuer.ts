@@ -8,7 +8,7 @@ import {
   type JWK,
 } from 'jose';
 import { CoordinatorError } from '../../src/domain/errors.js';
-import { guardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { guardedFetch, type GuardedFetch } from '../../src/oidc/guarded-fetch.js';
 import { OidcVerifier, type OidcIdentity } from '../../src/oidc/verify-token.js';
 import { startWebServer, type WebServer } from './web-server.js';
 
@@ -27,8 +27,10 @@ export const clockAt = (at: number): SettableClock => ({
   },
 });
 
-/** For issuers on loopback, as in development. */
-export const loopback = guardedFetch({ allowPrivateNetwork: true });
+const inside = guardedFetch({ allowPrivateNetwork: true });
+
+/** For issuers on loopback, as in development; with time for a machine that has much else to do. */
+export const loopback: GuardedFetch = (url, request) => inside(url, { timeoutMs: 25_000, ...request });
 
 export const verifierAt = (clock: { now(): number }): OidcVerifier => new OidcVerifier({ clock, fetch: loopback });
 

@@ -1,0 +1,263 @@
+import type { GuardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { OidcVerifier } from '../../src/oidc/verify-token.js';
+import {
+  claimsOf,
+  clockAt,
+  loopback,
+  noon,
+  pairFor,
+  publishedKey,
+  refusalOf,
+  sign,
+  startIssuer,
+  verifierAt,
+  type Issuer,
+  type SettableClock,
+} from './issuer.js';
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** Once for the configuration, once for the keys. */
+const onceRead = ['GET /.well-known/openid-configuration', 'GET /jwks'];
+
+let issuer: Issuer;
+let clock: SettableClock;
+let verifier: OidcVerifier;
+
+beforeEach(async () => {
+  issuer = await startIssuer([await publishedKey('ES256', 'first')]);
+  clock = clockAt(noon);
+  verifier = verifierAt(clock);
+});
+afterEach(() => issuer.close());
+
+/** A token that is good for a day, of the issuer or one below it. */
+async function token(kid = 'first', name = '', url = issuer.url): Promise<string> {
+  const { privateKey } = await pairFor('ES256', name);
+  return sign({ ...claimsOf(url), exp: (noon + 24 * hour) / second }, { alg: 'ES256', kid }, privateKey);
+}
+
+/** How a token is taken or refused. */
+const answer = (jwt: string): Promise<string> => refusalOf(verifier.verify(jwt, 'registration'));
+/** How often the keys were read since the last question. */
+let seen = 0;
+const reads = (): number => {
+  const keys = issuer.requests.filter((request) => request === 'GET /jwks').length;
+  const since = keys - seen;
+  seen = keys;
+  return since;
+};
+beforeEach(() => {
+  seen = 0;
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries > 1_000) throw new Error('waited in vain');
+    await new Promise((later) => setTimeout(later, 10));
+  }
+}
+
+describe('keys are kept', () => {
+  test('by all who ask at the same time, and after', async () => {
+    const jwt = await token();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => answer(jwt)));
+    expect(new Set(answers)).toEqual(new Set(['taken']));
+    expect(await answer(jwt)).toBe('taken');
+    expect(issuer.requests).toEqual(onceRead);
+  });
+
+  test.each([
+    ['nothing', {}, 10 * minute],
+    ['nothing of use', { 'cache-control': 'public, s-maxage=5, max-age=soon' }, 10 * minute],
+    ['a time', { 'cache-control': 'public, max-age=1800, must-revalidate' }, 30 * minute],
+    ['less than is sensible', { 'cache-control': 'max-age=0' }, minute],
+    ['no-store', { 'cache-control': 'no-store, max-age=1800' }, minute],
+    ['no-cache', { 'cache-control': 'No-Cache' }, minute],
+    ['more than is sensible', { 'cache-control': 'max-age=31536000' }, hour],
+    ['more than a number', { 'cache-control': 'max-age=9999999999' }, hour],
+  ])('as long as the issuer says, within bounds: %s', async (_what, headers, freshFor) => {
+    issuer.headers = headers;
+    const jwt = await token();
+    expect([await answer(jwt), reads()]).toEqual(['taken', 1]);
+    clock.at = noon + freshFor - 1;
+    expect([await answer(jwt), reads()]).toEqual(['taken', 0]);
+    clock.at = noon + freshFor;
+    expect([await answer(jwt), reads()]).toEqual(['taken', 1]);
+  });
+
+  test('for 256 issuers, the ones that were needed last', async () => {
+    const { privateKey } = await pairFor('ES256');
+    const asked = (): number => issuer.requests.filter((path) => path.includes('openid-configuration')).length;
+    const answerOf = async (below: string): Promise<string> =>
+      answer(await sign(claimsOf(issuer.url + below), { alg: 'ES256', kid: 'first' }, privateKey));
+    for (let number = 0; number < 256; number++) expect(await answerOf(`/any/i${number}`)).toBe('taken');
+    // All are known, and the first is now the one that was needed last.
+    expect([await answerOf('/any/i255'), await answerOf('/any/i0'), asked()]).toEqual(['taken', 'taken', 256]);
+    expect([await answerOf('/any/oneMore'), asked()]).toEqual(['taken', 257]);
+    expect([await answerOf('/any/i0'), asked()]).toEqual(['taken', 257]);
+    expect([await answerOf('/any/i1'), asked()]).toEqual(['taken', 258]);
+  });
+});
+
+describe('a key that is not there', () => {
+  test('is looked for once, and then no more than every ten seconds', async () => {
+    expect([await answer(await token()), reads()]).toEqual(['taken', 1]);
+    clock.at += 10 * second;
+    const unknown = await Promise.all(Array.from({ length: 20 }, (_none, number) => token(`made-up-${number}`)));
+    const answers = await Promise.all(unknown.map(answer));
+    expect([...new Set(answers)]).toEqual([expect.stringContaining('no key with its `kid`')]);
+    expect(reads()).toBe(1);
+    for (const jwt of unknown) await answer(jwt);
+    clock.at += 10 * second - 1;
+    await answer(unknown[0]!);
+    expect(reads()).toBe(0);
+    clock.at += 1;
+    await answer(unknown[0]!);
+    expect(reads()).toBe(1);
+    // Meanwhile the others are served.
+    expect([await answer(await token()), reads()]).toEqual(['taken', 0]);
+  });
+
+  test('is not looked for again just after the keys were read', async () => {
+    expect(await answer(await token('made-up'))).toContain('no key with its `kid`');
+    expect(issuer.requests).toEqual(onceRead);
+  });
+
+  test('is found at once when the issuer has a new one, and the one it took back is not any more', async () => {
+    expect(await answer(await token())).toBe('taken');
+    issuer.keys = [await publishedKey('ES256', 'second', 'other')];
+    clock.at += minute;
+    expect([await answer(await token()), reads()]).toEqual(['taken', 1]);
+    expect([await answer(await token('second', 'other')), reads()]).toEqual(['taken', 1]);
+    expect(await answer(await token())).toContain('no key with its `kid`');
+  });
+
+  test('ends what the issuer took back, also when it has none left', async () => {
+    expect(await answer(await token())).toBe('taken');
+    issuer.keys = [];
+    clock.at += 10 * minute;
+    expect(await answer(await token())).toContain('no key with its `kid`');
+  });
+});
+
+describe('an issuer that fails', () => {
+  const unavailable = (): string =>
+    `UNAVAILABLE the keys of issuer \`${issuer.url}\` cannot be read now: it answers with HTTP status 503; try again`;
+
+  test('is not asked again for ten seconds, and then it is', async () => {
+    issuer.status = 503;
+    const jwt = await token();
+    expect(await Promise.all([answer(jwt), answer(jwt)])).toEqual([unavailable(), unavailable()]);
+    expect(issuer.requests).toHaveLength(1);
+    issuer.status = 200;
+    clock.at += 10 * second - 1;
+    expect(await answer(jwt)).toBe(unavailable());
+    expect(issuer.requests).toHaveLength(1);
+    clock.at += 1;
+    expect(await answer(jwt)).toBe('taken');
+  });
+
+  test('is believed for six more hours by the keys that it had', async () => {
+    const jwt = await token();
+    expect(await answer(jwt)).toBe('taken');
+    issuer.status = 503;
+    clock.at = noon + 10 * minute;
+    expect([await answer(jwt), issuer.requests.length]).toEqual(['taken', 3]);
+    // It is asked again, but not for every token.
+    expect([await answer(jwt), issuer.requests.length]).toEqual(['taken', 3]);
+    clock.at = noon + 10 * minute + 6 * hour - 1;
+    expect([await answer(jwt), issuer.requests.length]).toEqual(['taken', 4]);
+    clock.at += 1;
+    expect(await answer(jwt)).toBe(unavailable());
+    clock.at += 10 * second;
+    issuer.status = 200;
+    expect(await answer(jwt)).toBe('taken');
+  });
+
+  test('is asked again although a clock was set back', async () => {
+    const jwt = await token();
+    expect(await answer(jwt)).toBe('taken');
+    clock.at = noon - 9 * second;
+    expect(await answer(await token('made-up'))).toContain('no key');
+    expect(reads()).toBe(2);
+  });
+
+  test.each([
+    ['not found', (to: Issuer) => (to.status = 404), 'answers with HTTP status 404 where'],
+    ['no content', (to: Issuer) => (to.status = 204), 'answers with HTTP status 204 where'],
+    ['a page', (to: Issuer) => (to.headers = { 'content-type': 'text/html' }), 'something else than JSON'],
+    ['no type', (to: Issuer) => (to.headers = { 'content-type': '' }), 'something else than JSON'],
+    [
+      'nearly a type',
+      (to: Issuer) => (to.headers = { 'content-type': 'application/jsonp' }),
+      'something else than JSON',
+    ],
+    ['another name', (to: Issuer) => (to.configuration = { issuer: `${to.url}/` }), 'calls itself by another name'],
+    ['no name', (to: Issuer) => (to.configuration = { issuer: undefined }), 'calls itself by another name'],
+    ['no place of keys', (to: Issuer) => (to.configuration = { jwks_uri: undefined }), 'has no `jwks_uri`'],
+    ['a number for the place', (to: Issuer) => (to.configuration = { jwks_uri: 1 }), 'has no `jwks_uri`'],
+    ['no list of keys', (to: Issuer) => (to.keys = {}), 'has no list `keys`'],
+    ['no keys at all', (to: Issuer) => (to.keys = undefined), 'has no list `keys`'],
+    ['too many keys', (to: Issuer) => (to.keys = Array.from({ length: 65 }, () => ({}))), 'has more than 64 keys'],
+    ['a flood', (to: Issuer) => (to.keys = ['x'.repeat(200_000)]), 'sends more than 131072 bytes'],
+    ['what is no key', (to: Issuer) => (to.keys = [null, 1, 'key', [], {}, { kty: 1 }]), 'has no key with its `kid`'],
+  ])('is told what is wrong with it: %s', async (_what, spoil, problem) => {
+    spoil(issuer);
+    const said = await answer(await token());
+    expect(said).toMatch(/^INVALID_ARGUMENT INVALID_OIDC_TOKEN: /);
+    expect(said).toContain(problem);
+  });
+
+  test.each(['', '{', '[]', 'null', '"text"', '{"issuer":"\\ud8'])(
+    'is told that this is no document: %j',
+    async (text) => {
+      const fetch: GuardedFetch = async (url, request) => ({
+        ...(await loopback(url, request)),
+        body: Buffer.from(text),
+      });
+      verifier = new OidcVerifier({ clock, fetch });
+      expect(await answer(await token())).toContain('answers with something that is not a JSON object');
+    },
+  );
+
+  test('may say its type in other words', async () => {
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/jwk-set+json']) {
+      issuer.headers = { 'content-type': type };
+      verifier = verifierAt(clock);
+      expect(await answer(await token())).toBe('taken');
+    }
+  });
+
+  test('may end its name with a slash', async () => {
+    issuer.configuration = { issuer: `${issuer.url}/` };
+    expect(await answer(await token('first', '', `${issuer.url}/`))).toBe('taken');
+    expect(issuer.requests).toEqual(onceRead);
+  });
+});
+
+test('no more than 32 issuers are asked at once, and those that are known go on being served', async () => {
+  const known = await token();
+  expect(await answer(known)).toBe('taken');
+  let goOn: (() => void) | undefined;
+  issuer.pause = new Promise<void>((resolve) => (goOn = resolve));
+  const below = (name: string): Promise<string> => token('first', '', `${issuer.url}/any/${name}`);
+  const waiting = await Promise.all(Array.from({ length: 32 }, (_none, number) => below(`i${number}`)));
+  const answers = waiting.map(answer);
+  await until(() => issuer.requests.length === onceRead.length + 32);
+
+  clock.at += hour;
+  expect(await answer(known)).toBe('taken');
+  const oneMore = await below('oneMore');
+  expect(await answer(oneMore)).toBe(
+    `UNAVAILABLE the keys of issuer \`${issuer.url}/any/oneMore\` cannot be read now: too many issuers are being read; try again`,
+  );
+  expect(issuer.requests).toHaveLength(onceRead.length + 32);
+
+  goOn!();
+  expect(new Set(await Promise.all(answers))).toEqual(new Set(['taken']));
+  // Nothing was held against the one that came too late.
+  expect(await answer(oneMore)).toBe('taken');
+});
