@@ -164,6 +164,47 @@ const values: fc.Arbitrary<PolicyValue> = fc.letrec<{ value: PolicyValue }>((tie
   ),
 })).value;
 
+const reference = readFileSync(new URL('../../../docs/reference/policy-language.md', import.meta.url), 'utf8');
+
+function nameOf(type: PolicyType): string {
+  switch (type.kind) {
+    case 'list':
+    case 'map':
+      return `${type.kind}\\<${nameOf(type.of)}\\>`;
+    case 'record':
+      return type.name;
+    case 'string':
+      return type.hex === undefined ? 'string' : type.hex === 'always' ? 'hex' : 'address';
+    default:
+      return type.kind;
+  }
+}
+
+function recordsIn(type: PolicyType): Extract<PolicyType, { kind: 'record' }>[] {
+  if (type.kind === 'list' || type.kind === 'map') return recordsIn(type.of);
+  return type.kind === 'record' ? [type, ...Object.values(type.fields).flatMap(recordsIn)] : [];
+}
+
+describe('the reference', () => {
+  it.each(resourceNamespaces.map(({ name, type }) => [name, type] as const))('says what %s is', (name, type) => {
+    const isChain = type.kind === 'record' && ['Ethereum', 'Solana', 'Bitcoin', 'Tron'].includes(type.name);
+    const roots = isChain
+      ? Object.entries(type.fields).map(([field, fieldType]) => [`${name}.${field}`, fieldType] as const)
+      : [[name, type] as const];
+    for (const [root, rootType] of roots) expect(reference).toContain(`| \`${root}\` | ${nameOf(rootType)} |`);
+    for (const record of recordsIn(type).slice(isChain ? 1 : 0)) {
+      const fields = Object.entries(record.fields).map(([field, fieldType]) => `\`${field}\` ${nameOf(fieldType)}`);
+      expect(reference).toContain(`| ${record.name} | ${fields.join(', ')} |`);
+    }
+  });
+
+  it('has examples that can be evaluated', () => {
+    const examples = reference.split('\n').filter((line) => /^(?:eth|solana|bitcoin|tron)\./.test(line));
+    expect(examples.length).toBeGreaterThanOrEqual(5);
+    for (const example of examples) checkPolicyText(example, 'condition', environment);
+  });
+});
+
 describe('values whose type a policy cannot know', () => {
   it('compares integers of any width exactly', () => {
     fc.assert(
