@@ -29,6 +29,7 @@ module.exports = {
       '^src/stamps/keys\\.ts$',
       '^src/keyring/(addresses|curves|derivation)\\.ts$',
       '^src/transactions/',
+      '^src/delivery/(templates|mail-layout)\\.ts$',
     ]),
     only('schema-knows-nothing', '^src/schema/', []),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),

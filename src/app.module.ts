@@ -9,6 +9,7 @@ import { ActivityAnswers } from './coordinator/answers.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver } from './coordinator/drive.js';
+import { recordFounding } from './coordinator/found-organization.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
 import {
@@ -32,12 +33,15 @@ import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
+import type { Delivery } from './delivery/delivery.js';
 import { DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
 import { SubmitController } from './http/submit.controller.js';
 import { InstallationKeys } from './keyring/installation-keys.js';
-import { openKeyring } from './keyring/open-keyring.js';
+import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
+import { guardedFetch } from './oidc/guarded-fetch.js';
+import { OidcVerifier } from './oidc/verify-token.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
 import type { Rows } from './read-models/database.js';
 import type { Projecting } from './read-models/projecting.js';
@@ -57,6 +61,8 @@ export interface Adapters {
   readonly randomness: Randomness;
   /** Opens what the vault holds. */
   readonly keyEncryption: KeyEncryption;
+  /** The way to people; closed with the coordinator. */
+  readonly delivery: Delivery & { close(): Promise<void> };
   readonly logger: Logger;
 }
 
@@ -72,9 +78,11 @@ class AppModule {}
 
 function coordinatorModule(
   config: Config,
-  { store, projecting, clock, randomness, logger }: Adapters,
-  { vault, keys, keyring }: Awaited<ReturnType<typeof openKeyring>>,
+  { store, projecting, clock, randomness, delivery, logger }: Adapters,
+  { vault, keys, keyring, loginSecrets, tokens }: OpenKeyring,
 ): DynamicModule {
+  const { allowPrivateNetwork, oidcIssuers: issuers } = config;
+  const oidc = new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork }), issuers });
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -122,7 +130,15 @@ function coordinatorModule(
           denials: new DenialLog(store, clock),
           clock,
           randomness,
-          prepare: { verifyRegistration, keyring },
+          prepare: {
+            verifyRegistration,
+            keyring,
+            loginSecrets,
+            tokens,
+            oidc,
+            delivery,
+            organizations: { found: (id, events, at) => recordFounding(store, id, events, at) },
+          },
           shred: (vaultId) => shred(vault, vaultId, logger),
           metrics,
         }),
@@ -247,6 +263,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.close();
       clearInterval(idle);
       await app.get(Driver).drain();
+      await adapters.delivery.close();
       await runner.close();
       await adapters.projecting.close();
       await adapters.store.close();

@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import { createCoordinator, type Coordinator } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
+import type { DeliveryReport } from './delivery/delivery.js';
+import { openDelivery } from './delivery/open-delivery.js';
 import type { EventStore } from './event-store/event-store.js';
 import { EventStoreDbEventStore } from './event-store/event-store-db.js';
 import { InMemoryEventStore } from './event-store/in-memory.js';
@@ -25,6 +27,13 @@ async function openStore({ eventStore, dataDir }: Config): Promise<EventStore> {
 function kekSource({ kek, kekFile, eventStore }: Config): KekSource {
   // What is gone at the end needs no key that stays.
   return { kek, kekFile: eventStore === 'memory:' ? undefined : kekFile };
+}
+
+/** What is not delivered is never lost silently; a report holds no code. */
+function reported(report: DeliveryReport, logger: Logger): void {
+  if (report.outcome === 'failed' || report.outcome === 'abandoned')
+    logger.error(report, 'a message was not delivered');
+  else if (report.outcome === 'retrying') logger.warn(report, 'a message could not be delivered yet');
 }
 
 async function start(config: Config): Promise<Coordinator> {
@@ -49,7 +58,11 @@ async function start(config: Config): Promise<Coordinator> {
           identity: founding.organizationId,
           head: (await world.store.head()) ?? -1n,
         });
-  const coordinator = await createCoordinator(config, { ...world, keyEncryption, logger, projecting });
+  const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
+  for (const [channel, destination] of Object.entries(destinations)) {
+    if (!destination) logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
+  }
+  const coordinator = await createCoordinator(config, { ...world, keyEncryption, delivery, logger, projecting });
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

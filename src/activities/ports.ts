@@ -130,12 +130,17 @@ export interface OutgoingMessage {
   readonly fromName?: string;
   readonly replyTo?: string;
   readonly otpId?: string;
+  /** Milliseconds since the epoch; from then on it is of no use and is not sent any more. */
+  readonly expiresAt?: number;
 }
 
 /** The port to people (see `delivery/`). */
 export interface DeliveryPort {
-  /** Accepts a message; what cannot be delivered at once is tried again in the background, and reported. */
-  send(message: OutgoingMessage): Promise<void>;
+  /**
+   * Accepts a message without waiting for anything; what cannot be delivered is tried again, and reported.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for a message that cannot be one, RESOURCE_EXHAUSTED, UNAVAILABLE
+   */
+  enqueue(message: OutgoingMessage): unknown;
 }
 
 /** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
@@ -200,6 +205,11 @@ export interface OrganizationPort {
 /** Ports that `prepare` may use. */
 export interface PreparePorts {
   readonly keyring: KeyringPort;
+  readonly tokens: TokenPort;
+  readonly loginSecrets: LoginSecretPort;
+  readonly oidc: OidcPort;
+  readonly delivery: DeliveryPort;
+  readonly organizations: OrganizationPort;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;

@@ -40,6 +40,19 @@ export async function foundOrganization(store: EventStore, founding: Founding): 
     },
     { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
   ];
+  await recordFounding(store, organizationId, events, at);
+}
+
+/**
+ * Writes the first events of an organization. One that has been founded stays as it is: whatever it was founded with is
+ * returned, so that who founds again learns what stands.
+ */
+export async function recordFounding(
+  store: EventStore,
+  organizationId: string,
+  events: readonly OrganizationEvent[],
+  at: number,
+): Promise<readonly OrganizationEvent[]> {
   const stream = organizationStream(organizationId);
   let hash = GENESIS_HASH;
   const sealed = events.map(({ type, data }, revision): NewEvent => {
@@ -50,8 +63,15 @@ export async function foundOrganization(store: EventStore, founding: Founding): 
   });
   try {
     await store.append(stream, sealed, 'no-stream');
+    return events;
   } catch (error) {
-    // Founded before; what it has become since is not ours to touch.
     if (!(error instanceof WrongRevision)) throw error;
   }
+  const founded: OrganizationEvent[] = [];
+  for await (const { type, data } of store.read(stream)) {
+    // The founding is what was written before any activity.
+    if (type.startsWith('Activity')) break;
+    founded.push({ type, data } as OrganizationEvent);
+  }
+  return founded;
 }

@@ -3,6 +3,8 @@ import type { KeyEncryption } from '../vault/key-encryption.js';
 import { Vault } from '../vault/vault.js';
 import { InstallationKeys } from './installation-keys.js';
 import { Keyring } from './keyring.js';
+import { LoginSecrets } from './login-secrets.js';
+import { Tokens } from './tokens.js';
 
 interface World {
   readonly store: EventStore;
@@ -13,11 +15,18 @@ interface World {
   readonly newId: () => string;
 }
 
+export interface OpenKeyring {
+  readonly vault: Vault;
+  readonly keys: InstallationKeys;
+  readonly keyring: Keyring;
+  readonly loginSecrets: LoginSecrets;
+  readonly tokens: Tokens;
+}
+
 /** The vault of a store and what works with its secrets. The installation's keys are made on the first start. */
-export async function openKeyring(
-  world: World,
-): Promise<{ readonly vault: Vault; readonly keys: InstallationKeys; readonly keyring: Keyring }> {
+export async function openKeyring(world: World): Promise<OpenKeyring> {
   const vault = new Vault(world);
   const keys = await InstallationKeys.provide(vault, world.randomness);
-  return { vault, keys, keyring: new Keyring({ ...world, vault, keys }) };
+  const ports = { ...world, vault, keys };
+  return { vault, keys, keyring: new Keyring(ports), loginSecrets: new LoginSecrets(ports), tokens: new Tokens(keys) };
 }

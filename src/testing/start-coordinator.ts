@@ -12,8 +12,10 @@ import { createLogger } from '../http/logger.js';
 import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
+import { RetryingDelivery } from '../delivery/retrying.js';
 import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
+import { KeptMessages } from './kept-messages.js';
 
 export interface StartOptions {
   /** Ids, keys and randomness follow from it: the same seed and the same requests give the same events, byte for byte. */
@@ -35,6 +37,16 @@ export interface TestUser {
   readonly userId: string;
   readonly key: ApiKeyPair;
   readonly client: StampingClient;
+}
+
+/** A message to a person. */
+export interface SentMessage {
+  readonly channel: 'email' | 'sms';
+  readonly to: string;
+  readonly subject?: string;
+  readonly text: string;
+  readonly html?: string;
+  readonly otpId?: string;
 }
 
 /** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
@@ -64,6 +76,8 @@ export interface TestCoordinator {
   newKey(): ApiKeyPair;
   /** Everything recorded in a stream (default: the organization's), in order. */
   events(stream?: string): Promise<readonly RecordedEvent[]>;
+  /** Messages that would have been sent to people so far, codes and all, the oldest first. */
+  messages(): readonly SentMessage[];
   /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
   restart(): Promise<TestCoordinator>;
   close(): Promise<void>;
@@ -79,6 +93,7 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     clock: new ManualClock(at.getTime()),
     randomness: new SeededRandomness(seed),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
+    kept: new KeptMessages(),
   };
   return boot(options, config, { store, folder, ...world }, undefined);
 }
@@ -89,6 +104,7 @@ interface World {
   readonly clock: ManualClock;
   readonly randomness: SeededRandomness;
   readonly kek: Uint8Array;
+  readonly kept: KeptMessages;
 }
 
 async function boot(
@@ -110,6 +126,7 @@ async function boot(
     clock,
     randomness,
     keyEncryption,
+    delivery: new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: folder
       ? await projectIntoFile(join(folder, 'read-models.db'), {
@@ -161,6 +178,7 @@ async function boot(
       for await (const event of world.store.read(stream)) events.push(event);
       return events;
     },
+    messages: () => [...world.kept.messages],
     async restart() {
       await coordinator.close();
       if (!folder) return boot(options, config, world, credentials);

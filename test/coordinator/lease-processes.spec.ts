@@ -1,9 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Lease } from '../../src/coordinator/lease.js';
 import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { SqliteEventStore } from '../../src/event-store/sqlite.js';
 import { EventStoreDouble } from '../event-store/double/double.js';
+import { untilEnd } from './lease-world.js';
 
 const program = new URL('lease-holder.mjs', import.meta.url).pathname;
 /** Long enough for a busy machine to renew in time; where it does not, the lease changes hands once more. */
@@ -112,6 +118,7 @@ describe('two processes on one EventStoreDB', () => {
     const third = await start('third');
     expect(await second.end('SIGTERM')).toBe(0);
     await third.until((one) => one.worked(second.token) > 3);
+    await third.until(() => double.log.read('renewals-work-0') === 'deleted');
     expect(await third.end('SIGTERM')).toBe(0);
     await expectSound();
     const { data } = (await recorded('lease-work')).at(-1)!;
@@ -135,4 +142,36 @@ describe('two processes on one EventStoreDB', () => {
     await Promise.all(both.map((one) => one.end('SIGTERM')));
     await expectSound();
   }, 120_000);
+});
+
+test('on SQLite, who comes after a crash does not wait for the time to live', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-lease-'));
+  try {
+    for (let token = 0; token < 3; token++) {
+      const store = await SqliteEventStore.open(join(folder, 'events.db'));
+      const held = await new Promise<{ lease: Lease; token: number }>((resolve, reject) => {
+        const lease = new Lease({
+          store,
+          clock: { now: () => Date.now() },
+          name: 'work',
+          holder: 'the only one',
+          // Longer than the test may take.
+          ttlMs: 3_600_000,
+          work: untilEnd,
+          observer: {
+            held: (_, at) => resolve({ lease, token: at }),
+            ended: () => undefined,
+            interrupted: (_, error) => reject(error),
+          },
+        });
+        lease.start();
+      });
+      expect(held.token).toBe(token);
+      // Gone before it could be released, as in a crash.
+      await store.close();
+      await held.lease.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

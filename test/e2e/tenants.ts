@@ -1,3 +1,5 @@
+import { RetryingDelivery } from '../../src/delivery/retrying.js';
+import { KeptMessages } from '../../src/testing/kept-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { createCoordinator } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
@@ -62,11 +64,13 @@ export async function startTenants() {
   const logger = createLogger('silent');
   const projecting = projectInMemory();
   const config = readConfig({ PORT: '0' });
+  const kept = new KeptMessages();
   const coordinator = await createCoordinator(config, {
     store,
     projecting,
     clock,
     randomness,
+    delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     keyEncryption: new LocalKeyEncryption([randomness.bytes(32)], randomness),
     logger,
   });

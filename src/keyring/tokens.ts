@@ -1,0 +1,140 @@
+import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { p256 } from '@noble/curves/nist.js';
+import { invalidField } from '../domain/errors.js';
+import type { InstallationKeys } from './installation-keys.js';
+
+interface SessionClaims {
+  readonly userId: string;
+  readonly organizationId: string;
+  readonly publicKey: string;
+  readonly sessionType: 'SESSION_TYPE_READ_WRITE' | 'SESSION_TYPE_READ_ONLY';
+  readonly expiresAt: number;
+}
+
+interface VerificationClaims {
+  readonly tokenId: string;
+  readonly verificationType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
+  readonly contact: string;
+  readonly organizationId: string;
+  readonly publicKey?: string;
+  readonly expiresAt: number;
+}
+
+/** Longest token that is looked at, in characters. */
+const maxTokenLength = 8_192;
+const header = Buffer.from('{"alg":"ES256","typ":"JWT"}').toString('base64url');
+
+/**
+ * Tokens of ours: session tokens, signed by the notarizer key over a double SHA-256, and verification tokens, signed by
+ * the verification-token key (client protocol, sections 1.5 and 8.1). Signatures are deterministic (RFC 6979).
+ */
+export class Tokens {
+  constructor(private readonly keys: InstallationKeys) {}
+
+  async signSession({ userId, organizationId, publicKey, sessionType, expiresAt }: SessionClaims): Promise<string> {
+    const input = `${header}.${payloadOf({
+      exp: Math.floor(expiresAt / 1000),
+      public_key: publicKey,
+      session_type: sessionType,
+      user_id: userId,
+      organization_id: organizationId,
+    })}`;
+    const inner = createHash('sha256').update(input).digest();
+    return this.keys.use('notarizer', (key) => `${input}.${base64Url(p256.sign(inner, key))}`);
+  }
+
+  async signVerification(claims: VerificationClaims): Promise<string> {
+    const { tokenId, verificationType, contact, organizationId, publicKey, expiresAt } = claims;
+    const input = `${header}.${payloadOf({
+      id: tokenId,
+      verification_type: verificationType,
+      contact,
+      organization_id: organizationId,
+      ...(publicKey === undefined ? {} : { public_key: publicKey }),
+      // Milliseconds as text, unlike the session's number of seconds: its verifier asks for that.
+      exp: String(expiresAt),
+    })}`;
+    return this.keys.use('verification-token', (key) => `${input}.${base64Url(p256.sign(Buffer.from(input), key))}`);
+  }
+
+  /** @throws {CoordinatorError} INVALID_ARGUMENT naming `verificationToken`, unless it is ours, whole, and not over at `now` */
+  verifyVerification(token: string, now: number): Promise<VerificationClaims> {
+    return Promise.resolve().then(() => this.readVerification(token, now));
+  }
+
+  private readVerification(token: string, now: number): VerificationClaims {
+    const refuse = (why: string) => invalidField('verificationToken', `invalid verification token: ${why}`);
+    if (token.length > maxTokenLength) throw refuse(`${token.length} characters are too many`);
+    const [head, payload, signature, ...rest] = token.split('.');
+    if (!head || !payload || !signature || rest.length > 0) throw refuse('it is not a compact JWS of three parts');
+    const { alg, typ } = decoded(head) ?? {};
+    if (alg !== 'ES256' || typ !== 'JWT') throw refuse('its header must say alg ES256 and typ JWT');
+    const isOurs = verify(
+      'sha256',
+      Buffer.from(`${head}.${payload}`),
+      { key: this.verificationKey(), dsaEncoding: 'ieee-p1363' },
+      Buffer.from(signature, 'base64url'),
+    );
+    if (!isOurs) throw refuse('its signature is not by the verification-token key of this server');
+    const claims = decoded(payload) ?? {};
+    const text = (name: string): string => {
+      const value = claims[name];
+      if (typeof value !== 'string' || value === '') throw refuse(`its claim \`${name}\` is missing`);
+      return value;
+    };
+    const expiresAt = Number(text('exp'));
+    if (!(expiresAt > now)) throw refuse('it has expired: verify the contact again with init_otp and verify_otp');
+    const verificationType = text('verification_type');
+    if (verificationType !== 'OTP_TYPE_EMAIL' && verificationType !== 'OTP_TYPE_SMS') {
+      throw refuse(`its verification_type is \`${verificationType}\``);
+    }
+    return {
+      tokenId: text('id'),
+      verificationType,
+      contact: text('contact'),
+      organizationId: text('organization_id'),
+      ...(claims['public_key'] === undefined ? {} : { publicKey: text('public_key') }),
+      expiresAt,
+    };
+  }
+
+  private verificationKey(): KeyObject {
+    const point = Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex');
+    const [x, y] = [point.subarray(1, 33), point.subarray(33)];
+    const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') };
+    return createPublicKey({ key: jwk, format: 'jwk' });
+  }
+}
+
+/**
+ * The claims as base64url that plain base64 decoders read too: published clients decode some tokens with one, and drop or
+ * refuse `-` and `_`. Spaces in JSON mean nothing, so they are put in until neither comes out.
+ */
+function payloadOf(claims: Readonly<Record<string, string | number>>): string {
+  const members = Object.entries(claims).map(([name, value]) => `${JSON.stringify(name)}:${asciiJson(value)}`);
+  for (let spaces = 0; ; spaces++) {
+    for (const [index] of members.entries()) {
+      const padded = members.map((member, at) => (at >= index ? `${' '.repeat(spaces)}${member}` : member));
+      const payload = Buffer.from(`{${padded.join(',')}}`).toString('base64url');
+      if (!/[-_]/.test(payload) || spaces > 64) return payload;
+    }
+  }
+}
+
+function asciiJson(value: string | number): string {
+  return JSON.stringify(value).replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function decoded(part: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const base64Url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
