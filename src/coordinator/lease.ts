@@ -4,7 +4,7 @@ import { HeldTerm, type MonotonicTime, type Term, type TermEnd } from './lease-t
 import type { Clock } from './ports.js';
 
 /** What a lease tells the outside: for the log and for metrics. */
-export interface LeaseObserver {
+interface LeaseObserver {
   held(name: string, token: number): void;
   ended(name: string, token: number, why: TermEnd): void;
   /** The store did not answer, or the work has failed. The lease goes on by itself. */
@@ -141,7 +141,7 @@ export class Lease {
     await this.keep(term);
     observer.ended(name, term.token, term.why!);
 
-    // Without an end of the work there is no other term in this process; on closing, none but the one under way.
+    // No other term begins in this process before the work has ended; on closing, it has as long as the term would have.
     await either(idle, this.closing.signal);
     await this.sleep(term.remainingMs(), idle);
     if (idle.aborted && term.why === 'released') await term.release();
