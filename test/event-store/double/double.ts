@@ -34,7 +34,7 @@ import * as wire from './wire.js';
  * What goes wrong with an append. `before`: it is not written, `after`: it is.
  * `cut`: the connection is reset. `silence`: no answer ever. `unavailable`, `reset`, `timeout`, `not-ready`, `unknown`:
  * that answer. `wrong-version`: refused although nothing is wrong, or was written. `end-stream`: the server ends the
- * batch stream without an error and never answers. A delay, or something that is waited for, comes before the write.
+ * batch stream without an error and never answers. A delay comes before the write; so does what an append to that stream is held for.
  */
 export type AppendFault =
   | 'cut-before'
@@ -51,7 +51,7 @@ export type AppendFault =
   | 'end-stream-before'
   | 'end-stream-after'
   | { readonly delayMs: number }
-  | { readonly heldUntil: Promise<unknown> };
+  | { readonly heldUntil: Promise<unknown>; readonly stream: string };
 
 /** How a live subscription is dropped. */
 export type Drop = 'unavailable' | 'cancelled' | 'reset' | 'end' | 'access-denied';
@@ -383,7 +383,10 @@ export class EventStoreDouble {
       end(): void;
     },
   ): void {
-    const fault = this.appendFaults.shift();
+    const next = this.appendFaults.findIndex(
+      (one) => typeof one !== 'object' || !('stream' in one) || one.stream === stream,
+    );
+    const [fault] = next < 0 ? [] : this.appendFaults.splice(next, 1);
     const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     if (size > MAX_APPEND_BYTES) {
       const error = wire.serverError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${MAX_APPEND_BYTES}`, {
@@ -396,7 +399,7 @@ export class EventStoreDouble {
     if (fault === undefined) return reply.outcome(write());
     if (typeof fault === 'object') {
       const held = 'delayMs' in fault ? pause(fault.delayMs) : fault.heldUntil;
-      return void held.then(() => reply.outcome(write()));
+      return void held.catch(() => undefined).then(() => reply.outcome(write()));
     }
 
     const [, how, when] = /^(.*)-(before|after)$/.exec(fault) ?? [];

@@ -81,18 +81,34 @@ export class Instance {
   }
 }
 
-/** Two coordinators on one EventStoreDB. */
-export class Pair {
+/** Coordinators on one EventStoreDB. */
+export class Coordinators {
   private constructor(
     readonly double: EventStoreDouble,
-    readonly one: Instance,
-    readonly two: Instance,
+    readonly all: readonly Instance[],
   ) {}
 
-  static async make(): Promise<Pair> {
+  static async make(count: number): Promise<Coordinators> {
     const double = await EventStoreDouble.start();
-    const { connectionString } = double;
-    return new Pair(double, await Instance.make(connectionString), await Instance.make(connectionString));
+    const all = Array.from({ length: count }, () => Instance.make(double.connectionString));
+    return new Coordinators(double, await Promise.all(all));
+  }
+
+  get one(): Instance {
+    return this.number(0);
+  }
+
+  get two(): Instance {
+    return this.number(1);
+  }
+
+  get three(): Instance {
+    return this.number(2);
+  }
+
+  /** Counted from 0, and after the last one from the first again. */
+  number(index: number): Instance {
+    return this.all[index % this.all.length]!;
   }
 
   /** Key of the root user. */
@@ -105,15 +121,20 @@ export class Pair {
     const store = await EventStoreDbEventStore.open(this.double.connectionString);
     try {
       const events: RecordedEvent[] = [];
-      for await (const event of store.read(`organization-${this.one.organizationId}`)) events.push(event);
+      for await (const event of store.read(this.stream)) events.push(event);
       return events;
     } finally {
       await store.close();
     }
   }
 
+  /** Name of the organization's stream. */
+  get stream(): string {
+    return `organization-${this.one.organizationId}`;
+  }
+
   async remove(): Promise<void> {
-    await Promise.all([this.one.installation.remove(), this.two.installation.remove()]);
+    await Promise.all(this.all.map(({ installation }) => installation.remove()));
     await this.double.stop();
   }
 }
