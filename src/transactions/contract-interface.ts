@@ -41,7 +41,7 @@ export interface SolanaInterface {
 }
 
 /** `discriminatorHex` is what the data of the instruction begins with: lower case, without 0x. */
-export interface SolanaInstruction {
+interface SolanaInstruction {
   readonly name: string;
   readonly discriminatorHex: string;
   readonly accounts: readonly string[];
@@ -56,8 +56,7 @@ interface BorshField {
 type BorshType =
   | { readonly kind: 'bool' | 'string' | 'bytes' | 'publicKey' }
   | { readonly kind: 'unsigned' | 'signed' | 'float'; readonly size: number }
-  | { readonly kind: 'option'; readonly of: BorshType; readonly tagSize: number }
-  | { readonly kind: 'vec'; readonly of: BorshType }
+  | { readonly kind: 'option' | 'vec'; readonly of: BorshType }
   | { readonly kind: 'array'; readonly of: BorshType; readonly length: number }
   | { readonly kind: 'struct'; readonly fields: BorshFields }
   | { readonly kind: 'enum'; readonly variants: readonly { readonly name: string; readonly fields: BorshFields }[] };
@@ -73,7 +72,7 @@ export interface DecodedCall {
 }
 
 /** An instruction as policies read it, with the names of its accounts in their order. `discriminator` has no 0x. */
-export interface SolanaCall {
+interface SolanaCall {
   readonly instructionName: string;
   readonly discriminator: string;
   readonly accountNames: readonly string[];
@@ -366,7 +365,7 @@ function canonicalName(type: AbiType): string {
   }
 }
 
-/** Borsh specification; options of C (`coption`) have a tag of four bytes. */
+/** Borsh specification. */
 class BorshReader {
   readonly #data: Uint8Array;
   #position = 0;
@@ -396,7 +395,7 @@ class BorshReader {
   #read(type: BorshType): PolicyValue | undefined {
     switch (type.kind) {
       case 'bool':
-        return this.#tag(1);
+        return this.#tag();
       case 'unsigned':
         return this.#unsigned(type.size);
       case 'signed':
@@ -410,7 +409,7 @@ class BorshReader {
       case 'string':
         return this.#string();
       case 'option':
-        return this.#tag(type.tagSize) ? this.#value(type.of) : this.#skipMissing(type);
+        return this.#tag() ? this.#value(type.of) : undefined;
       case 'vec':
         return this.#list(type.of, this.#count());
       case 'array':
@@ -436,14 +435,8 @@ class BorshReader {
     return Array.from({ length: count }, () => this.#value(type) ?? {});
   }
 
-  /** A missing option of C has its bytes all the same. */
-  #skipMissing(type: BorshType & { kind: 'option' }): undefined {
-    if (type.tagSize > 1) this.#value(type.of);
-    return undefined;
-  }
-
-  #tag(size: number): boolean {
-    const tag = this.#unsigned(size);
+  #tag(): boolean {
+    const tag = this.#unsigned(1);
     if (tag > 1n) throw new Malformed();
     return tag === 1n;
   }
@@ -584,11 +577,8 @@ class IdlReader {
       const content = type[kind];
       switch (kind) {
         case 'vec':
-          return { kind, of: this.#type(content, `${place}.vec`, generics, depth + 1) };
         case 'option':
-          return { kind, of: this.#type(content, `${place}.option`, generics, depth + 1), tagSize: 1 };
-        case 'coption':
-          return { kind: 'option', of: this.#type(content, `${place}.coption`, generics, depth + 1), tagSize: 4 };
+          return { kind, of: this.#type(content, `${place}.${kind}`, generics, depth + 1) };
         case 'array':
           return this.#array(content, `${place}.array`, generics, depth);
         case 'defined':
@@ -622,7 +612,7 @@ class IdlReader {
     const key = JSON.stringify([name, ...[...bound.values()].map((value) => this.#idOf(value))]);
     const known = this.#types.get(key);
     if (known !== undefined) return known;
-    // Anchor writes recursive types, but nothing that a transaction carries is one.
+    // Such a type could be nested without end, and no limit would be the right one for it.
     if (this.#beingRead.has(name)) throw bad(`${place} is ${quoted(name)}, which contains itself`);
     this.#beingRead.add(name);
     const type = this.#definition(definition.type, `type ${name}`, bound, depth);

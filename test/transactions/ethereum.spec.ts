@@ -261,6 +261,8 @@ describe('refused', () => {
     ['seven fields', legacyOf({}, '0x01'), /has `7` fields; type LEGACY has 6: nonce, gasPrice/],
     ['a list where bytes are due', legacyOf({ 0: [] }), /nonce is a list; send bytes/],
     ['a chain id of 0', legacyOf({}, '0x', '0x', '0x'), /chainId is `0`/],
+    ['half a signature', legacyOf({}, '0x01', '0x01', '0x'), /is already signed/],
+    ['the other half', legacyOf({}, '0x01', '0x', '0x01'), /is already signed/],
     ['too large a nonce', legacyOf({ 0: '0xffffffffffffffff' }), /nonce is `18446744073709551615`; it is at most/],
     ['a creation with blobs', typedOf(3, '0x', [], '0x01', [word]), /to is empty; type TYPE_3 cannot create/],
     ['a creation with authorizations', typedOf(4, '0x', [], []), /to is empty; type TYPE_4 cannot create/],
