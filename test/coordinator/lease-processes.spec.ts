@@ -161,7 +161,7 @@ test('on SQLite, who comes after a crash does not wait for the time to live', as
           observer: {
             held: (_, at) => resolve({ lease, token: at }),
             ended: () => undefined,
-            interrupted: (_, error) => reject(error),
+            interrupted: (_, error) => reject(new Error(String(error))),
           },
         });
         lease.start();
