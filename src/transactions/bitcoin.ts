@@ -3,8 +3,9 @@ import { ripemd160 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bech32, bech32m, createBase58check } from '@scure/base';
 import { Transaction, utils } from '@scure/btc-signer';
+import { CoordinatorError } from '../domain/errors.js';
 import type { PolicyValue } from '../domain/policy/types.js';
-import { hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
+import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 
 export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
@@ -26,7 +27,14 @@ interface BitcoinInput {
   readonly sighashType: number | undefined;
   readonly isFinal: boolean;
   readonly hasKeyPathSignature: boolean;
+  readonly hasRedeemScript: boolean;
+  readonly hasWitnessScript: boolean;
+  readonly hasTapInternalKey: boolean;
   readonly signedBy: readonly string[];
+}
+
+interface PreviousTransaction {
+  readonly outputs: readonly BitcoinOutput[];
 }
 
 /** A parsed PSBT. Amounts are satoshis; `psbt` are its bytes, where signatures go. */
@@ -53,7 +61,16 @@ const SIGHASH_ALL = 1;
 // BIP-65: a lock time below it is a block height, otherwise seconds since the epoch.
 const LOCK_TIME_THRESHOLD = 500_000_000;
 const BASE64_MAGIC = 'cHNidP';
-const KEEP_EVERYTHING = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
+const ANY_SCRIPTS = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
+// MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: what is longer is not relayed.
+const MAX_UNSIGNED_LENGTH = 100_000;
+// BIP-174 and BIP-371: the types of records.
+const PSBT_MAGIC_LENGTH = 5;
+const PSBT_IN_PARTIAL_SIG = 0x02;
+const PSBT_IN_REDEEM_SCRIPT = 0x04;
+const PSBT_IN_WITNESS_SCRIPT = 0x05;
+const PSBT_IN_TAP_KEY_SIG = 0x13;
+const PSBT_IN_TAP_INTERNAL_KEY = 0x17;
 
 const base58check = createBase58check(sha256);
 const { taggedHash } = schnorr.utils;
@@ -65,11 +82,22 @@ const { taggedHash } = schnorr.utils;
 export function parseUnsignedBitcoin(unsignedTransaction: string): BitcoinTransaction {
   if (unsignedTransaction.startsWith(BASE64_MAGIC)) throw malformed('the PSBT is in base64, expected hex');
   const psbt = unsignedTransactionBytes(unsignedTransaction);
-  const transaction = decodePsbt(psbt);
+  return orMalformed(() => readPsbt(psbt));
+}
+
+function readPsbt(psbt: Uint8Array): BitcoinTransaction {
+  const transaction = Transaction.fromPSBT(psbt, ANY_SCRIPTS);
+  // A signer of version 2 (BIP-370) would also have to keep the modifiable flags; bitcoinjs and others write version 0.
+  if (transaction.opts.PSBTVersion !== 0) throw malformed('PSBT version 2 is not supported: convert it to version 0');
   const inputs = Array.from({ length: transaction.inputsLength }, (_, at) => readInput(transaction, at));
   const outputs = Array.from({ length: transaction.outputsLength }, (_, at) => readOutput(transaction, at));
   if (inputs.length === 0) throw malformed('the transaction has no inputs');
   if (outputs.length === 0) throw malformed('the transaction has no outputs');
+  const { length } = transaction.unsignedTx;
+  if (length > MAX_UNSIGNED_LENGTH) {
+    throw malformed(`its transaction is ${length} bytes long, the network relays ${MAX_UNSIGNED_LENGTH}`);
+  }
+  checkMaps(psbt, inputs.length, outputs.length);
   const outpoints = new Set(inputs.map(({ txid, vout }) => `${hex(txid)}:${vout}`));
   if (outpoints.size < inputs.length) throw malformed('two inputs spend the same output');
   checkAmountsAreProven(transaction, inputs);
@@ -80,18 +108,12 @@ export function parseUnsignedBitcoin(unsignedTransaction: string): BitcoinTransa
   return { psbt, version, lockTime, inputs, outputs, fee: spent - paid };
 }
 
-function decodePsbt(psbt: Uint8Array): Transaction {
-  const transaction = orMalformed(() => Transaction.fromPSBT(psbt, KEEP_EVERYTHING));
-  // A signer of version 2 (BIP-370) would also have to keep the modifiable flags; bitcoinjs and others write version 0.
-  if (transaction.opts.PSBTVersion !== 0) throw malformed('PSBT version 2 is not supported: convert it to version 0');
-  return transaction;
-}
-
 /** The library throws errors of many kinds; all of them are about the PSBT it was given. */
 function orMalformed<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
+    if (error instanceof CoordinatorError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     const oneLine = reason.slice(0, 200).replace(/[\p{Cc}\p{Surrogate}]+/gu, ' ');
     throw malformed(`not a PSBT that can be signed: ${oneLine}`);
@@ -100,7 +122,8 @@ function orMalformed<T>(read: () => T): T {
 
 function readInput(transaction: Transaction, at: number): BitcoinInput {
   const input = transaction.getInput(at);
-  const { txid, index, nonWitnessUtxo, witnessUtxo } = input;
+  const { txid, index, witnessUtxo } = input;
+  const nonWitnessUtxo: PreviousTransaction | undefined = input.nonWitnessUtxo;
   if (!txid || index === undefined) throw malformed(`input ${at} spends nothing`);
   const spent = nonWitnessUtxo?.outputs[index] ?? witnessUtxo;
   if (!spent) {
@@ -114,6 +137,9 @@ function readInput(transaction: Transaction, at: number): BitcoinInput {
     sighashType: input.sighashType,
     isFinal: Boolean(input.finalScriptSig?.length) || Boolean(input.finalScriptWitness?.length),
     hasKeyPathSignature: input.tapKeySig !== undefined,
+    hasRedeemScript: input.redeemScript !== undefined,
+    hasWitnessScript: input.witnessScript !== undefined,
+    hasTapInternalKey: input.tapInternalKey !== undefined,
     signedBy: (input.partialSig ?? []).map(([publicKey]) => hex(publicKey)),
   };
 }
@@ -293,39 +319,80 @@ class SignatureDigests {
 
 /**
  * Hex of the PSBT with a signature for each of its inputs: partial signatures in DER and taproot key path signatures,
- * not finalized, as the published clients finalize and extract it themselves. What is known of the key's own scripts is
- * added for the finalizer.
+ * not finalized, as the published clients finalize and extract it themselves. The key's own scripts and its internal
+ * key are added where they are missing, for the finalizer. Every other byte stays as it came.
  */
 export function assembleBitcoin(
   transaction: BitcoinTransaction,
   publicKey: Uint8Array,
   signed: readonly { readonly input: BitcoinSigningInput; readonly signature: TransactionSignature }[],
 ): string {
-  const psbt = decodePsbt(transaction.psbt);
+  const records = new Map<number, readonly Uint8Array[]>();
   for (const { input, signature } of signed) {
     const { index, script, sighashType } = input;
+    const { hasRedeemScript, hasWitnessScript, hasTapInternalKey } = transaction.inputs[index]!;
     const compact = signatureBytes(signature);
     if (script === 'P2TR') {
       // BIP-341: SIGHASH_DEFAULT is said by leaving its byte out.
-      psbt.updateInput(
-        index,
-        { tapKeySig: concat(compact, sighashType === SIGHASH_DEFAULT ? [] : [sighashType]) },
-        true,
-      );
+      const ending = sighashType === SIGHASH_DEFAULT ? [] : [sighashType];
+      records.set(index, [
+        record([PSBT_IN_TAP_KEY_SIG], concat(compact, ending)),
+        ...(hasTapInternalKey ? [] : [record([PSBT_IN_TAP_INTERNAL_KEY], publicKey.subarray(1))]),
+      ]);
       continue;
     }
     const der = secp256k1.Signature.fromBytes(compact, 'compact').toBytes('der');
-    psbt.updateInput(
-      index,
-      {
-        partialSig: [[publicKey, concat(der, [sighashType])]],
-        ...(script === 'P2SH' ? { redeemScript: redeemScriptOf(publicKey) } : {}),
-        ...(script === 'P2WSH' ? { witnessScript: witnessScriptOf(publicKey) } : {}),
-      },
-      true,
-    );
+    records.set(index, [
+      record([PSBT_IN_PARTIAL_SIG, ...publicKey], concat(der, [sighashType])),
+      ...(script === 'P2SH' && !hasRedeemScript ? [record([PSBT_IN_REDEEM_SCRIPT], redeemScriptOf(publicKey))] : []),
+      ...(script === 'P2WSH' && !hasWitnessScript
+        ? [record([PSBT_IN_WITNESS_SCRIPT], witnessScriptOf(publicKey))]
+        : []),
+    ]);
   }
-  return hex(psbt.toPSBT(0));
+  return hex(withRecords(transaction, records));
+}
+
+/** BIP-174: a record is a key and a value, each with its length; a map of records ends with an empty key. */
+function record(key: readonly number[], value: Uint8Array): Uint8Array {
+  return concat(compactSize(key.length), key, withLength(value));
+}
+
+/** The PSBT with records added at the end of the maps of some inputs. */
+function withRecords(
+  { psbt, inputs }: BitcoinTransaction,
+  records: ReadonlyMap<number, readonly Uint8Array[]>,
+): Uint8Array {
+  const reader = new ByteReader(psbt);
+  const parts: Uint8Array[] = [];
+  let from = 0;
+  reader.take(PSBT_MAGIC_LENGTH, 'the magic');
+  skipMap(reader, 'the global map');
+  inputs.forEach((_, index) => {
+    skipMap(reader, `the map of input ${index}`);
+    const end = reader.position - 1;
+    parts.push(psbt.subarray(from, end), ...(records.get(index) ?? []));
+    from = end;
+  });
+  return concat(...parts, psbt.subarray(from));
+}
+
+/** BIP-174: one map for the transaction and each of its inputs and outputs, no key twice, nothing after them. */
+function checkMaps(psbt: Uint8Array, inputCount: number, outputCount: number): void {
+  const reader = new ByteReader(psbt);
+  reader.take(PSBT_MAGIC_LENGTH, 'the magic');
+  for (let at = 0; at < 1 + inputCount + outputCount; at++) skipMap(reader, `map ${at}`);
+  reader.end('the PSBT');
+}
+
+function skipMap(reader: ByteReader, what: string): void {
+  const keys = new Set<string>();
+  for (let length = readCompactSize(reader); length > 0; length = readCompactSize(reader)) {
+    const key = hex(reader.take(length, `a key of ${what}`));
+    if (keys.has(key)) throw malformed(`${what} has the key \`${key.slice(0, 80)}\` twice`);
+    keys.add(key);
+    reader.take(readCompactSize(reader), `a value of ${what}`);
+  }
 }
 
 /** The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name. */
@@ -429,6 +496,13 @@ function compactSize(value: number): Uint8Array {
   if (value < 0xfd) return Uint8Array.of(value);
   if (value <= 0xffff) return Uint8Array.of(0xfd, value & 0xff, value >> 8);
   return concat([0xfe], uint32(value));
+}
+
+function readCompactSize(reader: ByteReader): number {
+  const first = reader.byte('a length');
+  if (first < 0xfd) return first;
+  const bytes = reader.take({ 0xfd: 2, 0xfe: 4 }[first] ?? 8, 'a length');
+  return bytes.reduceRight((value, byte) => value * 256 + byte, 0);
 }
 
 function withLength(script: Uint8Array): Uint8Array {

@@ -37,6 +37,9 @@ import {
 import { conforms } from '../domain/policy/conforms.js';
 import { mutationsOf } from './mutations.js';
 
+/** Milliseconds for thousands of random cases, on a slow and busy machine. */
+const LONG = 120_000;
+
 const privateKey = (fill: number) => new Uint8Array(32).fill(fill);
 const publicKey = (fill: number) => publicKeyOf('CURVE_ED25519', privateKey(fill));
 const addressOf = (bytes: Uint8Array): Address => getAddressDecoder().decode(bytes);
@@ -311,43 +314,47 @@ describe('Solana transactions that @solana/kit built', () => {
     });
   });
 
-  it.each(['legacy', 0] as const)('are read as the kit reads them (%s)', (version) => {
-    const role = fc.constantFrom(READONLY, WRITABLE, READONLY_SIGNER, WRITABLE_SIGNER);
-    const anyInstruction = fc.record({
-      program: fc.integer({ min: 100, max: 103 }),
-      accounts: fc.array(fc.tuple(fc.integer({ min: 10, max: 16 }), role), { maxLength: 5 }),
-      data: fc.uint8Array({ maxLength: 150 }),
-    });
-    fc.assert(
-      fc.property(fc.array(anyInstruction, { maxLength: 4 }), (instructions) => {
-        const built = compile(
-          instructions.map(({ program, accounts, data }) =>
-            instruction(
-              account(program),
-              accounts.map(([key, as]) => [account(key), as] as const),
-              data,
-            ),
-          ),
-          version,
-        );
-        const byKit = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(built.messageBytes));
-        const parsed = parseUnsignedSolana(wire(built));
-        expect(parsed.version).toBe(version);
-        expect(parsed.instructions).toEqual(
-          (byKit.instructions as readonly Instruction[]).map(({ programAddress, accounts, data }) => ({
-            programKey: programAddress,
-            accountIndexes: (accounts ?? []).map(({ address: key, role: as }) =>
-              parsed.accounts.findIndex(
-                (one) => one.key === key && one.signer === isSignerRole(as) && one.writable === isWritableRole(as),
+  it.each(['legacy', 0] as const)(
+    'are read as the kit reads them (%s)',
+    (version) => {
+      const role = fc.constantFrom(READONLY, WRITABLE, READONLY_SIGNER, WRITABLE_SIGNER);
+      const anyInstruction = fc.record({
+        program: fc.integer({ min: 100, max: 103 }),
+        accounts: fc.array(fc.tuple(fc.integer({ min: 10, max: 16 }), role), { maxLength: 5 }),
+        data: fc.uint8Array({ maxLength: 150 }),
+      });
+      fc.assert(
+        fc.property(fc.array(anyInstruction, { maxLength: 4 }), (instructions) => {
+          const built = compile(
+            instructions.map(({ program, accounts, data }) =>
+              instruction(
+                account(program),
+                accounts.map(([key, as]) => [account(key), as] as const),
+                data,
               ),
             ),
-            data: Uint8Array.from(data ?? []),
-          })),
-        );
-      }),
-      { numRuns: 150 },
-    );
-  });
+            version,
+          );
+          const byKit = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(built.messageBytes));
+          const parsed = parseUnsignedSolana(wire(built));
+          expect(parsed.version).toBe(version);
+          expect(parsed.instructions).toEqual(
+            (byKit.instructions as readonly Instruction[]).map(({ programAddress, accounts, data }) => ({
+              programKey: programAddress,
+              accountIndexes: (accounts ?? []).map(({ address: key, role: as }) =>
+                parsed.accounts.findIndex(
+                  (one) => one.key === key && one.signer === isSignerRole(as) && one.writable === isWritableRole(as),
+                ),
+              ),
+              data: Uint8Array.from(data ?? []),
+            })),
+          );
+        }),
+        { numRuns: 100 },
+      );
+    },
+    LONG,
+  );
 
   it('are signed by the fee payer, and the kit verifies the whole', async () => {
     for (const version of ['legacy', 0] as const) {
@@ -494,24 +501,28 @@ describe('a Solana transaction is refused', () => {
     );
   });
 
-  it('or parsed, whatever the bytes are', () => {
-    const start = Uint8Array.from(
-      getTransactionEncoder().encode(
-        compileWithTable([transfer(PAYER, account(33), 3n)], { [account(21)]: [account(33)] }),
-      ),
-    );
-    let refused = 0;
-    const parse = (bytes: Uint8Array) => {
-      try {
-        solanaPolicyValue(parseUnsignedSolana(hex(bytes)), []);
-      } catch (error) {
-        if (!(error instanceof CoordinatorError) || error.code !== 'INVALID_ARGUMENT') throw error;
-        refused += 1;
-      }
-    };
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), parse), { numRuns: 2_500 });
-    fc.assert(fc.property(mutationsOf(start), parse), { numRuns: 2_500 });
-    fc.assert(fc.property(mutationsOf(start.slice(65)), parse), { numRuns: 2_500 });
-    expect(refused).toBeGreaterThan(3_000);
-  });
+  it(
+    'or parsed, whatever the bytes are',
+    () => {
+      const start = Uint8Array.from(
+        getTransactionEncoder().encode(
+          compileWithTable([transfer(PAYER, account(33), 3n)], { [account(21)]: [account(33)] }),
+        ),
+      );
+      let refused = 0;
+      const parse = (bytes: Uint8Array) => {
+        try {
+          solanaPolicyValue(parseUnsignedSolana(hex(bytes)), []);
+        } catch (error) {
+          if (!(error instanceof CoordinatorError) || error.code !== 'INVALID_ARGUMENT') throw error;
+          refused += 1;
+        }
+      };
+      fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), parse), { numRuns: 2_500 });
+      fc.assert(fc.property(mutationsOf(start), parse), { numRuns: 2_500 });
+      fc.assert(fc.property(mutationsOf(start.slice(65)), parse), { numRuns: 2_500 });
+      expect(refused).toBeGreaterThan(3_000);
+    },
+    LONG,
+  );
 });
