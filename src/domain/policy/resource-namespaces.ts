@@ -124,8 +124,8 @@ export const solanaTxType = record('SolanaTransaction', {
 
 /**
  * `bitcoin.tx`. Amounts are satoshis, `tx_id` is in the order explorers show, hexadecimal has no 0x. `version` is a
- * decimal text. `address` and `address_type` are empty for an output that no address stands for. `locktime.type` is
- * Seconds or Blocks.
+ * decimal text. `address` is empty for an output that none stands for; `address_type` then says what it is, such as
+ * OP_RETURN. `locktime.type` is Seconds or Blocks.
  */
 export const bitcoinTxType = record('BitcoinTransaction', {
   version: string,
@@ -147,7 +147,7 @@ const tronPermission = record('TronPermission', {
 
 /**
  * `tron.tx`. Addresses are base58check, hexadecimal has no 0x, times are milliseconds since the epoch, amounts sun.
- * `data` of the transaction is its memo, `data` of a contract the call. A contract has the fields of its own type
+ * `data` of the transaction is its memo, `data` of a contract the call, both hexadecimal. A contract has the fields of its own type
  * (protocol.Transaction.Contract); the others are absent.
  */
 export const tronTxType = record('TronTransaction', {
@@ -155,7 +155,7 @@ export const tronTxType = record('TronTransaction', {
   ref_block_hash: hex,
   expiration: int,
   timestamp: int,
-  data: string,
+  data: hex,
   fee_limit: int,
   contract: list(
     record('TronContract', {
