@@ -147,8 +147,8 @@ const tronPermission = record('TronPermission', {
 
 /**
  * `tron.tx`. Addresses are base58check, hexadecimal has no 0x, times are milliseconds since the epoch, amounts sun.
- * `data` of the transaction is its memo, `data` of a contract the call, both hexadecimal. A contract has the fields of its own type
- * (protocol.Transaction.Contract); the others are absent.
+ * `data` of the transaction is its memo, `data` of a contract the call, both hexadecimal. A contract has the fields of its
+ * own type (protocol.Transaction.Contract); the others are absent.
  */
 export const tronTxType = record('TronTransaction', {
   ref_block_bytes: hex,
