@@ -249,7 +249,7 @@ describe('a magic link', () => {
     ['https://user:%s@acme.example/', 'user or a password'],
     ['https://acme.example/login', 'must contain %s'],
     [`https://acme.example/${'x'.repeat(2_048)}%s`, 'at most 2048 characters'],
-  ])('%s is refused', (magicLinkTemplate, rule) => {
+  ])('%j is refused', (magicLinkTemplate, rule) => {
     for (const run of [
       () => otpEmail({ ...otp, magicLinkTemplate }),
       () => readEmailCustomization({ magicLinkTemplate }),
@@ -337,7 +337,7 @@ describe('a one-time password by text message', () => {
     ['{{.OtpCode}}\0', 'control characters'],
     ['{{.OtpCode}}\r\n', 'control characters'],
     [`{{.OtpCode}}${'x'.repeat(1_000)}`, 'at most 1000 characters, has 1012'],
-  ])('%s is refused', (template, rule) => {
+  ])('%j is refused', (template, rule) => {
     for (const run of [() => otpSms({ ...otp, template }), () => checkSmsTemplate(template)]) {
       const message = refusal(run);
       expect(message).toMatch(/^invalid request: smsCustomization\.template: must /);
