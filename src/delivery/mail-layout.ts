@@ -32,7 +32,7 @@ interface Layout {
 }
 
 /** Fit for an element's content and for a quoted attribute. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   const names: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
   return text.replace(/[&<>"']/g, (character) => `&${names[character]};`);
 }
