@@ -5,6 +5,7 @@ import { createApiKeys } from './credentials/create-api-keys.js';
 import { createAuthenticators } from './credentials/create-authenticators.js';
 import { deleteApiKeys } from './credentials/delete-api-keys.js';
 import { deleteAuthenticators } from './credentials/delete-authenticators.js';
+import { createSubOrganization } from './organization/create-sub-organization.js';
 import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
 import { setOrganizationFeature } from './organization/set-organization-feature.js';
 import { updateOrganizationName } from './organization/update-organization-name.js';
@@ -32,6 +33,7 @@ export const activities = [
   createAuthenticators,
   createPolicies,
   createPolicy,
+  createSubOrganization,
   createUsers,
   createUserTag,
   createWallet,

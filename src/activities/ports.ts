@@ -170,6 +170,12 @@ export interface TokenPort {
   signVerification(claims: VerificationClaims): Promise<string>;
   /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
   verifyVerification(token: string, now: number): Promise<VerificationClaims>;
+  /** Whether a P-256 key (compressed, hex) has signed SHA-256 of the message; the signature is r ‖ s or DER, hex. */
+  verifyClientSignature(input: {
+    readonly publicKey: string;
+    readonly message: string;
+    readonly signature: string;
+  }): Promise<boolean>;
 }
 
 /** The port to one-time codes and sealed credentials (see `keyring/login-secrets.ts`). */

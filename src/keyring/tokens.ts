@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
 import { invalidField } from '../domain/errors.js';
+import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 interface SessionClaims {
@@ -62,6 +63,27 @@ export class Tokens {
     return Promise.resolve().then(() => this.readVerification(token, now));
   }
 
+  /** See `TokenPort`. A key or signature that cannot be read verifies nothing. */
+  verifyClientSignature({
+    publicKey,
+    message,
+    signature,
+  }: {
+    readonly publicKey: string;
+    readonly message: string;
+    readonly signature: string;
+  }): Promise<boolean> {
+    const bytes = Buffer.from(signature, 'hex');
+    const dsaEncoding = bytes.length === 64 ? 'ieee-p1363' : 'der';
+    try {
+      const point = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', publicKey));
+      const key = publicKeyObject(point);
+      return Promise.resolve(verify('sha256', Buffer.from(message), { key, dsaEncoding }, bytes));
+    } catch {
+      return Promise.resolve(false);
+    }
+  }
+
   private readVerification(token: string, now: number): VerificationClaims {
     const refuse = (why: string) => invalidField('verificationToken', `invalid verification token: ${why}`);
     if (token.length > maxTokenLength) throw refuse(`${token.length} characters are too many`);
@@ -99,11 +121,14 @@ export class Tokens {
   }
 
   private verificationKey(): KeyObject {
-    const point = Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex');
-    const [x, y] = [point.subarray(1, 33), point.subarray(33)];
-    const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') };
-    return createPublicKey({ key: jwk, format: 'jwk' });
+    return publicKeyObject(Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex'));
   }
+}
+
+function publicKeyObject(point: Buffer): KeyObject {
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)];
+  const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') };
+  return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   isExpired,
   type CredentialEvent,
 } from '../../domain/organization/credentials.js';
+import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
 import type { User } from '../../domain/organization/users.js';
 import {
   Base64Url,
@@ -22,6 +23,7 @@ import {
 import { normalizePublicKey } from '../../stamps/keys.js';
 import type { DecideContext } from '../define-activity.js';
 import type { PreparePorts, VerifiedRegistration } from '../ports.js';
+import type { NamedIdentity } from './oauth-params.js';
 
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];
 
@@ -196,7 +198,7 @@ export async function verifyAuthenticators(
  * Makes the events by which users get credentials. One of these serves a whole decision, so that a key that the request
  * gives to two users is noticed.
  */
-export function newCredentials({ organization, newId, now }: DecideContext) {
+export function newCredentials({ organization, newId, now }: Pick<DecideContext, 'organization' | 'newId' | 'now'>) {
   const sent = new Set<string>();
 
   function claim(owners: ReadonlyMap<string, string>, name: string, what: string, field: string): void {
@@ -289,6 +291,24 @@ export function newCredentials({ organization, newId, now }: DecideContext) {
         };
       });
       return { authenticatorIds: created.map(({ data }) => data.authenticatorId), events: created };
+    },
+
+    /**
+     * Gives identities at OpenID providers to a user.
+     * @throws {CoordinatorError} ALREADY_EXISTS, RESOURCE_EXHAUSTED
+     */
+    oauthProviders(
+      { userId, oauthProviders }: Pick<User, 'userId' | 'oauthProviders'>,
+      identities: readonly NamedIdentity[],
+      field: string,
+    ): { readonly providerIds: string[]; readonly events: CredentialEvent[] } {
+      checkRoom('oauthProviders', oauthProviders.length, identities.length, field);
+      const created = identities.map((identity, index): Created<'OauthProviderCreated'> => {
+        const where = `${field}[${index}]`;
+        claim(organization.oauthOwners, oauthIdentity(identity), 'OAUTH_PROVIDER_ALREADY_EXISTS: identity', where);
+        return { type: 'OauthProviderCreated', data: { userId, providerId: newId(), ...identity } };
+      });
+      return { providerIds: created.map(({ data }) => data.providerId), events: created };
     },
   };
 }

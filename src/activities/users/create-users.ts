@@ -3,16 +3,9 @@ import type { OrganizationEvent } from '../../domain/organization/organization.j
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { ListOf, UuidList } from '../../schema/fields.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
+import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
-import {
-  liftUser,
-  liftUserV2,
-  refuseOauthProviders,
-  UserParams,
-  UserParamsV2,
-  UserParamsV3,
-  UserParamsV4,
-} from './user-params.js';
+import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
 
 class CreateUsersIntent {
   @ListOf(() => UserParams, { min: 1, about: 'The new users; either all are created or none.' })
@@ -75,9 +68,10 @@ export const createUsers = defineActivity({
 
   prepare: ({ users }, ports) =>
     Promise.all(
-      users.map(({ authenticators = [] }, index) =>
-        verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`),
-      ),
+      users.map(async ({ authenticators = [], oauthProviders = [] }, index) => ({
+        authenticators: await verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`),
+        identities: await verifiedIdentities(oauthProviders, ports, `${fieldOf(index)}.oauthProviders`),
+      })),
     ),
 
   decide({ users }, context, verified) {
@@ -85,9 +79,9 @@ export const createUsers = defineActivity({
     const userIds: string[] = [];
     const events = users.flatMap((user, index): OrganizationEvent[] => {
       const { userName, userEmail, userPhoneNumber, userTags = [] } = user;
-      const { apiKeys = [], authenticators = [], oauthProviders } = user;
+      const { apiKeys = [], authenticators = [] } = user;
+      const proved = verified[index] ?? { authenticators: [], identities: [] };
       const field = fieldOf(index);
-      refuseOauthProviders(oauthProviders, `${field}.oauthProviders`);
       for (const tagId of userTags) existingUserTag(context.organization, tagId);
       const userId = context.newId();
       userIds.push(userId);
@@ -95,11 +89,12 @@ export const createUsers = defineActivity({
         userEmail: userEmail || undefined,
         userPhoneNumber: userPhoneNumber || undefined,
       });
-      const owner = { userId, apiKeys: [], authenticators: [] };
+      const owner = { userId, apiKeys: [], authenticators: [], oauthProviders: [] };
       return [
         { type: 'UserCreated', data: { userId, userName, ...contacts, userTags } },
         ...credentials.apiKeys(owner, apiKeys, `${field}.apiKeys`).events,
-        ...credentials.authenticators(owner, authenticators, verified[index] ?? [], `${field}.authenticators`).events,
+        ...credentials.authenticators(owner, authenticators, proved.authenticators, `${field}.authenticators`).events,
+        ...credentials.oauthProviders(owner, proved.identities, `${field}.oauthProviders`).events,
       ];
     });
     return { events, result: { userIds } };

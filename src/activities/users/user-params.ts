@@ -9,37 +9,7 @@ import {
   liftApiKey,
   liftAuthenticator,
 } from '../credentials/credential-params.js';
-
-class OidcClaims {
-  @Text({ min: 1, about: 'Issuer of the identity.' })
-  iss!: string;
-
-  @Text({ min: 1, about: 'Subject: who it is at the issuer.' })
-  sub!: string;
-
-  @Text({ min: 1, about: 'Audience: the application it was issued for.' })
-  aud!: string;
-}
-
-class OauthProviderParams {
-  @Label({ about: 'The name of the identity.' })
-  providerName!: string;
-
-  @Text({ max: 16_384, about: 'An OIDC token that proves it.' })
-  oidcToken!: string;
-}
-
-/** An identity at an OpenID provider. */
-export class OauthProviderParamsV2 {
-  @Label({ about: 'The name of the identity.' })
-  providerName!: string;
-
-  @Text({ optional: true, max: 16_384, about: 'An OIDC token that proves it.' })
-  oidcToken?: string;
-
-  @Nested(() => OidcClaims, { optional: true, about: 'The claims that name it, instead of a token.' })
-  oidcClaims?: OidcClaims;
-}
+import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
 
 class NamedUserParams {
   @Label({ about: 'The name of the user; need not be unique.' })
@@ -108,12 +78,6 @@ export function liftUser(user: UserParams, field: string): UserParamsV4 {
 /** The same user in the newest shape. */
 export function liftUserV2({ apiKeys = [], ...rest }: UserParamsV2): UserParamsV4 {
   return { ...rest, apiKeys: apiKeys.map(liftApiKey) };
-}
-
-/** Refuses identities until tokens of OpenID providers can be verified. @throws {CoordinatorError} UNIMPLEMENTED */
-export function refuseOauthProviders(providers: readonly OauthProviderParamsV2[] = [], field: string): void {
-  if (providers.length === 0) return;
-  throw new CoordinatorError('UNIMPLEMENTED', `${field}: OAuth providers cannot be registered yet: send an empty list`);
 }
 
 /** Refuses a proof of a contact: none can be genuine. @throws {CoordinatorError} INVALID_ARGUMENT */

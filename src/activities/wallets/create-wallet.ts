@@ -1,12 +1,11 @@
-import { MNEMONIC_LENGTHS } from '../../domain/key-formats.js';
 import { checkWalletCount, checkWalletNameFree } from '../../domain/organization/wallets.js';
-import { invalidField } from '../../domain/errors.js';
 import { Label, ListOf, TextList, Uuid, Whole } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   accountFacts,
   accountsToDerive,
   checkAccountsNew,
+  checkMnemonicLength,
   maxAccountsAtOnce,
   WalletAccountParams,
 } from './wallet-params.js';
@@ -38,15 +37,10 @@ export const createWallet = defineActivity({
   result: CreateWalletResult,
   policy: { resource: 'WALLET', action: 'CREATE' },
 
-  check({ walletName, accounts, mnemonicLength = 12 }, organization) {
+  check({ walletName, accounts, mnemonicLength }, organization) {
     checkWalletCount(organization);
     checkWalletNameFree(organization, walletName);
-    if (!MNEMONIC_LENGTHS.includes(mnemonicLength)) {
-      throw invalidField(
-        'parameters.mnemonicLength',
-        `\`${mnemonicLength}\` is not one of ${MNEMONIC_LENGTHS.join(', ')}`,
-      );
-    }
+    checkMnemonicLength(mnemonicLength);
     checkAccountsNew(organization, undefined, accountsToDerive(accounts));
   },
 

@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
-import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
+import { CURVES, MNEMONIC_LENGTHS, type AddressFormat, type Curve } from '../../domain/key-formats.js';
 import type { AccountFacts } from '../../domain/organization/wallets.js';
 import { accountsOf, type Wallet } from '../../domain/organization/wallets.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
@@ -33,9 +33,12 @@ export class WalletAccountParams {
 }
 
 /** The asked accounts with their paths in the one spelling. @throws {CoordinatorError} naming the first that cannot be */
-export function accountsToDerive(accounts: readonly WalletAccountParams[]): AccountToDerive[] {
+export function accountsToDerive(
+  accounts: readonly WalletAccountParams[],
+  field = 'parameters.accounts',
+): AccountToDerive[] {
   return accounts.map(({ curve, path, addressFormat }, index) => {
-    const at = `parameters.accounts[${index}]`;
+    const at = `${field}[${index}]`;
     checkAddressFormat(addressFormat, curve, `${at}.curve`);
     return { curve, path: canonicalPath(curve, path, `${at}.path`), addressFormat };
   });
@@ -85,4 +88,10 @@ export function accountFacts(
 /** A wallet as policies see it (client protocol 9.3). */
 export function walletValue({ walletId, walletName, imported, exported }: Wallet): PolicyValue {
   return { id: walletId, label: walletName, imported, exported };
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of so many words */
+export function checkMnemonicLength(mnemonicLength: number | undefined, field = 'parameters.mnemonicLength'): void {
+  if (mnemonicLength === undefined || MNEMONIC_LENGTHS.includes(mnemonicLength)) return;
+  throw invalidField(field, `\`${mnemonicLength}\` is not one of ${MNEMONIC_LENGTHS.join(', ')}`);
 }

@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../errors.js';
 import type { ApiKeyCurve } from '../key-formats.js';
+import { oauthIdentity } from './oauth-identity.js';
 import { changeUser, type User } from './users.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
@@ -85,15 +86,6 @@ export type CredentialEvent =
   | DomainEvent<'AuthenticatorDeleted', { userId: string; authenticatorId: string }>
   | DomainEvent<'OauthProviderCreated', Recorded<OauthProvider>>
   | DomainEvent<'OauthProviderDeleted', { userId: string; providerId: string }>;
-
-/** What names an identity at an OpenID provider: no two users of an organization share one. */
-export function oauthIdentity({
-  issuer,
-  audience,
-  subject,
-}: Pick<OauthProvider, 'issuer' | 'audience' | 'subject'>): string {
-  return JSON.stringify([issuer, audience, subject]);
-}
 
 /** What each credential event makes of its user; shared with the read model so that the two cannot disagree. */
 export const credentialChanges: {

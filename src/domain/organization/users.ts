@@ -1,4 +1,5 @@
-import { oauthIdentity, type Authenticator, type ApiKey, type OauthProvider } from './credentials.js';
+import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
+import { oauthIdentity } from './oauth-identity.js';
 import { CoordinatorError } from '../errors.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';

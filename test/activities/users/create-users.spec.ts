@@ -3,6 +3,7 @@ import { CoordinatorError } from '../../../src/domain/errors.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anApiKey, anOrganization, aRegistration, aUser, aUserTag, publicKeyOf } from '../facts.js';
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
+import type { VerifiedRegistration } from '../../../src/activities/ports.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
@@ -27,6 +28,8 @@ const passkey = (number: number) => ({
   attestation,
 });
 
+const proved = (...authenticators: VerifiedRegistration[]) => ({ authenticators, identities: [] });
+
 describe('create users', () => {
   it('creates each user, then what is theirs, in the order given', () =>
     given(...history)
@@ -46,7 +49,7 @@ describe('create users', () => {
             { userName: 'Bob', ...none, apiKeys: [key(13)] },
           ],
         },
-        { prepared: [[aRegistration(21)], []] },
+        { prepared: [proved(aRegistration(21)), proved()] },
       )
       .then(
         [
@@ -74,17 +77,17 @@ describe('create users', () => {
 
   it('takes lists that are absent for empty ones, and empty contacts for none', () =>
     given(...history)
-      .when(createUsers, { users: [{ userName: 'Ann', userEmail: '', userPhoneNumber: '' }] }, { prepared: [[]] })
+      .when(createUsers, { users: [{ userName: 'Ann', userEmail: '', userPhoneNumber: '' }] }, { prepared: [proved()] })
       .then([{ type: 'UserCreated', data: { userId: id(1), userName: 'Ann', userTags: [] } }], { userIds: [id(1)] }));
 
   it('takes a name that another user has', () =>
     given(...history, aUser(id(101), { userName: 'Ann' }))
-      .when(createUsers, { users: [{ userName: 'Ann', ...none }] }, { prepared: [[]] })
+      .when(createUsers, { users: [{ userName: 'Ann', ...none }] }, { prepared: [proved()] })
       .then([{ type: 'UserCreated', data: { userId: id(1), userName: 'Ann', userTags: [] } }], { userIds: [id(1)] }));
 
   it('refuses a key that the organization knows, naming its user', () =>
     given(...history, aUser(id(101)), anApiKey(id(101), 11))
-      .when(createUsers, { users: [{ userName: 'Bob', apiKeys: [key(11)] }] }, { prepared: [[]] })
+      .when(createUsers, { users: [{ userName: 'Bob', apiKeys: [key(11)] }] }, { prepared: [proved()] })
       .thenRefused(
         'ALREADY_EXISTS',
         new RegExp(`parameters\\.users\\[0\\]\\.apiKeys\\[0\\]\\.publicKey: .* is registered for user \`${id(101)}\``),
@@ -100,7 +103,7 @@ describe('create users', () => {
             { userName: 'Bob', apiKeys: [key(11)] },
           ],
         },
-        { prepared: [[], []] },
+        { prepared: [proved(), proved()] },
       )
       .thenRefused('ALREADY_EXISTS', /parameters\.users\[1\]\.apiKeys\[0\]\.publicKey: .* is in this request twice/));
 
@@ -114,7 +117,7 @@ describe('create users', () => {
             { userName: 'Bob', authenticators: [passkey(21)] },
           ],
         },
-        { prepared: [[aRegistration(21)], [aRegistration(21)]] },
+        { prepared: [proved(aRegistration(21)), proved(aRegistration(21))] },
       )
       .thenRefused('ALREADY_EXISTS', /parameters\.users\[1\]\.authenticators\[0\]\.attestation: .* twice/));
 
@@ -123,26 +126,34 @@ describe('create users', () => {
       .when(
         createUsers,
         { users: [{ userName: 'Ann', apiKeys: Array.from({ length: 11 }, (_, index) => key(11 + index)) }] },
-        { prepared: [[]] },
+        { prepared: [proved()] },
       )
       .thenRefused('RESOURCE_EXHAUSTED', /parameters\.users\[0\]\.apiKeys: a user may have 10 API keys that last/));
 
   it('refuses a tag that is not there', () =>
     given(...history)
-      .when(createUsers, { users: [{ userName: 'Ann', userTags: [id(403)] }] }, { prepared: [[]] })
+      .when(createUsers, { users: [{ userName: 'Ann', userTags: [id(403)] }] }, { prepared: [proved()] })
       .thenRefused('NOT_FOUND', new RegExp(`no user tag \`${id(403)}\``)));
 
-  it('refuses OAuth providers for now', () =>
+  it('gives identities that were proved, each to one user', () => {
+    const google = { providerName: 'Google', issuer: 'https://issuer.example', audience: 'app', subject: 'ann' };
+    given(...history)
+      .when(createUsers, { users: [{ userName: 'Ann' }] }, { prepared: [{ authenticators: [], identities: [google] }] })
+      .then(
+        [
+          { type: 'UserCreated', data: { userId: id(1), userName: 'Ann', userTags: [] } },
+          { type: 'OauthProviderCreated', data: { userId: id(1), providerId: id(2), ...google } },
+        ],
+        { userIds: [id(1)] },
+      );
     given(...history)
       .when(
         createUsers,
-        { users: [{ userName: 'Ann', oauthProviders: [{ providerName: 'p', oidcToken: 'secret' }] }] },
-        { prepared: [[]] },
+        { users: [{ userName: 'Ann' }, { userName: 'Bob' }] },
+        { prepared: [google, google].map((identity) => ({ authenticators: [], identities: [identity] })) },
       )
-      .thenRefused(
-        'UNIMPLEMENTED',
-        /^parameters\.users\[0\]\.oauthProviders: OAuth providers cannot be registered yet: send an empty list$/,
-      ));
+      .thenRefused('ALREADY_EXISTS', /^parameters\.users\[1\]\.oauthProviders\[0\]: OAUTH_PROVIDER_ALREADY_EXISTS/);
+  });
 
   it.each([
     ['no users', [], /parameters\.users: must have 1 to 100 elements, has 0/],
@@ -165,7 +176,7 @@ describe('create users', () => {
     ['an unknown member', [{ userName: 'Ann', isRoot: true }], /users\[0\]\.isRoot: is not a field/],
   ])('refuses %s', (_what, users, message) =>
     given(...history)
-      .when(createUsers, { users }, { prepared: [[]] })
+      .when(createUsers, { users }, { prepared: [proved()] })
       .thenRefused('INVALID_ARGUMENT', message),
   );
 
@@ -176,8 +187,8 @@ describe('create users', () => {
     const nothing = { organization: emptyOrganization(), now: 0, newId: () => id(1) };
     const users = [{ userName: 'Ann' }, { userName: 'Bob', authenticators: [good] }];
     expect(await createUsers.prepare!({ users }, ports, nothing)).toEqual([
-      [],
-      [expect.objectContaining({ credentialId: good.attestation.credentialId })],
+      { authenticators: [], identities: [] },
+      { authenticators: [expect.objectContaining({ credentialId: good.attestation.credentialId })], identities: [] },
     ]);
     const refused: unknown = await createUsers.prepare!(
       { users: [...users, { userName: 'Cal', authenticators: [good, bad] }] },

@@ -1,0 +1,175 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
+import { usedTokenKey } from '../../domain/organization/otps.js';
+import { Hex, OneOf, Text } from '../../schema/fields.js';
+import type { PrepareContext } from '../define-activity.js';
+import type { PreparePorts, VerificationClaims } from '../ports.js';
+
+/** A signature by the key that a verification token is bound to (client protocol, section 8.2). */
+export class ClientSignature {
+  @Hex({ max: 130, about: 'The P-256 key, compressed: the one that the verification token names.' })
+  publicKey!: string;
+
+  @OneOf(['CLIENT_SIGNATURE_SCHEME_API_P256'], { about: 'How it was made: ECDSA over SHA-256 of the message.' })
+  scheme!: 'CLIENT_SIGNATURE_SCHEME_API_P256';
+
+  @Text({ min: 1, max: 65_536, about: 'The JSON text that was signed: usage, token and what is asked for.' })
+  message!: string;
+
+  @Hex({ max: 160, about: 'r ‖ s (64 bytes) or DER, hex.' })
+  signature!: string;
+}
+
+/** What a verification token may be used for, once each. */
+export type TokenUsage = 'USAGE_TYPE_LOGIN' | 'USAGE_TYPE_SIGNUP' | 'USAGE_TYPE_UPDATE_CONTACT';
+
+interface ProvedRequest {
+  readonly verificationToken?: string;
+  readonly clientSignature?: ClientSignature;
+}
+
+/**
+ * What the verification token of a sign-up says, its signature by the client checked against what is asked for; undefined
+ * without a token.
+ * @throws {CoordinatorError} INVALID_ARGUMENT unless the token is ours, of this organization, and signed for
+ */
+export async function verifiedSignup(
+  request: ProvedRequest,
+  rootUsers: readonly SignupUser[],
+  { tokens }: PreparePorts,
+  { organization, now }: PrepareContext,
+): Promise<VerificationClaims | undefined> {
+  const { verificationToken, clientSignature } = request;
+  if (!verificationToken) return undefined;
+  const claims = await tokens.verifyVerification(verificationToken, now);
+  if (claims.organizationId !== organization.organizationId) {
+    throw invalidField(
+      'parameters.verificationToken',
+      `was issued by organization \`${claims.organizationId}\`, not by \`${organization.organizationId}\``,
+    );
+  }
+  if (!rootUsers.some((user) => contactOf(user, claims) === claims.contact)) {
+    throw invalidField('parameters.verificationToken', 'proves a contact that no root user of the request has');
+  }
+  const user = rootUsers[0];
+  await checkClientSignature(
+    claims,
+    clientSignature,
+    'USAGE_TYPE_SIGNUP',
+    tokens,
+    (signed) =>
+      user !== undefined && rootUsers.length === 1 && saysThisUser(signed['signup'] ?? signed['signupV2'], user),
+  );
+  return claims;
+}
+
+/**
+ * Checks the client's signature over its usage of a token. A token without a key (older flows) needs none.
+ * @param isSame whether the signed message asks for what the request asks for
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export async function checkClientSignature(
+  { publicKey, tokenId }: VerificationClaims,
+  clientSignature: ClientSignature | undefined,
+  usage: TokenUsage,
+  tokens: PreparePorts['tokens'],
+  isSame: (signed: Readonly<Record<string, unknown>>) => boolean,
+): Promise<void> {
+  const field = 'parameters.clientSignature';
+  if (publicKey === undefined && clientSignature === undefined) return;
+  if (clientSignature === undefined) {
+    throw invalidField(field, 'is required: the verification token is bound to a key, which must sign this usage');
+  }
+  if (publicKey !== undefined && clientSignature.publicKey.toLowerCase() !== publicKey.toLowerCase()) {
+    throw invalidField(`${field}.publicKey`, 'is not the key that the verification token is bound to');
+  }
+  const { message, signature } = clientSignature;
+  const signer = clientSignature.publicKey.toLowerCase();
+  if (!(await tokens.verifyClientSignature({ publicKey: signer, message, signature }))) {
+    throw invalidField(`${field}.signature`, 'does not verify over the message with the key');
+  }
+  const signed = membersOf(message);
+  if (signed?.['tokenId'] !== tokenId || signed['type'] !== usage) {
+    throw invalidField(`${field}.message`, `must say tokenId \`${tokenId}\` and type \`${usage}\``);
+  }
+  if (!isSame(signed)) throw invalidField(`${field}.message`, 'asks for something else than the request');
+}
+
+/** @throws {CoordinatorError} FAILED_PRECONDITION when the token has been used for this before */
+export function checkTokenUnused(
+  { usedTokens }: OrganizationView,
+  { tokenId }: VerificationClaims,
+  usage: TokenUsage,
+): void {
+  if (!usedTokens.has(usedTokenKey(tokenId, usage))) return;
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `verification token \`${tokenId}\` has been used for ${usage}: verify the contact again with init_otp and verify_otp`,
+  );
+}
+
+/** Remembers that a token was used. */
+export function tokenUsed({ tokenId, expiresAt }: VerificationClaims, usage: TokenUsage): OrganizationEvent {
+  return { type: 'VerificationTokenUsed', data: { tokenId, usage, expiresAt } };
+}
+
+/** The event by which a user's contact counts as proved, if it is the one that the token proves. */
+export function provenContact(
+  userId: string,
+  user: { readonly userEmail?: string; readonly userPhoneNumber?: string },
+  claims: VerificationClaims,
+): OrganizationEvent[] {
+  if (contactOf(user, claims) !== claims.contact) return [];
+  const contact = claims.verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
+  return [{ type: 'UserContactVerified', data: { userId, contact } }];
+}
+
+function contactOf(
+  { userEmail, userPhoneNumber }: { readonly userEmail?: string; readonly userPhoneNumber?: string },
+  { verificationType }: VerificationClaims,
+): string | undefined {
+  return verificationType === 'OTP_TYPE_EMAIL' ? userEmail : userPhoneNumber;
+}
+
+interface SignupUser {
+  readonly userEmail?: string;
+  readonly userPhoneNumber?: string;
+  readonly apiKeys?: readonly unknown[];
+  readonly authenticators?: readonly unknown[];
+  readonly oauthProviders?: readonly unknown[];
+}
+
+/** Whether a signed sign-up asks for this user. Members that are absent, null or empty are the same. */
+function saysThisUser(signed: unknown, user: SignupUser): boolean {
+  if (typeof signed !== 'object' || signed === null) return false;
+  const { email, phoneNumber, apiKeys, authenticators, oauthProviders } = signed as Readonly<Record<string, unknown>>;
+  return (
+    (email ?? '') === (user.userEmail ?? '') &&
+    (phoneNumber ?? '') === (user.userPhoneNumber ?? '') &&
+    sameJson(apiKeys ?? [], user.apiKeys ?? []) &&
+    sameJson(authenticators ?? [], user.authenticators ?? []) &&
+    sameJson(oauthProviders ?? [], user.oauthProviders ?? [])
+  );
+}
+
+/** Equal as JSON, whatever the order of members; null and undefined members are absent. */
+function sameJson(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((element, index) => sameJson(element, other[index]));
+  }
+  if (typeof one === 'object' && one !== null && typeof other === 'object' && other !== null) {
+    const [left, right] = [one, other] as readonly Readonly<Record<string, unknown>>[];
+    const names = new Set([...Object.keys(left!), ...Object.keys(right!)]);
+    return [...names].every((name) => sameJson(left![name], right![name]));
+  }
+  return (one ?? undefined) === (other ?? undefined);
+}
+
+function membersOf(message: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(message);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
