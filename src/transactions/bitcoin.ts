@@ -18,12 +18,16 @@ interface BitcoinOutput {
   readonly script: Uint8Array;
 }
 
-/** `txid` is in the order of explorers; `signedBy` are the hex keys with a signature in the PSBT. */
+/**
+ * `txid` is in the order of explorers; `spent` is proven when the PSBT has the whole previous transaction, and otherwise
+ * what the sender says; `signedBy` are the hex keys with a signature in the PSBT.
+ */
 interface BitcoinInput {
   readonly txid: Uint8Array;
   readonly vout: number;
   readonly sequence: number;
   readonly spent: BitcoinOutput;
+  readonly isProven: boolean;
   readonly sighashType: number | undefined;
   readonly isFinal: boolean;
   readonly hasKeyPathSignature: boolean;
@@ -76,8 +80,7 @@ const base58check = createBase58check(sha256);
 const { taggedHash } = schnorr.utils;
 
 /**
- * Parses hex of a PSBT of version 0 (BIP-174), as the published clients send it. Throws INVALID_ARGUMENT, also where
- * an amount is not proven: the fee that policies see must be the fee that is paid.
+ * Parses hex of a PSBT of version 0 (BIP-174), as the published clients send it. Throws INVALID_ARGUMENT.
  */
 export function parseUnsignedBitcoin(unsignedTransaction: string): BitcoinTransaction {
   if (unsignedTransaction.startsWith(BASE64_MAGIC)) throw malformed('the PSBT is in base64, expected hex');
@@ -100,7 +103,6 @@ function readPsbt(psbt: Uint8Array): BitcoinTransaction {
   checkMaps(psbt, inputs.length, outputs.length);
   const outpoints = new Set(inputs.map(({ txid, vout }) => `${hex(txid)}:${vout}`));
   if (outpoints.size < inputs.length) throw malformed('two inputs spend the same output');
-  checkAmountsAreProven(transaction, inputs);
   const spent = inputs.reduce((sum, input) => sum + input.spent.amount, 0n);
   const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
   if (paid > spent) throw malformed(`its outputs are ${paid} satoshis, more than the ${spent} of its inputs`);
@@ -134,6 +136,7 @@ function readInput(transaction: Transaction, at: number): BitcoinInput {
     vout: index,
     sequence: input.sequence ?? 0xffffffff,
     spent: { amount: spent.amount, script: spent.script },
+    isProven: nonWitnessUtxo !== undefined,
     sighashType: input.sighashType,
     isFinal: Boolean(input.finalScriptSig?.length) || Boolean(input.finalScriptWitness?.length),
     hasKeyPathSignature: input.tapKeySig !== undefined,
@@ -151,33 +154,10 @@ function readOutput(transaction: Transaction, at: number): BitcoinOutput {
 }
 
 /**
- * A previous transaction proves an amount by its txid, a taproot signature commits to every amount, and a signature of
- * segwit version 0 to its own only. With two of the last kind, a request that lies about the one and a second request
- * that lies about the other would give two valid signatures and a fee that no policy has seen.
- */
-function checkAmountsAreProven(transaction: Transaction, inputs: readonly BitcoinInput[]): void {
-  const unproven: number[] = [];
-  inputs.forEach(({ spent }, at) => {
-    const { nonWitnessUtxo, redeemScript } = transaction.getInput(at);
-    if (nonWitnessUtxo) return;
-    const program = witnessProgram(spent.script) ?? (redeemScript && witnessProgram(redeemScript));
-    if (!program) {
-      throw malformed(`input ${at} is not segwit: add the non-witness UTXO, its whole previous transaction (BIP-174)`);
-    }
-    if (program.version === 0) unproven.push(at);
-  });
-  if (unproven.length > 1) {
-    throw malformed(
-      `inputs ${unproven.join(', ')} have a witness UTXO only, which proves no amount: add their non-witness UTXO (BIP-174)`,
-    );
-  }
-}
-
-/**
  * What a compressed secp256k1 key (33 bytes) has to sign: every input whose output the key owns by P2PKH, P2SH-P2WPKH,
  * P2WPKH, P2WSH (`<key> OP_CHECKSIG`) or P2TR, or only by `script`; inputs it signed already are left out. Digests are of
- * the original design, BIP-143 and BIP-341. Throws INVALID_ARGUMENT when there is none, and for a sighash type other than
- * ALL and DEFAULT: the rest would let the transaction change after policies have seen it.
+ * the original design, BIP-143 and BIP-341. Throws INVALID_ARGUMENT when there is none, and where the transaction could be
+ * another than policies see: a sighash type other than ALL and DEFAULT, or a spent output that nothing proves.
  */
 export function bitcoinSigningInputs(
   transaction: BitcoinTransaction,
@@ -197,6 +177,7 @@ export function bitcoinSigningInputs(
       return [];
     }
     const sighashType = checkSighashType(input.sighashType, index, isTaproot);
+    if (!isTaproot) checkSpentOutputs(transaction, index, own.script);
     const digest = isTaproot
       ? digests.taproot(index, sighashType)
       : own.script === 'P2PKH'
@@ -219,6 +200,20 @@ function checkSighashType(type: number | undefined, index: number, isTaproot: bo
   throw malformed(
     `input ${index} asks for the sighash type ${type}, which does not sign the whole transaction: ` +
       `use SIGHASH_ALL (1)${isTaproot ? ' or SIGHASH_DEFAULT (0)' : ''}`,
+  );
+}
+
+/**
+ * A taproot signature commits to every spent output, one of segwit version 0 to the amount of its own, a legacy one to
+ * none. What a signature does not commit to must be proven by the previous transaction: else two requests that each
+ * lie about another input would give two valid signatures, and together a fee that no policy has seen.
+ */
+function checkSpentOutputs({ inputs }: BitcoinTransaction, index: number, script: BitcoinScript): void {
+  const unproven = inputs.findIndex(({ isProven }, at) => !isProven && (at !== index || script === 'P2PKH'));
+  if (unproven === -1) return;
+  throw malformed(
+    `input ${unproven} has no non-witness UTXO (BIP-174), so nothing proves the amount it spends when input ${index} is ` +
+      'signed: add its whole previous transaction',
   );
 }
 

@@ -388,25 +388,44 @@ describe('a Bitcoin transaction is refused', () => {
     refuses(parse(psbtOf([{ script: p2wpkh }], [])), 'has no outputs');
   });
 
-  it('whose fee is not known for certain', () => {
-    const coin = { script: p2wpkh };
-
-    refuses(parse(psbtOf([{ ...coin, utxo: 'none' }])), 'input 0 says nothing of the output it spends');
-    refuses(parse(psbtOf([coin, { script: outputOf('P2PKH', PUBLIC_KEY), utxo: 'output' }])), 'input 1 is not segwit');
+  it('whose fee is not known', () => {
+    refuses(parse(psbtOf([{ script: p2wpkh, utxo: 'none' }])), 'input 0 says nothing of the output it spends');
     refuses(
-      parse(psbtOf([{ ...coin, utxo: 'output' }, coin, { ...coin, utxo: 'output' }])),
-      'inputs 0, 2 have a witness UTXO only',
-    );
-    refuses(
-      parse(psbtOf([coin], [{ script: p2wpkh, value: 100_001n }])),
+      parse(psbtOf([{ script: p2wpkh }], [{ script: p2wpkh, value: 100_001n }])),
       'outputs are 100001 satoshis, more than the 100000',
     );
   });
 
-  it('but not one whose fee the signatures prove', () => {
-    const taproot: Coin = { script: outputOf('P2TR', PUBLIC_KEY), utxo: 'output' };
+  const OUR: Readonly<Record<BitcoinScript, Coin>> = Object.fromEntries(
+    SCRIPTS.map((script) => [script, { script: outputOf(script, PUBLIC_KEY) }]),
+  ) as Record<BitcoinScript, Coin>;
+  const claimed = (coin: Coin): Coin => ({ ...coin, utxo: 'output' });
 
-    finalizeBoth(sign(psbtOf([taproot, { script: p2wpkh, utxo: 'output' }, taproot]).toHex(), PRIVATE_KEY));
+  it.each<[string, readonly Coin[], number, number]>([
+    ['its own output, by a legacy signature', [claimed(OUR.P2PKH)], 0, 0],
+    ['another output, by a legacy signature', [OUR.P2PKH, claimed(OUR.P2TR)], 1, 0],
+    ['another output, by a signature of segwit version 0', [claimed(OUR.P2WPKH), OUR.P2WPKH], 0, 1],
+    ['a taproot output, by a signature of segwit version 0', [OUR.P2WPKH, claimed(OUR.P2TR)], 1, 0],
+    [
+      'a foreign output, by a signature of segwit version 0',
+      [OUR.P2WSH, claimed({ script: Uint8Array.of(0x51) })],
+      1,
+      0,
+    ],
+  ])('where nothing would prove %s', (_what, coins, unproven, signing) => {
+    const transaction = parseUnsignedBitcoin(psbtOf(coins).toHex());
+
+    refuses(
+      () => bitcoinSigningInputs(transaction, PUBLIC_KEY),
+      `input ${unproven} has no non-witness UTXO (BIP-174), so nothing proves the amount it spends when input ${signing} is`,
+    );
+  });
+
+  it('but not where the signatures prove every output', () => {
+    finalizeBoth(sign(psbtOf([claimed(OUR.P2TR), claimed(OUR.P2TR)]).toHex(), PRIVATE_KEY));
+    for (const script of ['P2SH', 'P2WPKH', 'P2WSH'] as const) {
+      finalizeBoth(sign(psbtOf([claimed(OUR[script])]).toHex(), PRIVATE_KEY));
+    }
   });
 
   it('whose previous transaction is another than it spends', () => {
