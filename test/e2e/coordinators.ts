@@ -11,18 +11,7 @@ import {
 import { EventStoreDouble } from '../event-store/double/double.js';
 import { exchange, type Exchange } from './exchange.js';
 import { Installation, type Run } from './installation.js';
-
-/** Generous bound, in milliseconds, for whatever must come about: the machines of tests are busy. */
-export const patienceMs = 60_000;
-
-/** Waits until something is so; fails, naming what it was, when it does not come about. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const begun = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - begun > patienceMs) throw new Error(`waited for ${patienceMs} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+import { until } from './until.js';
 
 /** No two bodies of a test are alike by chance, whoever makes them for whichever instance. */
 const clock = {

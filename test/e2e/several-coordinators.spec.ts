@@ -13,16 +13,8 @@ import {
   type StampingClient,
 } from '../../src/testing/index.js';
 import { refusal, textLike } from './exchange.js';
-import {
-  caughtUp,
-  clientOf,
-  Coordinators,
-  newKey,
-  patienceMs,
-  queryFrom,
-  until,
-  type Instance,
-} from './coordinators.js';
+import { patienceMs, until } from './until.js';
+import { caughtUp, clientOf, Coordinators, newKey, queryFrom, type Instance } from './coordinators.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 const tagPath = '/public/v1/submit/create_user_tag';

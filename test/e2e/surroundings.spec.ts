@@ -270,6 +270,15 @@ describe('rate limits', () => {
   const statuses = (answers: readonly { status: number }[]) => answers.map(({ status }) => status).sort();
   /** The limits count within seconds of the wall clock; a new one has come after this. */
   const nextSecond = () => new Promise((resolve) => setTimeout(resolve, 1_050));
+  /** What comes of it within one of those seconds: a busy machine needs longer now and then, and tries again. */
+  const withinASecond = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      const begun = performance.now();
+      const outcome = await work();
+      if (performance.now() - begun < 1_000) return outcome;
+      await nextSecond();
+    }
+  };
 
   test('are off', async () => {
     const answers = await burst(coordinator, 200);
@@ -280,7 +289,10 @@ describe('rate limits', () => {
   test('per address: the next one is 429 in the words that clients know, and a second later all is well', async () => {
     const limited = await startCoordinator({ settings: { RATE_LIMIT_PER_ADDRESS: '3' } });
     try {
-      const answers = await burst(limited, 5);
+      const [answers, forwarded] = await withinASecond(async () => [
+        await burst(limited, 5),
+        await burst(limited, 1, { headers: { 'x-forwarded-for': '203.0.113.9' } }),
+      ]);
       expect(statuses(answers)).toEqual([200, 200, 200, 429, 429]);
       const remaining = answers
         .filter(({ status }) => status === 200)
@@ -298,7 +310,7 @@ describe('rate limits', () => {
         });
       }
       // Who says to come from elsewhere is believed only behind a proxy.
-      expect(statuses(await burst(limited, 1, { headers: { 'x-forwarded-for': '203.0.113.9' } }))).toEqual([429]);
+      expect(statuses(forwarded)).toEqual([429]);
       await nextSecond();
       expect(statuses(await burst(limited, 1))).toEqual([200]);
     } finally {
@@ -309,7 +321,8 @@ describe('rate limits', () => {
   test('per address behind a proxy: the forwarded one counts', async () => {
     const limited = await startCoordinator({ settings: { RATE_LIMIT_PER_ADDRESS: '1', TRUST_PROXY: 'true' } });
     try {
-      const from = (address: string) => burst(limited, 2, { headers: { 'x-forwarded-for': address } });
+      const from = (address: string) =>
+        withinASecond(() => burst(limited, 2, { headers: { 'x-forwarded-for': address } }));
       expect(statuses(await from('203.0.113.1'))).toEqual([200, 429]);
       expect(statuses(await from('203.0.113.2'))).toEqual([200, 429]);
     } finally {
@@ -325,12 +338,15 @@ describe('rate limits', () => {
     try {
       const [one, other] = await Promise.all([perCredential, perOrganization].map((each) => each.createUser('Alice')));
       await nextSecond();
-      const ofCredential = [...(await burst(perCredential, 5)), ...(await burst(perCredential, 5, { key: one!.key }))];
+      const ofCredential = await withinASecond(async () => [
+        ...(await burst(perCredential, 5)),
+        ...(await burst(perCredential, 5, { key: one!.key })),
+      ]);
       expect(statuses(ofCredential).filter((status) => status === 200)).toHaveLength(8);
-      const ofOrganization = [
+      const ofOrganization = await withinASecond(async () => [
         ...(await burst(perOrganization, 3)),
         ...(await burst(perOrganization, 3, { key: other!.key })),
-      ];
+      ]);
       expect(statuses(ofOrganization)).toEqual([200, 200, 200, 200, 429, 429]);
     } finally {
       await Promise.all([perCredential.close(), perOrganization.close()]);
