@@ -223,6 +223,14 @@ describe('an issuer that fails', () => {
     },
   );
 
+  test('is told that its text is not UTF-8', async () => {
+    const body = Buffer.from(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, name: 'x' }));
+    body[body.lastIndexOf('x')] = 0xff;
+    const fetch: GuardedFetch = async (url, request) => ({ ...(await loopback(url, request)), body });
+    verifier = new OidcVerifier({ clock, fetch });
+    expect(await answer(await token())).toContain('answers with something that is not a JSON object');
+  });
+
   test('may say its type in other words', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/jwk-set+json']) {
       issuer.headers = { 'content-type': type };

@@ -295,6 +295,7 @@ describe('signatures', () => {
     ['is of another type', { kty: 'RSA' }, noKey],
     ['is symmetric', { kty: 'oct', k: 'AAAA' }, noKey],
     ['has a number for its id', { kid: 1 }, noKey],
+    ['has a number for a coordinate', { x: 1 }, noKey],
     ['was published with its private part', { d: 'AAAA' }, noKey],
     ['has half a point', { y: undefined }, useless],
     ['is not on the curve', { y: 'UI8exy-C06a7DUnjIdENkxeFtHM4-l_41LqEw9nVgnw' }, useless],
@@ -322,6 +323,25 @@ describe('signatures', () => {
     const jwt = await sign(claimsOf(spoiled.url), { alg: 'RS256', kid: 'RS256' }, privateKey);
     expect(await refusal(jwt)).toBe(said);
     await spoiled.close();
+  });
+
+  test('by a key that names no algorithm hold for the ones of its kind, and for no other', async () => {
+    const { alg: _alg, ...key } = await publishedKey('RS256', 'any');
+    const { alg: _other, ...point } = await publishedKey('ES256', 'point');
+    const plain = await startIssuer([key, point]);
+    const signed = async (alg: string, kid: string): Promise<string> =>
+      sign(claimsOf(plain.url), { alg, kid }, (await pairFor(alg)).privateKey);
+    for (const alg of ['RS256', 'RS512', 'PS256']) expect(await refusal(await signed(alg, 'any'))).toBe('taken');
+    expect(await refusal(await signed('ES256', 'point'))).toBe('taken');
+    for (const [alg, kid] of [
+      ['ES256', 'any'],
+      ['RS256', 'point'],
+      ['ES384', 'point'],
+      ['EdDSA', 'point'],
+    ] as const) {
+      expect(await refusal(await signed(alg, kid))).toBe(noKey);
+    }
+    await plain.close();
   });
 
   test('by another issuer do not speak for this one', async () => {
