@@ -48,14 +48,6 @@ export interface DeployedProgram {
   readonly interface: SolanaInterface;
 }
 
-/** What the IDL of a program says about one call: the members of `parsed_instruction_data` (client protocol 9.3). */
-export interface ParsedInstructionData {
-  readonly instructionName: string;
-  readonly discriminator: string;
-  readonly accountNames: readonly string[];
-  readonly programCallArgs: Readonly<Record<string, PolicyValue>>;
-}
-
 const SIGNATURE_LENGTH = 64;
 const KEY_LENGTH = 32;
 // PACKET_DATA_SIZE of the Solana node (sdk/packet): IPv6 minimum MTU less the headers.
