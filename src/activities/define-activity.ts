@@ -1,3 +1,4 @@
+import type { CoordinatorError } from '../domain/errors.js';
 import type { VoteSelection } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
@@ -28,10 +29,10 @@ export interface PrepareContext {
   readonly newId: () => string;
 }
 
-interface ActivityOutcome<Result> {
-  readonly events: readonly OrganizationEvent[];
-  readonly result: Result;
-}
+type ActivityOutcome<Result> =
+  | { readonly events: readonly OrganizationEvent[]; readonly result: Result }
+  /** It fails, and that is a fact which must not be lost, such as a wrong code that counts; the caller gets the failure. */
+  | { readonly events: readonly OrganizationEvent[]; readonly failure: CoordinatorError };
 
 /** An older wire version of a verb: its own intent and keys, lifted to the newest intent before anything is decided. */
 interface OlderVersion<Intent extends object> {

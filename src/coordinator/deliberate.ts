@@ -40,6 +40,8 @@ export interface Bench {
 export interface Party {
   readonly userId: string;
   readonly credential: PolicyCredential;
+  /** The parent, when it acts for its sub-organization: its users and policies decide (client protocol 1.4). */
+  readonly authority?: { readonly organization: OrganizationView; readonly revision: number };
 }
 
 /** A submit as history keeps it, with the id that it is given. */
@@ -60,7 +62,13 @@ export type Prepared = { readonly value: unknown } | { readonly refusal: Coordin
 
 /** `prepare-first`: it is allowed, and needs something from the world before it can be decided. */
 export type Verdict =
-  { readonly events: readonly OrganizationEvent[]; readonly outcome: Authorization['outcome'] } | 'prepare-first';
+  | {
+      readonly events: readonly OrganizationEvent[];
+      readonly outcome: Authorization['outcome'];
+      /** It was recorded as failed, and the caller is told so. */
+      readonly refusal?: CoordinatorError;
+    }
+  | 'prepare-first';
 
 /**
  * A submit.
@@ -77,15 +85,17 @@ export function decideSubmit(
   const { definition } = activityVersion(bench.registry, type);
   const resources = definition.resources?.(intent, bench.organization) ?? {};
   const question = questionOf(bench.registry, type, definition, intent, party.userId, resources);
-  const authorization = authorize(question, [party], policyContext(bench));
-  if (authorization.outcome === 'deny-explicit' || authorization.outcome === 'deny-implicit') {
-    throw permissionDenied(authorization);
-  }
+  const { authority } = party;
+  const authorization = authorize(question, [party], policyContext({ ...bench, ...authority }));
+  const { outcome } = authorization;
+  // Votes are cast in the organization that an activity stands in, where users of the parent have none.
+  const isOutOfReach = authority !== undefined && outcome === 'consensus-needed';
+  if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach) throw permissionDenied(authorization);
   if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
-  if (authorization.outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
+  if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
 
   const created = activityAt('created', { eligible: [], approved: [party.userId] });
-  const snapshot = step(created, { type: 'evaluated', outcome: authorization.outcome });
+  const snapshot = step(created, { type: 'evaluated', outcome });
   const submitted: ActivityEvent = {
     type: 'ActivitySubmitted',
     data: {
@@ -97,13 +107,19 @@ export function decideSubmit(
       ...(generateAppProofs === undefined ? {} : { generateAppProofs }),
       status: activityStatus(snapshot),
       vote,
-      decision: decisionOf(vote, authorization, bench.revision),
+      decision: {
+        ...decisionOf(vote, authorization, bench.revision),
+        ...(authority
+          ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
+          : {}),
+      },
     },
   };
-  const { outcome } = authorization;
   if (outcome === 'allow') {
     const effects = execute(bench, definition, intent, activityId, party.userId, prepared);
-    return { outcome, events: [submitted, ...effects.events, completed(activityId, snapshot, effects.result)] };
+    const ending = endOf(activityId, snapshot, effects);
+    const events = [submitted, ...effects.events, ending];
+    return 'failure' in effects ? { outcome, events, refusal: effects.failure } : { outcome, events };
   }
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
   if (!definition.prepare) execute(bench, definition, intent, activityId, party.userId, prepared);
@@ -147,13 +163,11 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
   try {
     const effects = execute(bench, definition, intent, activityId, submitterOf(open), prepared);
-    return { outcome: 'allow', events: [approved, ...effects.events, completed(activityId, next, effects.result)] };
+    return { outcome: 'allow', events: [approved, ...effects.events, endOf(activityId, next, effects)] };
   } catch (error) {
     // The voters have done their part: that it could not be done is a fact of the activity, not of this request.
     if (!(error instanceof CoordinatorError)) throw error;
-    const failure = { code: error.code, message: error.message };
-    const status = activityStatus(step(next, { type: 'failed' }));
-    return { outcome: 'allow', events: [approved, { type: 'ActivityFailed', data: { activityId, status, failure } }] };
+    return { outcome: 'allow', events: [approved, failed(activityId, next, error)] };
   }
 }
 
@@ -294,7 +308,17 @@ function decisionOf({ voteId }: Vote, { outcome, by, evaluations }: Authorizatio
   return { voteId, outcome, by, policies: evaluations, revision };
 }
 
-function completed(activityId: string, pending: ActivitySnapshot, result: object): ActivityEvent {
+function endOf(
+  activityId: string,
+  pending: ActivitySnapshot,
+  effects: { readonly result: object } | { readonly failure: CoordinatorError },
+): ActivityEvent {
+  if ('failure' in effects) return failed(activityId, pending, effects.failure);
   const status = activityStatus(step(pending, { type: 'completed' }));
-  return { type: 'ActivityCompleted', data: { activityId, status, result: { ...result } } };
+  return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
+}
+
+function failed(activityId: string, pending: ActivitySnapshot, { code, message }: CoordinatorError): ActivityEvent {
+  const status = activityStatus(step(pending, { type: 'failed' }));
+  return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
 }

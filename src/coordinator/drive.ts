@@ -58,6 +58,8 @@ interface Decided {
   readonly answer: Omit<DriveAnswer, 'position'>;
   /** Empty when the request was known before. */
   readonly added: readonly OrganizationEvent[];
+  /** It was recorded as failed, and the caller is told why. */
+  readonly refusal?: CoordinatorError | undefined;
 }
 
 export interface DriverPorts {
@@ -224,7 +226,10 @@ export class Driver {
       await this.shredEnded(decided);
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
       // Also for what was known before: votes on it may have been recorded long after its submission.
-      for (const { job, answer } of decided) job.resolve({ ...answer, position: loaded.position });
+      for (const { job, answer, refusal } of decided) {
+        if (refusal) job.reject(refusal);
+        else job.resolve({ ...answer, position: loaded.position });
+      }
       return;
     }
   }
@@ -256,13 +261,13 @@ export class Driver {
   private decideJob(
     job: Job,
     loaded: LoadedOrganization,
-    parent: OrganizationView | undefined,
+    parent: LoadedOrganization | undefined,
     batch: NewEvent[],
   ): Decided | 'prepare-first' {
     const { request } = job;
     const { organization } = loaded;
     const bench = this.bench(organization, loaded.revision);
-    const caller = checkedCaller(job, organization, parent, bench.now);
+    const caller = checkedCaller(job, organization, parent?.organization, bench.now);
     job.callerUserId = caller.user.userId;
     const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId };
 
@@ -272,9 +277,9 @@ export class Driver {
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
-    const outcome = this.verdict(job, caller, bench, loaded);
+    const outcome = this.verdict(job, caller, bench, loaded, parent);
     if (outcome === 'prepare-first') return outcome;
-    const { activityId, events } = outcome;
+    const { activityId, events, refusal } = outcome;
     const record = recordAfter(organization, activityId, events, bench.now);
     // Sealed before the state changes: what cannot be written must leave no trace in it.
     batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, bench.now));
@@ -286,7 +291,7 @@ export class Driver {
     } catch (cause) {
       throw new HalfApplied(cause);
     }
-    return { job, answer: { ...answer, activityId, record }, added: events };
+    return { job, answer: { ...answer, activityId, record }, added: events, refusal };
   }
 
   /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
@@ -314,10 +319,13 @@ export class Driver {
     caller: Caller,
     bench: Bench,
     loaded: LoadedOrganization,
-  ): { activityId: string; events: readonly OrganizationEvent[] } | 'prepare-first' {
+    parent: LoadedOrganization | undefined,
+  ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | 'prepare-first' {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
-    const party = { userId: caller.user.userId, credential: caller.credential };
+    const isParents = caller.organizationId !== request.organizationId;
+    const authority = isParents && parent ? { authority: parent } : {};
+    const party = { userId: caller.user.userId, credential: caller.credential, ...authority };
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: Verdict;
@@ -334,7 +342,7 @@ export class Driver {
     }
     if (outcome === 'prepare-first') return outcome;
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
-    return { activityId, events: outcome.events };
+    return { ...outcome, activityId };
   }
 
   /** The open activity that a request is a vote on; undefined for a submit of something new. */

@@ -113,8 +113,8 @@ export class OrganizationLoader {
   }
 
   /** The parent of a sub-organization, whose credentials may be good in it too; undefined where there is none. */
-  async parentOf({ parentOrganizationId }: OrganizationView): Promise<OrganizationView | undefined> {
-    return parentOrganizationId ? (await this.load(parentOrganizationId)).organization : undefined;
+  async parentOf({ parentOrganizationId }: OrganizationView): Promise<LoadedOrganization | undefined> {
+    return parentOrganizationId ? this.load(parentOrganizationId) : undefined;
   }
 
   /** Forgets a folded state that may hold events which were never recorded. */

@@ -25,7 +25,7 @@ export async function verifyPasskey(
   checkWebAuthnChallenge(stamp, body);
   const { organization } = await loader.load(organizationId);
   const parent = await loader.parentOf(organization);
-  const { authenticator } = resolveCaller(stamp, organization, parent, clock.now());
+  const { authenticator } = resolveCaller(stamp, organization, parent?.organization, clock.now());
   const origins = organization.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
   const { signCount } = await verifyWebAuthnStamp(
     stamp,

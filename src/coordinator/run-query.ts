@@ -50,7 +50,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const { organization } = await this.loader.load(organizationId);
     const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
-    const caller = resolveCaller(stamp, organization, parent, this.clock.now());
+    const caller = resolveCaller(stamp, organization, parent?.organization, this.clock.now());
     if (stamp.kind === 'webauthn')
       await verifyPasskey(stamp, body, organizationId, { loader: this.loader, clock: this.clock });
     await this.runner.passed(minPosition, readWaitMs);

@@ -46,8 +46,16 @@ export function given(...history: readonly OrganizationEvent[]) {
         then(events: readonly OrganizationEvent[], result: Result) {
           const outcome = decide();
           expect(outcome.events).toEqual(events);
-          expect(outcome.result).toEqual(result);
+          expect('result' in outcome ? outcome.result : outcome.failure).toEqual(result);
           // What was decided must fold, or the stream could not be read again.
+          for (const event of outcome.events) evolve(organization, event, decidedAt);
+        },
+        /** What is recorded although it fails. */
+        thenFails(events: readonly OrganizationEvent[], code: ErrorCode, message: RegExp) {
+          const outcome = decide();
+          expect(outcome.events).toEqual(events);
+          const failure = 'failure' in outcome ? outcome.failure : undefined;
+          expect([failure?.code, failure?.message]).toEqual([code, expect.stringMatching(message)]);
           for (const event of outcome.events) evolve(organization, event, decidedAt);
         },
         thenRefused(code: ErrorCode, message: RegExp) {

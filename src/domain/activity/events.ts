@@ -56,6 +56,8 @@ export interface Decision {
   readonly policies: Authorization['evaluations'];
   /** Last revision of the organization's stream that the decision has seen. */
   readonly revision: number;
+  /** Whose users and policies have allowed it, when it was not the organization's own: its parent's. */
+  readonly authority?: { readonly organizationId: string; readonly revision: number };
 }
 
 /** Why an activity failed after it had been allowed. */
