@@ -162,7 +162,9 @@ function preparedFrom(
     case 'ACTIVITY_TYPE_CREATE_USERS_V4':
       return {
         value: effects.flatMap((effect) =>
-          effect.type === 'UserCreated' ? [registrationsOf(effect.data.userId)] : [],
+          effect.type === 'UserCreated'
+            ? [{ authenticators: registrationsOf(effect.data.userId), identities: [] }]
+            : [],
         ),
       };
     default:
