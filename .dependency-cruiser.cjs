@@ -44,6 +44,7 @@ module.exports = {
       '^src/domain/errors\\.ts$',
       '^src/event-store/(event-store|chain)\\.ts$',
     ]),
+    only('delivery-knows-settings', '^src/delivery/', ['^src/config\\.ts$', '^src/domain/errors\\.ts$']),
     only('transactions-know-policy-values', '^src/transactions/', [
       '^src/domain/errors\\.ts$',
       '^src/domain/policy/types\\.ts$',

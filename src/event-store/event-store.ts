@@ -62,13 +62,13 @@ export interface EventStore {
   /** The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty. */
   read(stream: string, from?: number): AsyncIterable<RecordedEvent>;
 
-  /** Everything recorded after a position, then everything that comes, once and in order. */
+  /** Everything recorded after a position, then everything that comes, once and in order; `renewals-…` may be left out. */
   subscribe(options: SubscribeOptions): Subscription;
 
   /** Position of the last event in the store, or undefined when it is empty. */
   head(): Promise<bigint | undefined>;
 
-  /** Removes a `vault-…` or `snapshot-…` stream for good (crypto-shredding); the name must not be used again. */
+  /** Removes a `vault-…` (crypto-shredding), `snapshot-…` or `renewals-…` stream for good; its name must not be used again. */
   delete(stream: string): Promise<void>;
 
   /** Finishes what was accepted, then releases the store. */

@@ -489,7 +489,7 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
 
     describe('delete', () => {
       it('removes a vault stream for good: it reads as empty and its name cannot be used again', async () => {
-        for (const kind of ['vault', 'snapshot']) {
+        for (const kind of ['vault', 'snapshot', 'renewals']) {
           const stream = `${kind}-${randomUUID()}`;
           const events = someEvents(2);
           await store.append(stream, events, 'no-stream');
