@@ -15,6 +15,9 @@ import { createPolicy } from './policies/create-policy.js';
 import { deletePolicies } from './policies/delete-policies.js';
 import { deletePolicy } from './policies/delete-policy.js';
 import { updatePolicy } from './policies/update-policy.js';
+import { signRawPayload } from './signing/sign-raw-payload.js';
+import { signRawPayloads } from './signing/sign-raw-payloads.js';
+import { signTransaction } from './signing/sign-transaction.js';
 import { createUserTag } from './tags/create-user-tag.js';
 import { deleteUserTags } from './tags/delete-user-tags.js';
 import { updateUserTag } from './tags/update-user-tag.js';
@@ -46,6 +49,9 @@ export const activities = [
   rejectActivity,
   removeOrganizationFeature,
   setOrganizationFeature,
+  signRawPayload,
+  signRawPayloads,
+  signTransaction,
   updateOrganizationName,
   updatePolicy,
   updateRootQuorum,

@@ -57,6 +57,11 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
     'setOrganizationFeatureIntent',
     'setOrganizationFeatureResult',
   ],
+  ['sign_raw_payload', 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', 'signRawPayloadIntentV2', 'signRawPayloadResult'],
+  ['sign_raw_payload', 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD', 'signRawPayloadIntent', 'signRawPayloadResult'],
+  ['sign_raw_payloads', 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', 'signRawPayloadsIntent', 'signRawPayloadsResult'],
+  ['sign_transaction', 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2', 'signTransactionIntentV2', 'signTransactionResult'],
+  ['sign_transaction', 'ACTIVITY_TYPE_SIGN_TRANSACTION', 'signTransactionIntent', 'signTransactionResult'],
   [
     'update_organization_name',
     'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME',
@@ -94,6 +99,9 @@ const resources: Readonly<Record<string, string>> = {
   DELETE_USERS: 'USER DELETE',
   REMOVE_ORGANIZATION_FEATURE: 'root-quorum-only',
   SET_ORGANIZATION_FEATURE: 'root-quorum-only',
+  SIGN_RAW_PAYLOAD: 'PRIVATE_KEY SIGN',
+  SIGN_RAW_PAYLOADS: 'PRIVATE_KEY SIGN',
+  SIGN_TRANSACTION: 'PRIVATE_KEY SIGN',
   UPDATE_ORGANIZATION_NAME: 'root-quorum-only',
   UPDATE_POLICY: 'POLICY UPDATE',
   UPDATE_ROOT_QUORUM: 'root-quorum-only',
@@ -177,7 +185,7 @@ describe('the list of activities', () => {
             registry.versions.get(one.type)!.kind,
             name,
             type.kind,
-            from({ userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] }),
+            from({ userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'], encoding: 'e', hashFunction: 'h', type: 't' }),
           ]),
     );
     expect(shown).toEqual([
@@ -185,6 +193,11 @@ describe('the list of activities', () => {
       ['DELETE_API_KEYS', 'user_id', 'string', 'u'],
       ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
       ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
+      ['SIGN_RAW_PAYLOAD', 'encoding', 'string', 'e'],
+      ['SIGN_RAW_PAYLOAD', 'hash_function', 'string', 'h'],
+      ['SIGN_RAW_PAYLOADS', 'encoding', 'string', 'e'],
+      ['SIGN_RAW_PAYLOADS', 'hash_function', 'string', 'h'],
+      ['SIGN_TRANSACTION', 'type', 'string', 't'],
     ]);
   });
 

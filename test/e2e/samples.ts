@@ -13,6 +13,8 @@ export interface Furnished {
   readonly authenticatorId: string;
   readonly userTagId: string;
   readonly policyId: string;
+  /** Ethereum address of a wallet account. */
+  readonly signWith: string;
   /** Waits for Alice's approval. */
   readonly waiting: ActivityEnvelope;
 }
@@ -37,6 +39,17 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     userTagName: 'staff',
     userIds: [alice.userId],
   });
+  const { result: signing } = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', {
+    walletName: 'Signing',
+    accounts: [
+      {
+        curve: 'CURVE_SECP256K1',
+        pathFormat: 'PATH_FORMAT_BIP32',
+        path: "m/44'/60'/0'/0/0",
+        addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+      },
+    ],
+  });
   const policyId = await coordinator.createPolicy({
     policyName: 'Carol asks, Alice agrees',
     condition: "activity.kind == 'UPDATE_USER_NAME'",
@@ -54,13 +67,14 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     authenticatorId: (passkeys['createAuthenticatorsResult'] as { authenticatorIds: string[] }).authenticatorIds[0]!,
     userTagId: (tag['createUserTagResult'] as { userTagId: string }).userTagId,
     policyId,
+    signWith: (signing['createWalletResult'] as { addresses: string[] }).addresses[0]!,
     waiting,
   };
 }
 
 /** Parameters that the root user may submit in a furnished organization, for each activity's newest version. */
 export function submitSamples(furnished: Furnished): Readonly<Record<ActivityType, object>> {
-  const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, waiting } = furnished;
+  const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { root, newKey } = coordinator;
   const key = () => ({ apiKeyName: 'a key', publicKey: newKey().publicKey, curveType: 'API_KEY_CURVE_P256' });
   const passkey = () => ({ authenticatorName: 'a passkey', ...new SoftwareAuthenticator().register() });
@@ -94,6 +108,23 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
     ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
     ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
+    ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: {
+      signWith,
+      payload: 'hello',
+      encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+      hashFunction: 'HASH_FUNCTION_KECCAK256',
+    },
+    ACTIVITY_TYPE_SIGN_RAW_PAYLOADS: {
+      signWith,
+      payloads: ['aa'.repeat(32), `0x${'BB'.repeat(32)}`],
+      encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+      hashFunction: 'HASH_FUNCTION_NO_OP',
+    },
+    ACTIVITY_TYPE_SIGN_TRANSACTION_V2: {
+      signWith,
+      unsignedTransaction: '02df018001028252089400000000000000000000000000000000000000aa0180c0',
+      type: 'TRANSACTION_TYPE_ETHEREUM',
+    },
     ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME: { organizationName: 'Sample' },
     ACTIVITY_TYPE_UPDATE_POLICY_V2: { policyId, policyName: 'renamed', policyNotes: 'another note' },
     ACTIVITY_TYPE_UPDATE_ROOT_QUORUM: { threshold: 1, userIds: [root.userId] },

@@ -1,0 +1,65 @@
+import { ListOf, OneOf, Text, TextList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import {
+  encodingAbout,
+  hashFunctionAbout,
+  hashFunctions,
+  payloadEncodings,
+  payloadReader,
+  SignRawPayloadResult,
+  type HashFunction,
+  type PayloadEncoding,
+} from './payload-params.js';
+import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
+
+/** Payloads that one activity may have signed: half a second of one core, and an event well below 1 MiB. */
+const maxPayloads = 1_000;
+
+class SignRawPayloadsIntent {
+  @Text({ min: 1, max: 256, about: signWithAbout })
+  signWith!: string;
+
+  @TextList({ min: 1, max: maxPayloads, about: 'What is to be signed; all of it or nothing.' })
+  payloads!: string[];
+
+  @OneOf(payloadEncodings, { about: encodingAbout })
+  encoding!: PayloadEncoding;
+
+  @OneOf(hashFunctions, { about: hashFunctionAbout })
+  hashFunction!: HashFunction;
+}
+
+class SignRawPayloadsResult {
+  @ListOf(() => SignRawPayloadResult, { max: maxPayloads, about: 'Signatures, in the order of the payloads.' })
+  signatures!: SignRawPayloadResult[];
+}
+
+const payloads = payloadReader<SignRawPayloadsIntent>(
+  (intent) => intent.payloads,
+  (index) => `parameters.payloads[${index}]`,
+);
+
+/** Signs several payloads with one key, all or none. */
+export const signRawPayloads = defineActivity({
+  type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS',
+  summary: 'Signs several payloads with one key, all or none.',
+  intent: SignRawPayloadsIntent,
+  result: SignRawPayloadsResult,
+  policy: signingPolicy,
+  params: payloads.params,
+  resources: payloads.resources,
+
+  check(intent, organization) {
+    payloads.read(intent, organization);
+  },
+
+  async prepare(intent, { keyring }, { organization }) {
+    const { key, parts } = payloads.read(intent, organization);
+    return { key, signatures: await signAll(keyring, organization.organizationId, key, parts) };
+  },
+
+  decide({ signWith }, { organization }, { key, signatures }) {
+    checkStillSignsWith(organization, signWith, key);
+    return { events: [], result: { signatures: [...signatures] } };
+  },
+});

@@ -1,0 +1,70 @@
+import { OneOf, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
+import { readTransaction, transactionResources, transactionTypes, type TransactionType } from './transaction-params.js';
+
+class TransactionParams {
+  @Text({
+    min: 1,
+    max: 2_000_000,
+    about:
+      'Hexadecimal (0x or not, any case) of: the unsigned transaction in RLP (Ethereum); the serialized transaction or ' +
+      'its message (Solana); `raw_data` (Tron); a PSBT of version 0 (Bitcoin).',
+  })
+  unsignedTransaction!: string;
+
+  @OneOf(transactionTypes, { about: 'Its chain. TRANSACTION_TYPE_TEMPO is refused.' })
+  type!: TransactionType;
+}
+
+class SignTransactionIntent extends TransactionParams {
+  @Uuid({ about: 'The private key that signs.' })
+  privateKeyId!: string;
+}
+
+class SignTransactionIntentV2 extends TransactionParams {
+  @Text({ min: 1, max: 256, about: signWithAbout })
+  signWith!: string;
+}
+
+class SignTransactionResult {
+  @Text({ about: 'In lower-case hexadecimal without 0x; of Bitcoin the PSBT with its signatures, not finalized.' })
+  signedTransaction!: string;
+}
+
+/** Signs a transaction that it understands, so that policies can speak of what is in it. */
+export const signTransaction = defineActivity({
+  type: 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2',
+  resultKey: 'signTransactionResult',
+  summary: 'Signs a transaction of Ethereum, Solana, Tron or Bitcoin.',
+  intent: SignTransactionIntentV2,
+  result: SignTransactionResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_SIGN_TRANSACTION',
+      intent: SignTransactionIntent,
+      lift: ({ privateKeyId, ...rest }: SignTransactionIntent): SignTransactionIntentV2 => ({
+        ...rest,
+        signWith: privateKeyId,
+      }),
+    },
+  ],
+  policy: signingPolicy,
+  params: { type: { type: { kind: 'string' }, from: ({ type }) => type } },
+  resources: transactionResources,
+
+  check(intent, organization) {
+    readTransaction(intent, organization);
+  },
+
+  async prepare(intent, { keyring }, { organization }) {
+    const { key, transaction } = readTransaction(intent, organization);
+    const signatures = await signAll(keyring, organization.organizationId, key, transaction.parts);
+    return { key, signedTransaction: transaction.assemble(signatures) };
+  },
+
+  decide({ signWith }, { organization }, { key, signedTransaction }) {
+    checkStillSignsWith(organization, signWith, key);
+    return { events: [], result: { signedTransaction } };
+  },
+});
