@@ -3,7 +3,7 @@ import type { ApiKeyCurve } from '../../domain/key-formats.js';
 import {
   apiKeyCredentialType,
   credentialLimits,
-  isExpired,
+  keysGivingWay,
   type CredentialEvent,
 } from '../../domain/organization/credentials.js';
 import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
@@ -28,7 +28,7 @@ import type { NamedIdentity } from './oauth-params.js';
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];
 
 /** A hundred years: whoever wants more wants a key that lasts. */
-const longestLifeSeconds = 100 * 365 * 24 * 60 * 60;
+export const longestLifeSeconds = 100 * 365 * 24 * 60 * 60;
 
 const transports = [
   'AUTHENTICATOR_TRANSPORT_BLE',
@@ -225,9 +225,9 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
       params: readonly ApiKeyParamsV2[],
       field: string,
     ): { readonly apiKeyIds: string[]; readonly events: CredentialEvent[] } {
-      const held = apiKeys.filter(({ expirationSeconds }) => expirationSeconds !== undefined);
+      const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
       const expiring = params.filter(({ expirationSeconds }) => expirationSeconds !== undefined).length;
-      checkRoom('longLivedApiKeys', apiKeys.length - held.length, params.length - expiring, field);
+      checkRoom('longLivedApiKeys', lasting.length, params.length - expiring, field);
       checkRoom('expiringApiKeys', 0, expiring, field);
 
       const created = params.map(
@@ -250,9 +250,7 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
         },
       );
 
-      const excess = Math.max(0, held.length + expiring - credentialLimits.expiringApiKeys);
-      const leastUseful = [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))];
-      const evicted = leastUseful.slice(0, excess).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
+      const evicted = keysGivingWay(apiKeys, expiring, now).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
         return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } };
       });
       return { apiKeyIds: created.map(({ data }) => data.apiKeyId), events: [...evicted, ...created] };

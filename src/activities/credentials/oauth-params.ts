@@ -53,7 +53,7 @@ export async function verifiedIdentities(
   field: string,
 ): Promise<readonly NamedIdentity[]> {
   const proved = await Promise.all(
-    providers.map(({ oidcToken }) => (oidcToken ? oidc.verify(oidcToken, 'registration') : undefined)),
+    providers.map(async ({ oidcToken }) => (oidcToken ? oidc.verify(oidcToken, 'registration') : undefined)),
   );
   return providers.map(({ providerName, oidcClaims }, index) => {
     const own = proved[index];

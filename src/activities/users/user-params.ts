@@ -1,6 +1,5 @@
 import { invalidField } from '../../domain/errors.js';
-import { CoordinatorError } from '../../domain/errors.js';
-import { Email, Label, ListOf, Nested, OneOf, Phone, Text, UuidList } from '../../schema/fields.js';
+import { Email, Label, ListOf, OneOf, Phone, UuidList } from '../../schema/fields.js';
 import {
   ApiKeyParams,
   ApiKeyParamsV2,
