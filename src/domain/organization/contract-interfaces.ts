@@ -32,6 +32,37 @@ export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
   },
 };
 
+/** Interfaces that an organization may have. Ours: each is kept in memory, and may be 400,000 characters long. */
+const maxContractInterfaces = 100;
+
+/**
+ * Refuses an interface more than there may be, or a second one for a contract: letter case does not tell Ethereum
+ * addresses apart.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED, ALREADY_EXISTS
+ */
+export function checkNewContractInterface(
+  organization: OrganizationView,
+  { type, smartContractAddress }: Pick<ContractInterface, 'type' | 'smartContractAddress'>,
+): void {
+  const addressOf = (address: string) =>
+    type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM' ? address.toLowerCase() : address;
+  for (const known of organization.contractInterfaces.values()) {
+    if (known.type !== type || addressOf(known.smartContractAddress) !== addressOf(smartContractAddress)) continue;
+    throw new CoordinatorError(
+      'ALREADY_EXISTS',
+      `contract \`${smartContractAddress}\` has the interface \`${known.smartContractInterfaceId}\`: ` +
+        `delete that with delete_smart_contract_interface first`,
+      { category: 'REQUEST_INVALID' },
+    );
+  }
+  if (organization.contractInterfaces.size < maxContractInterfaces) return;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `the organization has ${maxContractInterfaces} smart contract interfaces, and may not have more: ` +
+      `delete one with delete_smart_contract_interface`,
+  );
+}
+
 /** The interface of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingContractInterface(organization: OrganizationView, id: string): ContractInterface {
   const found = organization.contractInterfaces.get(id);

@@ -78,7 +78,12 @@ export const evolvePrivateKeys: Evolvers<PrivateKeyEvent> = {
 };
 
 /** Private keys that an organization may have (client protocol, section 11). */
-export const maxPrivateKeys = 1_000;
+const maxPrivateKeys = 1_000;
+
+/** Private key tags that an organization may have (client protocol, section 11). */
+function maxPrivateKeyTags(organization: OrganizationView): number {
+  return organization.parentOrganizationId === undefined ? 100 : 10;
+}
 
 /** The private key of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingPrivateKey(organization: OrganizationView, privateKeyId: string): PrivateKey {
@@ -88,4 +93,91 @@ export function existingPrivateKey(organization: OrganizationView, privateKeyId:
     'NOT_FOUND',
     `no private key \`${privateKeyId}\` in organization \`${organization.organizationId}\`: list_private_keys names them all`,
   );
+}
+
+/** The private key tag of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingPrivateKeyTag(organization: OrganizationView, tagId: string): PrivateKeyTag {
+  const tag = organization.privateKeyTags.get(tagId);
+  if (tag) return tag;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no private key tag \`${tagId}\` in organization \`${organization.organizationId}\`: ` +
+      `list_private_key_tags names them all`,
+  );
+}
+
+/**
+ * Refuses new private keys of these names: one more than there may be, or a name that another key has.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED, INVALID_ARGUMENT
+ */
+export function checkNewPrivateKeys(organization: OrganizationView, names: readonly string[]): void {
+  const { size } = organization.privateKeys;
+  if (size + names.length > maxPrivateKeys) {
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `the organization has ${size} private keys, and with ${names.length} more it would have more than the ` +
+        `${maxPrivateKeys} it may have: delete some with delete_private_keys`,
+    );
+  }
+  const owners = new Map([...organization.privateKeys.values()].map((key) => [key.privateKeyName, key.privateKeyId]));
+  const wanted = new Set<string>();
+  for (const name of names) {
+    const owner = owners.get(name);
+    if (owner !== undefined) throw labelTaken('private key', name, `private key \`${owner}\` has it`);
+    if (wanted.has(name)) throw labelTaken('private key', name, 'this request names two keys so');
+    wanted.add(name);
+  }
+}
+
+/** Refuses one private key tag more than there may be. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
+export function checkPrivateKeyTagCount(organization: OrganizationView): void {
+  const most = maxPrivateKeyTags(organization);
+  if (organization.privateKeyTags.size < most) return;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `the organization has ${most} private key tags, and may not have more: delete one with delete_private_key_tags`,
+  );
+}
+
+/** Refuses a name that another tag has; `own` is the tag that may keep it. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function checkPrivateKeyTagNameFree(organization: OrganizationView, tagName: string, own?: string): void {
+  for (const tag of organization.privateKeyTags.values()) {
+    if (tag.tagName === tagName && tag.tagId !== own) {
+      throw labelTaken('private key tag', tagName, `private key tag \`${tag.tagId}\` has it`);
+    }
+  }
+}
+
+function labelTaken(noun: string, name: string, owner: string): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', `${noun} label must be unique: \`${name}\` is taken, ${owner}`, {
+    category: 'REQUEST_INVALID',
+  });
+}
+
+/**
+ * The events by which private keys come to carry a tag or no longer do; none for a key for which nothing changes.
+ * @throws {CoordinatorError} NOT_FOUND for a key that is not there
+ */
+export function privateKeyTagMoves(
+  organization: OrganizationView,
+  tagId: string,
+  { add, remove }: { readonly add: readonly string[]; readonly remove: readonly string[] },
+): PrivateKeyEvent[] {
+  const moves: PrivateKeyEvent[] = [];
+  const put = (privateKeyId: string, privateKeyTags: readonly string[]) =>
+    moves.push({ type: 'PrivateKeyUpdated', data: { privateKeyId, privateKeyTags } });
+  for (const privateKeyId of add) {
+    const { privateKeyTags } = existingPrivateKey(organization, privateKeyId);
+    if (!privateKeyTags.includes(tagId)) put(privateKeyId, [...privateKeyTags, tagId]);
+  }
+  for (const privateKeyId of remove) {
+    const { privateKeyTags } = existingPrivateKey(organization, privateKeyId);
+    if (privateKeyTags.includes(tagId)) {
+      put(
+        privateKeyId,
+        privateKeyTags.filter((one) => one !== tagId),
+      );
+    }
+  }
+  return moves;
 }

@@ -1,0 +1,30 @@
+import { existingContractInterface } from '../../domain/organization/contract-interfaces.js';
+import { Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteSmartContractInterfaceIntent {
+  @Uuid({ about: 'The interface to delete.' })
+  smartContractInterfaceId!: string;
+}
+
+class DeleteSmartContractInterfaceResult {
+  @Uuid()
+  smartContractInterfaceId!: string;
+}
+
+/** Deletes the interface of a contract; policies can no longer read the functions it is called by. */
+export const deleteSmartContractInterface = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE',
+  summary: 'Deletes the interface of a contract; policies can no longer read the functions it is called by.',
+  intent: DeleteSmartContractInterfaceIntent,
+  result: DeleteSmartContractInterfaceResult,
+  policy: { resource: 'SMART_CONTRACT_INTERFACE', action: 'DELETE' },
+
+  check: ({ smartContractInterfaceId }, organization) =>
+    void existingContractInterface(organization, smartContractInterfaceId),
+
+  decide: ({ smartContractInterfaceId }) => ({
+    events: [{ type: 'SmartContractInterfaceDeleted', data: { smartContractInterfaceId } }],
+    result: { smartContractInterfaceId },
+  }),
+});

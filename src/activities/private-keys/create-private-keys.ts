@@ -1,0 +1,90 @@
+import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
+import { checkNewPrivateKeys, existingPrivateKeyTag } from '../../domain/organization/private-keys.js';
+import { Label, ListOf, ListOfOneOf, OneOf, Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { addressFormats } from '../wallets/wallet-params.js';
+import { AddressResult, checkAddressFormats, privateKeyCreated } from './private-key-params.js';
+
+class PrivateKeyParams {
+  @Label({ about: 'The name of the key; no other private key of the organization may have it.' })
+  privateKeyName!: string;
+
+  @OneOf(CURVES, { about: 'Its curve; every address format must have addresses on it.' })
+  curve!: Curve;
+
+  @UuidList({ about: 'The private key tags that it carries from the beginning; may be empty.' })
+  privateKeyTags!: string[];
+
+  @ListOfOneOf(addressFormats, { about: 'How its addresses are written; may be empty.' })
+  addressFormats!: AddressFormat[];
+}
+
+class CreatePrivateKeysIntent {
+  @ListOf(() => PrivateKeyParams, { min: 1, about: 'The new private keys; either all are created or none.' })
+  privateKeys!: PrivateKeyParams[];
+}
+
+class PrivateKeyResult {
+  @Uuid()
+  privateKeyId!: string;
+
+  @ListOf(() => AddressResult)
+  addresses!: AddressResult[];
+}
+
+class CreatePrivateKeysResult {
+  @ListOf(() => PrivateKeyResult, { about: 'In the order of the intent.' })
+  privateKeys!: PrivateKeyResult[];
+
+  @UuidList({ about: 'The ids once more, where clients of the first version look for them.' })
+  privateKeyIds!: string[];
+}
+
+/** Creates private keys of their own, derived from nothing. */
+export const createPrivateKeys = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2',
+  summary: 'Creates private keys of their own, which no wallet derives.',
+  intent: CreatePrivateKeysIntent,
+  result: CreatePrivateKeysResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_CREATE_PRIVATE_KEYS',
+      intent: CreatePrivateKeysIntent,
+      lift: (intent: CreatePrivateKeysIntent): CreatePrivateKeysIntent => intent,
+    },
+  ],
+  policy: { resource: 'PRIVATE_KEY', action: 'CREATE' },
+
+  check({ privateKeys }, organization) {
+    checkNewPrivateKeys(
+      organization,
+      privateKeys.map(({ privateKeyName }) => privateKeyName),
+    );
+    for (const [index, { curve, addressFormats: formats, privateKeyTags }] of privateKeys.entries()) {
+      checkAddressFormats(formats, curve, `parameters.privateKeys[${index}].addressFormats`);
+      for (const tagId of privateKeyTags) existingPrivateKeyTag(organization, tagId);
+    }
+  },
+
+  prepare: ({ privateKeys }, { keyring }, { organization: { organizationId } }) =>
+    Promise.all(
+      privateKeys.map(({ curve, addressFormats: formats }) =>
+        keyring.createPrivateKey({ organizationId, curve, addressFormats: formats }),
+      ),
+    ),
+
+  decide({ privateKeys }, { newId }, sealed) {
+    const created = privateKeys.map(({ privateKeyName, curve, privateKeyTags }, index) => {
+      const facts = { privateKeyId: newId(), privateKeyName, curve, imported: false, privateKeyTags };
+      return { facts, key: sealed[index]! };
+    });
+    const ids = created.map(({ facts }) => facts.privateKeyId);
+    return {
+      events: created.map(({ facts, key }) => privateKeyCreated(facts, key)),
+      result: {
+        privateKeys: created.map(({ key }, index) => ({ privateKeyId: ids[index]!, addresses: [...key.addresses] })),
+        privateKeyIds: ids,
+      },
+    };
+  },
+});

@@ -1,0 +1,49 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import { existingPrivateKey } from '../../domain/organization/private-keys.js';
+import { Flag, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeletePrivateKeysIntent {
+  @UuidList({ min: 1, about: 'The private keys to delete; either all are deleted or none.' })
+  privateKeyIds!: string[];
+
+  @Flag({ optional: true, about: 'Also keys that were never exported, which nobody will have any more.' })
+  deleteWithoutExport?: boolean;
+}
+
+class DeletePrivateKeysResult {
+  @UuidList()
+  privateKeyIds!: string[];
+}
+
+/** Deletes private keys for good: what they were sealed in is shredded. Policies see no `private_key`: it may be many. */
+export const deletePrivateKeys = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEYS',
+  summary: 'Deletes private keys for good; what they were sealed in is shredded.',
+  intent: DeletePrivateKeysIntent,
+  result: DeletePrivateKeysResult,
+  policy: { resource: 'PRIVATE_KEY', action: 'DELETE' },
+
+  check({ privateKeyIds, deleteWithoutExport }, organization) {
+    for (const privateKeyId of privateKeyIds) {
+      const { exported } = existingPrivateKey(organization, privateKeyId);
+      if (exported || deleteWithoutExport) continue;
+      throw new CoordinatorError(
+        'INVALID_ARGUMENT',
+        `private key has not been exported: \`${privateKeyId}\` would be lost for good, export it first or send ` +
+          `deleteWithoutExport`,
+        { category: 'REQUEST_INVALID' },
+      );
+    }
+  },
+
+  decide({ privateKeyIds }, { organization }) {
+    return {
+      events: privateKeyIds.map((privateKeyId) => {
+        const { vaultId } = existingPrivateKey(organization, privateKeyId);
+        return { type: 'PrivateKeyDeleted', data: { privateKeyId, vaultId } } as const;
+      }),
+      result: { privateKeyIds },
+    };
+  },
+});

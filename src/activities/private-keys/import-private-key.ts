@@ -1,0 +1,73 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
+import { checkNewPrivateKeys } from '../../domain/organization/private-keys.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { Label, ListOf, ListOfOneOf, OneOf, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { existingImport } from '../wallets/import-params.js';
+import { addressFormats } from '../wallets/wallet-params.js';
+import { AddressResult, checkAddressFormats, privateKeyCreated } from './private-key-params.js';
+
+class ImportPrivateKeyIntent {
+  @Uuid({ about: 'The user for whom init_import_private_key has made the bundle.' })
+  userId!: string;
+
+  @Label({ about: 'The name of the key; no other private key of the organization may have it.' })
+  privateKeyName!: string;
+
+  @Text({ min: 1, about: 'The key, sealed to the target key of the import bundle (client protocol 7.4).' })
+  encryptedBundle!: string;
+
+  @OneOf(CURVES, { about: 'Its curve; every address format must have addresses on it.' })
+  curve!: Curve;
+
+  @ListOfOneOf(addressFormats, { about: 'How its addresses are written; may be empty.' })
+  addressFormats!: AddressFormat[];
+}
+
+class ImportPrivateKeyResult {
+  @Uuid()
+  privateKeyId!: string;
+
+  @ListOf(() => AddressResult)
+  addresses!: AddressResult[];
+}
+
+/** Takes in a private key that a user has sealed to the target key of a waiting import, which ends with it. */
+export const importPrivateKey = defineActivity({
+  type: 'ACTIVITY_TYPE_IMPORT_PRIVATE_KEY',
+  summary: 'Takes in a private key that a user has sealed to the target key of init_import_private_key.',
+  intent: ImportPrivateKeyIntent,
+  result: ImportPrivateKeyResult,
+  policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
+
+  check({ userId, privateKeyName, curve, addressFormats: formats }, organization) {
+    existingUser(organization, userId);
+    existingImport(organization, userId, 'private-key');
+    checkNewPrivateKeys(organization, [privateKeyName]);
+    checkAddressFormats(formats, curve, 'parameters.addressFormats');
+  },
+
+  async prepare({ userId, encryptedBundle, curve, addressFormats: formats }, { keyring }, { organization }) {
+    const { importId, vaultId } = existingImport(organization, userId, 'private-key');
+    const { organizationId } = organization;
+    const key = { curve, addressFormats: formats };
+    return { importId, sealed: await keyring.importPrivateKey({ organizationId, vaultId }, encryptedBundle, key) };
+  },
+
+  decide({ userId, privateKeyName, curve }, { organization, newId }, { importId, sealed }) {
+    const pending = existingImport(organization, userId, 'private-key');
+    if (pending.importId !== importId) {
+      throw new CoordinatorError(
+        'ABORTED',
+        `another import was begun for user \`${userId}\` meanwhile: seal the private key to its target key`,
+      );
+    }
+    const privateKeyId = newId();
+    const facts = { privateKeyId, privateKeyName, curve, imported: true, privateKeyTags: [] };
+    return {
+      events: [{ type: 'ImportEnded', data: { importId, vaultId: pending.vaultId } }, privateKeyCreated(facts, sealed)],
+      result: { privateKeyId, addresses: [...sealed.addresses] },
+    };
+  },
+});

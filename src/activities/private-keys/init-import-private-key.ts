@@ -1,0 +1,43 @@
+import { existingUser } from '../../domain/organization/users.js';
+import { Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { pendingImportOf } from '../wallets/import-params.js';
+
+class InitImportPrivateKeyIntent {
+  @Uuid({ about: 'The user who is to import; a bundle that waits for this user already can no longer be used.' })
+  userId!: string;
+}
+
+class InitImportPrivateKeyResult {
+  @Text({ about: 'Tells the key to which the private key is to be sealed, signed (client protocol 7.4).' })
+  importBundle!: string;
+}
+
+/** Makes a target key for one import of a private key by one user. */
+export const initImportPrivateKey = defineActivity({
+  type: 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY',
+  summary: 'Makes a target key, to which a user seals a private key for import_private_key.',
+  intent: InitImportPrivateKeyIntent,
+  result: InitImportPrivateKeyResult,
+  policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
+
+  check: ({ userId }, organization) => void existingUser(organization, userId),
+
+  prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>
+    keyring.startImport({ organizationId, userId }),
+
+  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
+    const replaced = pendingImportOf(organization, userId, 'private-key');
+    const ended = replaced && { importId: replaced.importId, vaultId: replaced.vaultId };
+    return {
+      events: [
+        ...(ended ? [{ type: 'ImportEnded', data: ended } as const] : []),
+        {
+          type: 'ImportStarted',
+          data: { importId: newId(), userId, kind: 'private-key', vaultId, targetPublicKey },
+        },
+      ],
+      result: { importBundle },
+    };
+  },
+});

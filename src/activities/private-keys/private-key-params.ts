@@ -1,0 +1,46 @@
+import { invalidField } from '../../domain/errors.js';
+import type { AddressFormat, Curve } from '../../domain/key-formats.js';
+import type { PrivateKey, PrivateKeyEvent } from '../../domain/organization/private-keys.js';
+import type { PolicyValue } from '../../domain/policy/types.js';
+import { checkAddressFormat } from '../../keyring/addresses.js';
+import { OneOf, Text } from '../../schema/fields.js';
+import type { NewPrivateKey } from '../ports.js';
+import { addressFormats } from '../wallets/wallet-params.js';
+
+/** An address as results have it. */
+export class AddressResult {
+  @OneOf(addressFormats, { about: 'How it is written.' })
+  format!: AddressFormat;
+
+  @Text()
+  address!: string;
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT for a format that keys of the curve have no address in, or one named twice */
+export function checkAddressFormats(formats: readonly AddressFormat[], curve: Curve, field: string): void {
+  for (const [index, format] of formats.entries()) {
+    const at = `${field}[${index}]`;
+    checkAddressFormat(format, curve, at);
+    if (formats.indexOf(format) < index) throw invalidField(at, `names \`${format}\` once more`);
+  }
+}
+
+/** What is recorded of a key that has been sealed. */
+export function privateKeyCreated(
+  asked: {
+    readonly privateKeyId: string;
+    readonly privateKeyName: string;
+    readonly curve: Curve;
+    readonly imported: boolean;
+    readonly privateKeyTags: readonly string[];
+  },
+  { vaultId, publicKey, addresses }: NewPrivateKey,
+): PrivateKeyEvent {
+  return { type: 'PrivateKeyCreated', data: { ...asked, publicKey, addresses, vaultId } };
+}
+
+/** A private key as policies see it (client protocol 9.3). */
+export function privateKeyValue(key: PrivateKey): PolicyValue {
+  const { privateKeyId, privateKeyName, privateKeyTags, imported, exported } = key;
+  return { id: privateKeyId, label: privateKeyName, tags: privateKeyTags, imported, exported };
+}

@@ -1,0 +1,74 @@
+import { invalidField } from '../../domain/errors.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import {
+  checkPrivateKeyTagNameFree,
+  existingPrivateKey,
+  existingPrivateKeyTag,
+  privateKeyTagMoves,
+} from '../../domain/organization/private-keys.js';
+import { Label, Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class UpdatePrivateKeyTagIntent {
+  @Uuid({ about: 'The tag to change.' })
+  privateKeyTagId!: string;
+
+  @Label({ optional: true, about: 'The new name; no other private key tag of the organization may have it.' })
+  newPrivateKeyTagName?: string;
+
+  @UuidList({ max: 1_000, optional: true, about: 'Private keys that carry it from now on.' })
+  addPrivateKeyIds?: string[];
+
+  @UuidList({ max: 1_000, optional: true, about: 'Private keys that no longer carry it.' })
+  removePrivateKeyIds?: string[];
+}
+
+class UpdatePrivateKeyTagResult {
+  @Uuid()
+  privateKeyTagId!: string;
+}
+
+/** Renames a private key tag, and says which keys come to carry it and which no longer do. */
+export const updatePrivateKeyTag = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG',
+  summary: 'Renames a private key tag, gives it to private keys and takes it from private keys.',
+  intent: UpdatePrivateKeyTagIntent,
+  result: UpdatePrivateKeyTagResult,
+  policy: { resource: 'PRIVATE_KEY', action: 'UPDATE' },
+
+  check({ privateKeyTagId, newPrivateKeyTagName, addPrivateKeyIds = [], removePrivateKeyIds = [] }, organization) {
+    existingPrivateKeyTag(organization, privateKeyTagId);
+    if (newPrivateKeyTagName === undefined && addPrivateKeyIds.length + removePrivateKeyIds.length === 0) {
+      throw invalidField(
+        'parameters',
+        'name nothing to change: send at least one of newPrivateKeyTagName, addPrivateKeyIds, removePrivateKeyIds',
+      );
+    }
+    const removed = new Set(removePrivateKeyIds);
+    const both = addPrivateKeyIds.find((privateKeyId) => removed.has(privateKeyId));
+    if (both !== undefined) {
+      throw invalidField(
+        'parameters.removePrivateKeyIds',
+        `names private key \`${both}\`, which addPrivateKeyIds names as well`,
+      );
+    }
+    for (const privateKeyId of [...addPrivateKeyIds, ...removePrivateKeyIds]) {
+      existingPrivateKey(organization, privateKeyId);
+    }
+    if (newPrivateKeyTagName !== undefined) {
+      checkPrivateKeyTagNameFree(organization, newPrivateKeyTagName, privateKeyTagId);
+    }
+  },
+
+  decide({ privateKeyTagId, newPrivateKeyTagName, addPrivateKeyIds, removePrivateKeyIds }, { organization }) {
+    const events: OrganizationEvent[] = privateKeyTagMoves(organization, privateKeyTagId, {
+      add: addPrivateKeyIds ?? [],
+      remove: removePrivateKeyIds ?? [],
+    });
+    if (newPrivateKeyTagName !== undefined) {
+      const data = { tagId: privateKeyTagId, tagName: newPrivateKeyTagName };
+      events.unshift({ type: 'PrivateKeyTagUpdated', data });
+    }
+    return { events, result: { privateKeyTagId } };
+  },
+});
