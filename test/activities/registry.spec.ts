@@ -117,7 +117,10 @@ function verbFiles(): string[] {
   const root = new URL('../../src/activities/', import.meta.url);
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter(
-      (file) => file.includes('/') && file.endsWith('.ts') && !/-params\.ts$|\/organization-features\.ts$/.test(file),
+      (file) =>
+        file.includes('/') &&
+        file.endsWith('.ts') &&
+        !/-params\.ts$|\/(?:organization-features|session-keys|verification)\.ts$/.test(file),
     )
     .map((file) => file.slice(0, -'.ts'.length));
 }

@@ -174,6 +174,16 @@ export function isExpired(key: ApiKey, now: number): boolean {
   return end !== undefined && now >= end;
 }
 
+/**
+ * The keys of a user that give way when `more` expiring ones come: those that are over first, then the oldest (client
+ * protocol, section 1.5). Keys that last never do.
+ */
+export function keysGivingWay(apiKeys: readonly ApiKey[], more: number, now: number): readonly ApiKey[] {
+  const held = apiKeys.filter(({ expirationSeconds }) => expirationSeconds !== undefined);
+  const excess = Math.max(0, held.length + more - credentialLimits.expiringApiKeys);
+  return [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))].slice(0, excess);
+}
+
 /** The user's API key of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingApiKey({ userId, apiKeys }: User, apiKeyId: string): ApiKey {
   const key = apiKeys.find((one) => one.apiKeyId === apiKeyId);

@@ -1,0 +1,101 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { ApiKeyCurve } from '../../domain/key-formats.js';
+import {
+  isExpired,
+  keysGivingWay,
+  type ApiKey,
+  type CredentialEvent,
+  type LoginCredentialType,
+} from '../../domain/organization/credentials.js';
+import type { User } from '../../domain/organization/users.js';
+import { DecimalString } from '../../schema/fields.js';
+import { normalizePublicKey } from '../../stamps/keys.js';
+import { longestLifeSeconds } from '../credentials/credential-params.js';
+import type { DecideContext } from '../define-activity.js';
+
+/** Life of a key that a login makes, in seconds, unless it says otherwise (specification, section 8). */
+const defaultLifeSeconds = 15 * 60;
+
+/** What a key is called unless the login says otherwise, before ` - ` and the time (specification, 4.3.1 and 4.3.2). */
+const names: Readonly<Record<LoginCredentialType, string>> = {
+  CREDENTIAL_TYPE_LOGIN: 'Login',
+  CREDENTIAL_TYPE_OTP_AUTH_KEY_P256: 'OTP Auth',
+  CREDENTIAL_TYPE_OAUTH_KEY_P256: 'Oauth',
+  CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256: 'Email Auth',
+  CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256: 'Read Write Session',
+};
+
+/** The field of a login that says how long its key lives. */
+export function SessionSeconds() {
+  return DecimalString({
+    optional: true,
+    min: 1,
+    max: longestLifeSeconds,
+    about: `Life of the key in seconds; ${defaultLifeSeconds} unless given.`,
+  });
+}
+
+/** A key that a login makes. */
+interface SessionKey {
+  /** Hex. */
+  readonly publicKey: string;
+  readonly curve: ApiKeyCurve;
+  /** The class of the login, which `invalidateExisting` speaks of. */
+  readonly credentialType: LoginCredentialType;
+  readonly apiKeyName?: string | undefined;
+  /** Decimal; 900 unless given. */
+  readonly expirationSeconds?: string | undefined;
+  readonly invalidateExisting?: boolean | undefined;
+}
+
+/** The life of a session in seconds, from what its login asks for. */
+export function sessionSeconds(expirationSeconds: string | undefined): number {
+  return expirationSeconds === undefined ? defaultLifeSeconds : Number(expirationSeconds);
+}
+
+/**
+ * The events by which a login gives its key to a user (client protocol, section 1.5). With `invalidateExisting` the user's
+ * other keys of the same class go; when there is no room for another expiring key, those that are over, then the oldest.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a key of another curve, ALREADY_EXISTS for one that is taken
+ */
+export function sessionKeyEvents(
+  { organization, now, newId }: Pick<DecideContext, 'organization' | 'now' | 'newId'>,
+  { userId, apiKeys }: Pick<User, 'userId' | 'apiKeys'>,
+  { publicKey, curve, credentialType, apiKeyName, expirationSeconds, invalidateExisting = false }: SessionKey,
+): { readonly apiKeyId: string; readonly events: CredentialEvent[] } {
+  const normalized = normalizePublicKey(publicKey, curve);
+  const isInTheWay = (key: ApiKey): boolean =>
+    (invalidateExisting && key.credentialType === credentialType) ||
+    // A client that logs in again with the same key; a key of another kind must not change what it is.
+    (key.publicKey === normalized && (key.credentialType === credentialType || isExpired(key, now)));
+  const gone = apiKeys.filter(isInTheWay);
+  const kept = apiKeys.filter((key) => !isInTheWay(key));
+  const owner = organization.apiKeyOwners.get(normalized);
+  if (owner !== undefined && !gone.some((key) => key.publicKey === normalized)) {
+    throw new CoordinatorError(
+      'ALREADY_EXISTS',
+      `public key \`${normalized}\` is registered for user \`${owner}\` already: log in with a new key`,
+    );
+  }
+  const apiKeyId = newId();
+  return {
+    apiKeyId,
+    events: [
+      ...[...gone, ...keysGivingWay(kept, 1, now)].map((key): CredentialEvent => {
+        return { type: 'ApiKeyDeleted', data: { userId, apiKeyId: key.apiKeyId } };
+      }),
+      {
+        type: 'ApiKeyCreated',
+        data: {
+          userId,
+          apiKeyId,
+          apiKeyName: apiKeyName ?? `${names[credentialType]} - ${new Date(now).toISOString()}`,
+          publicKey: normalized,
+          curve,
+          credentialType,
+          expirationSeconds: sessionSeconds(expirationSeconds),
+        },
+      },
+    ],
+  };
+}
