@@ -31,7 +31,7 @@ module.exports = {
       '^src/transactions/',
       '^src/delivery/(templates|mail-layout)\\.ts$',
     ]),
-    only('schema-knows-nothing', '^src/schema/', []),
+    only('schema-knows-errors', '^src/schema/', ['^src/domain/errors\\.ts$']),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$']),
     only('keyring-knows-the-vault', '^src/keyring/', [
@@ -45,6 +45,7 @@ module.exports = {
       '^src/event-store/(event-store|chain)\\.ts$',
     ]),
     only('delivery-knows-settings', '^src/delivery/', ['^src/config\\.ts$', '^src/domain/errors\\.ts$']),
+    only('oidc-knows-json', '^src/oidc/', ['^src/domain/errors\\.ts$', '^src/schema/strict-json\\.ts$']),
     only('transactions-know-policy-values', '^src/transactions/', [
       '^src/domain/errors\\.ts$',
       '^src/domain/policy/types\\.ts$',

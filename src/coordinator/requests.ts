@@ -1,9 +1,9 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
+import { parseStrictJson } from '../schema/strict-json.js';
 import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { ActivityVersion, Registry } from './registry.js';
-import { parseStrictJson } from './strict-json.js';
 import { validate } from './validate.js';
 
 /** A stamped request as it came in. The stamp's signature over `body` has been verified, but for a passkey's. */

@@ -7,6 +7,7 @@ import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ReadModelRunner } from '../read-models/runner.js';
+import { parseStrictJson } from '../schema/strict-json.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
@@ -14,7 +15,6 @@ import { CLOCK, EVENT_STORE, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
 import type { StampedRequest } from './requests.js';
 import { resolveCaller } from './resolve-caller.js';
-import { parseStrictJson } from './strict-json.js';
 import { validate } from './validate.js';
 
 /** Longest wait of a query for the read models, in milliseconds. */

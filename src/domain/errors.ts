@@ -45,10 +45,14 @@ export type ErrorCategory =
   | 'REQUEST_INVALID'
   | 'FORBIDDEN'
   | 'UNAUTHENTICATED'
+  | 'INVALID_OIDC_TOKEN'
   | 'INVALID_ORGANIZATION_ID'
+  | 'OAUTH2_CREDENTIAL_NOT_FOUND'
+  | 'OAUTH2_PROVIDER_NOT_CONFIGURED'
   | 'INVALID_ACTIVITY_CALLER'
   | 'INVALID_TIME'
   | 'INVALID_EMAIL'
+  | 'OAUTH_PROVIDER_ALREADY_EXISTS'
   | 'ORGANIZATION_MISMATCH';
 
 /** One element of `details` on the wire: a typed object as in google.rpc.Status. */

@@ -4,7 +4,7 @@ import { GuardedFetchError } from './guarded-fetch.js';
 /** A token that is not taken, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
 export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', `INVALID_OIDC_TOKEN: ${problem}`, {
-    details: [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: 'INVALID_OIDC_TOKEN' }],
+    category: 'INVALID_OIDC_TOKEN',
     cause,
   });
 }
@@ -14,9 +14,7 @@ export function issuerUnavailable(issuer: string, problem: string, cause?: unkno
   return new CoordinatorError(
     'UNAVAILABLE',
     `the keys of issuer \`${issuer}\` cannot be read now: ${problem}; try again`,
-    {
-      cause,
-    },
+    { cause },
   );
 }
 

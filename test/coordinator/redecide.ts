@@ -12,7 +12,7 @@ import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../../src/coordinator/registry.js';
 import { apiKeyCredential, authenticatorCredential } from '../../src/coordinator/resolve-caller.js';
-import { parseStrictJson } from '../../src/coordinator/strict-json.js';
+import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { validate } from '../../src/coordinator/validate.js';
 import type { ActivityEvent, Vote } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';

@@ -563,10 +563,10 @@ test('a refusal says nothing of the token beyond issuer and audience', async () 
   }
 });
 
-test('the category stands in the details, where clients look', async () => {
+test('it has a category that clients can branch on', async () => {
   await expect(verify('')).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
-    details: [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: 'INVALID_OIDC_TOKEN' }],
+    category: 'INVALID_OIDC_TOKEN',
   });
 });
 

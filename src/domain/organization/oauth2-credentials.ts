@@ -43,5 +43,6 @@ export function existingOauth2Credential(organization: OrganizationView, id: str
     'NOT_FOUND',
     `no OAuth 2.0 credential \`${id}\` in organization \`${organization.organizationId}\`: ` +
       'list_oauth2_credentials names them all',
+    { category: 'OAUTH2_CREDENTIAL_NOT_FOUND' },
   );
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseStrictJson } from '../../src/coordinator/strict-json.js';
+import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 
 const maxJsonDepth = 32;
