@@ -1,6 +1,8 @@
 import type { AnyDefinition } from './define-activity.js';
 import { approveActivity } from './consensus/approve-activity.js';
 import { rejectActivity } from './consensus/reject-activity.js';
+import { createSmartContractInterface } from './contract-interfaces/create-smart-contract-interface.js';
+import { deleteSmartContractInterface } from './contract-interfaces/delete-smart-contract-interface.js';
 import { createApiKeys } from './credentials/create-api-keys.js';
 import { createAuthenticators } from './credentials/create-authenticators.js';
 import { deleteApiKeys } from './credentials/delete-api-keys.js';
@@ -15,6 +17,14 @@ import { createPolicy } from './policies/create-policy.js';
 import { deletePolicies } from './policies/delete-policies.js';
 import { deletePolicy } from './policies/delete-policy.js';
 import { updatePolicy } from './policies/update-policy.js';
+import { createPrivateKeyTag } from './private-keys/create-private-key-tag.js';
+import { createPrivateKeys } from './private-keys/create-private-keys.js';
+import { deletePrivateKeyTags } from './private-keys/delete-private-key-tags.js';
+import { deletePrivateKeys } from './private-keys/delete-private-keys.js';
+import { exportPrivateKey } from './private-keys/export-private-key.js';
+import { importPrivateKey } from './private-keys/import-private-key.js';
+import { initImportPrivateKey } from './private-keys/init-import-private-key.js';
+import { updatePrivateKeyTag } from './private-keys/update-private-key-tag.js';
 import { signRawPayload } from './signing/sign-raw-payload.js';
 import { signRawPayloads } from './signing/sign-raw-payloads.js';
 import { signTransaction } from './signing/sign-transaction.js';
@@ -36,6 +46,9 @@ export const activities = [
   createAuthenticators,
   createPolicies,
   createPolicy,
+  createPrivateKeys,
+  createPrivateKeyTag,
+  createSmartContractInterface,
   createSubOrganization,
   createUsers,
   createUserTag,
@@ -44,8 +57,14 @@ export const activities = [
   deleteAuthenticators,
   deletePolicies,
   deletePolicy,
+  deletePrivateKeys,
+  deletePrivateKeyTags,
+  deleteSmartContractInterface,
   deleteUsers,
   deleteUserTags,
+  exportPrivateKey,
+  importPrivateKey,
+  initImportPrivateKey,
   rejectActivity,
   removeOrganizationFeature,
   setOrganizationFeature,
@@ -54,6 +73,7 @@ export const activities = [
   signTransaction,
   updateOrganizationName,
   updatePolicy,
+  updatePrivateKeyTag,
   updateRootQuorum,
   updateUser,
   updateUserEmail,

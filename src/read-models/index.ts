@@ -5,10 +5,16 @@ import {
   listActivities,
   listActivityEvents,
 } from './activities.js';
+import {
+  contractInterfacesModel,
+  getSmartContractInterface,
+  listSmartContractInterfaces,
+} from './contract-interfaces.js';
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
+import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
@@ -21,6 +27,8 @@ export const readModels: readonly ReadModel[] = [
   policiesModel,
   activitiesModel,
   denialsModel,
+  privateKeysModel,
+  contractInterfacesModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -34,11 +42,16 @@ export const queries: readonly AnyQuery[] = [
   getOrganizationConfigs,
   getPolicy,
   getPolicyEvaluations,
+  getPrivateKey,
+  getSmartContractInterface,
   getUser,
   listActivities,
   listActivityEvents,
   listDenials,
   listPolicies,
+  listPrivateKeyTags,
+  listPrivateKeys,
+  listSmartContractInterfaces,
   listUserTags,
   listUsers,
   whoami,

@@ -1,0 +1,125 @@
+import { CoordinatorError } from '../domain/errors.js';
+import type { ContractInterface } from '../domain/organization/contract-interfaces.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+export const contractInterfacesModel: ReadModel = {
+  name: 'contract-interfaces',
+  version: 1,
+  tables: ['contract_interfaces'],
+  schema: `
+    CREATE TABLE contract_interfaces (
+      organization_id TEXT NOT NULL, interface_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, interface_id)
+    ) WITHOUT ROWID;`,
+
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
+    switch (event.type) {
+      case 'SmartContractInterfaceCreated': {
+        const created: ContractInterface = { ...event.data, createdAt: at, updatedAt: at };
+        return rows.run(
+          'INSERT OR REPLACE INTO contract_interfaces VALUES (?, ?, ?, ?)',
+          organizationId,
+          created.smartContractInterfaceId,
+          position,
+          JSON.stringify(created),
+        );
+      }
+      case 'SmartContractInterfaceDeleted':
+        return rows.run(
+          'DELETE FROM contract_interfaces WHERE organization_id = ? AND interface_id = ?',
+          organizationId,
+          event.data.smartContractInterfaceId,
+        );
+    }
+  }),
+};
+
+class ContractInterfaceShape {
+  @Uuid()
+  organizationId!: string;
+
+  @Uuid()
+  smartContractInterfaceId!: string;
+
+  @Text({ about: 'Contract address or program id, as it was given.' })
+  smartContractAddress!: string;
+
+  @Described({ type: 'string' }, { about: 'ABI or IDL, as it was given.' })
+  smartContractInterface!: string;
+
+  @Text({ about: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM or SMART_CONTRACT_INTERFACE_TYPE_SOLANA.' })
+  type!: string;
+
+  @Text()
+  label!: string;
+
+  @Text({ about: 'Empty when there are none.' })
+  notes!: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: TimestampShape;
+}
+
+function contractInterfaceResource(organizationId: string, doc: unknown): object {
+  const { createdAt, updatedAt, ...facts } = JSON.parse(String(doc)) as ContractInterface;
+  return { organizationId, ...facts, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
+}
+
+class ContractInterfaceRequest extends OrganizationRequest {
+  @Uuid()
+  smartContractInterfaceId!: string;
+}
+
+class GetSmartContractInterfaceResponse {
+  @Nested(() => ContractInterfaceShape)
+  smartContractInterface!: object;
+}
+
+export const getSmartContractInterface = defineQuery({
+  path: 'get_smart_contract_interface',
+  summary: 'One smart contract interface: the ABI or IDL that was uploaded for a contract.',
+  request: ContractInterfaceRequest,
+  response: GetSmartContractInterfaceResponse,
+  answer({ organizationId, smartContractInterfaceId }, { rows }) {
+    const row = rows.get(
+      'SELECT doc FROM contract_interfaces WHERE organization_id = ? AND interface_id = ?',
+      organizationId,
+      smartContractInterfaceId,
+    );
+    if (!row) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `no smart contract interface \`${smartContractInterfaceId}\` in organization \`${organizationId}\`: ` +
+          `list_smart_contract_interfaces names them all`,
+      );
+    }
+    return { smartContractInterface: contractInterfaceResource(organizationId, row['doc']) };
+  },
+});
+
+class ListSmartContractInterfacesResponse {
+  @ListOf(() => ContractInterfaceShape)
+  smartContractInterfaces!: object[];
+}
+
+export const listSmartContractInterfaces = defineQuery({
+  path: 'list_smart_contract_interfaces',
+  summary: 'All smart contract interfaces of an organization, in the order of their creation.',
+  request: OrganizationRequest,
+  response: ListSmartContractInterfacesResponse,
+  answer: ({ organizationId }, { rows }) => ({
+    smartContractInterfaces: rows
+      .all(
+        'SELECT doc FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id',
+        organizationId,
+      )
+      .map(({ doc }) => contractInterfaceResource(organizationId, doc)),
+  }),
+});
