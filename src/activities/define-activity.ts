@@ -98,6 +98,12 @@ export interface ActivityDefinition<
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
    */
   decide(intent: Intent, context: DecideContext, prepared: Prepared): ActivityOutcome<Result>;
+  /**
+   * What must not happen before the events are recorded, such as to send a code: runs once they are, unless it failed, and
+   * before the answer; takes no time. It is lost with a process that dies in between.
+   * @throws {CoordinatorError} to tell the caller that it could not be done, though what was decided stands
+   */
+  afterwards?(prepared: Prepared, ports: PreparePorts): void;
 }
 
 /** A verb that is a word on another activity; it has no life of its own. */

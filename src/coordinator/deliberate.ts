@@ -1,4 +1,5 @@
 import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
+import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { CoordinatorError } from '../domain/errors.js';
@@ -67,6 +68,8 @@ export type Verdict =
       readonly outcome: Authorization['outcome'];
       /** It was recorded as failed, and the caller is told so. */
       readonly refusal?: CoordinatorError;
+      /** What is left to do once the events are recorded. */
+      readonly afterwards?: (ports: PreparePorts) => void;
     }
   | 'prepare-first';
 
@@ -119,7 +122,9 @@ export function decideSubmit(
     const effects = execute(bench, definition, intent, activityId, party.userId, prepared);
     const ending = endOf(activityId, snapshot, effects);
     const events = [submitted, ...effects.events, ending];
-    return 'failure' in effects ? { outcome, events, refusal: effects.failure } : { outcome, events };
+    return 'failure' in effects
+      ? { outcome, events, refusal: effects.failure }
+      : { outcome, events, ...afterwardsOf(definition, prepared) };
   }
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
   if (!definition.prepare) execute(bench, definition, intent, activityId, party.userId, prepared);
@@ -163,7 +168,8 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
   try {
     const effects = execute(bench, definition, intent, activityId, submitterOf(open), prepared);
-    return { outcome: 'allow', events: [approved, ...effects.events, endOf(activityId, next, effects)] };
+    const events = [approved, ...effects.events, endOf(activityId, next, effects)];
+    return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
   } catch (error) {
     // The voters have done their part: that it could not be done is a fact of the activity, not of this request.
     if (!(error instanceof CoordinatorError)) throw error;
@@ -302,6 +308,11 @@ function execute(
     policyEnvironment: registry.policyEnvironment,
   };
   return definition.decide(intent, context, prepared?.value);
+}
+
+function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
+  if (!definition.afterwards || !prepared || 'refusal' in prepared) return {};
+  return { afterwards: (ports: PreparePorts) => definition.afterwards?.(prepared.value, ports) };
 }
 
 function decisionOf({ voteId }: Vote, { outcome, by, evaluations }: Authorization, revision: number): Decision {

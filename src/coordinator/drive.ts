@@ -60,6 +60,7 @@ interface Decided {
   readonly added: readonly OrganizationEvent[];
   /** It was recorded as failed, and the caller is told why. */
   readonly refusal?: CoordinatorError | undefined;
+  readonly afterwards?: ((ports: PreparePorts) => void) | undefined;
 }
 
 export interface DriverPorts {
@@ -226,9 +227,14 @@ export class Driver {
       await this.shredEnded(decided);
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
       // Also for what was known before: votes on it may have been recorded long after its submission.
-      for (const { job, answer, refusal } of decided) {
-        if (refusal) job.reject(refusal);
-        else job.resolve({ ...answer, position: loaded.position });
+      for (const { job, answer, refusal, afterwards } of decided) {
+        try {
+          if (refusal) throw refusal;
+          afterwards?.(this.ports.prepare);
+          job.resolve({ ...answer, position: loaded.position });
+        } catch (error) {
+          job.reject(error);
+        }
       }
       return;
     }
@@ -279,7 +285,7 @@ export class Driver {
 
     const outcome = this.verdict(job, caller, bench, loaded, parent);
     if (outcome === 'prepare-first') return outcome;
-    const { activityId, events, refusal } = outcome;
+    const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, bench.now);
     // Sealed before the state changes: what cannot be written must leave no trace in it.
     batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, bench.now));
@@ -291,7 +297,7 @@ export class Driver {
     } catch (cause) {
       throw new HalfApplied(cause);
     }
-    return { job, answer: { ...answer, activityId, record }, added: events, refusal };
+    return { job, answer: { ...answer, activityId, record }, added: events, refusal, afterwards };
   }
 
   /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */

@@ -5,9 +5,11 @@ import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { EventMetadata } from '../../src/event-store/chain.js';
 import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
+import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
+import { KeptMessages } from '../../src/testing/kept-messages.js';
 import {
   BareCoordinator,
   organizationId,
@@ -547,6 +549,83 @@ describe('prepare', () => {
     await expect(coordinator.submit(root.key, createPasskeys, registration(root.userId))).rejects.toThrow('a defect');
     expect(await coordinator.events()).toHaveLength(4);
     await coordinator.createUserTag('works on');
+  });
+});
+
+describe('afterwards', () => {
+  const tell = 'ACTIVITY_TYPE_TELL';
+  async function telling() {
+    const kept = new KeptMessages();
+    const delivery = new RetryingDelivery({ email: kept, sms: kept }, () => undefined);
+    const { store, coordinator } = await alone({ registry: testRegistry, prepare: { delivery } });
+    const { root } = coordinator;
+    return {
+      store,
+      coordinator,
+      told: () => kept.messages.map(({ text }) => text),
+      /** Everything that was handed over so far has reached the carrier. */
+      arrived: async () => {
+        while (delivery.open > 0) await soon();
+      },
+      ask: (amount: string, memo?: string, by: Member = root) =>
+        coordinator.stamp(by.key, tell, { amount, ...(memo === undefined ? {} : { memo }) }),
+    };
+  }
+
+  it('runs when the events are recorded and not before, once for the same bytes', async () => {
+    const { store, coordinator, told, arrived, ask } = await telling();
+    const request = ask('1');
+    store.hold();
+    const answers = Promise.all([coordinator.send(request), coordinator.send(request)]);
+    await store.until(2);
+    await soon();
+    expect(told()).toEqual([]);
+    store.release();
+    const activities = (await answers).map(({ activity }) => activity.id);
+    await coordinator.send(request);
+    await arrived();
+    expect([new Set(activities).size, told()]).toEqual([1, ['1']]);
+  });
+
+  it('does not run for what was not recorded, and runs when that is tried again', async () => {
+    const { store, coordinator, told, arrived, ask } = await telling();
+    const request = ask('1');
+    store.faults.set(store.asked.length, 'unavailable-before');
+    expect((await refusalOf(coordinator.send(request))).code).toBe('UNAVAILABLE');
+    await arrived();
+    expect(told()).toEqual([]);
+    store.faults.set(store.asked.length, 'wrong-revision');
+    await coordinator.send(request);
+    await arrived();
+    expect(told()).toEqual(['1']);
+  });
+
+  it('does not run for what failed', async () => {
+    const { coordinator, told, arrived, ask } = await telling();
+    expect((await refusalOf(coordinator.send(ask('1', 'fail')))).message).toBe('told to fail');
+    await arrived();
+    expect(told()).toEqual([]);
+  });
+
+  it('runs for an activity that was voted on, when the last vote is recorded', async () => {
+    const { coordinator, told, arrived, ask } = await telling();
+    const ann = await coordinator.createUser('Ann');
+    await coordinator.createPolicy({ consensus: 'approvers.count() >= 2' });
+    const { fingerprint } = (await coordinator.send(ask('1', undefined, ann))).activity;
+    await arrived();
+    expect(told()).toEqual([]);
+    await coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
+    await arrived();
+    expect(told()).toEqual(['1']);
+  });
+
+  it('tells the caller when it could not be done; what was decided stands, and the others are not disturbed', async () => {
+    const { store, coordinator, told, arrived, ask } = await telling();
+    const requests = [ask('1', 'nobody'), ask('2')];
+    expect((await asOneBatch(coordinator, store, requests)).map(statusOf)).toEqual(['INVALID_ARGUMENT', 'COMPLETED']);
+    await arrived();
+    expect(told()).toEqual(['2']);
+    expect((await coordinator.send(requests[0]!)).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 });
 

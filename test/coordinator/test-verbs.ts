@@ -1,6 +1,7 @@
 import { defineActivity } from '../../src/activities/define-activity.js';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
+import { CoordinatorError } from '../../src/domain/errors.js';
 import { Text } from '../../src/schema/fields.js';
 
 class PayIntent {
@@ -45,5 +46,22 @@ const stumble = defineActivity({
   },
 });
 
-/** The product's verbs and two that only tests have. */
-export const testRegistry = buildRegistry([...activities, pay, stumble]);
+/** A verb that tells somebody, once it is done; `memo` says what becomes of it. */
+const tell = defineActivity({
+  type: 'ACTIVITY_TYPE_TELL',
+  summary: 'Tells.',
+  intent: PayIntent,
+  result: PayResult,
+  policy: { resource: 'PAYMENT', action: 'CREATE' },
+  prepare: ({ amount, memo }) => Promise.resolve({ amount, to: memo === 'nobody' ? 'nobody' : 'ann@example.com' }),
+  decide({ amount, memo }, { newId }) {
+    const events = [{ type: 'UserTagCreated', data: { tagId: newId(), tagName: `told ${amount}` } }] as const;
+    return memo === 'fail'
+      ? { events, failure: new CoordinatorError('INVALID_ARGUMENT', 'told to fail') }
+      : { events, result: { amount } };
+  },
+  afterwards: ({ amount, to }, { delivery }) => void delivery.enqueue({ channel: 'email', to, text: amount }),
+});
+
+/** The product's verbs and those that only tests have. */
+export const testRegistry = buildRegistry([...activities, pay, stumble, tell]);
