@@ -38,6 +38,14 @@ import { updateUserEmail } from './users/update-user-email.js';
 import { updateUserName } from './users/update-user-name.js';
 import { updateUserPhoneNumber } from './users/update-user-phone-number.js';
 import { createWallet } from './wallets/create-wallet.js';
+import { createWalletAccounts } from './wallets/create-wallet-accounts.js';
+import { deleteWalletAccounts } from './wallets/delete-wallet-accounts.js';
+import { deleteWallets } from './wallets/delete-wallets.js';
+import { exportWallet } from './wallets/export-wallet.js';
+import { exportWalletAccount } from './wallets/export-wallet-account.js';
+import { importWallet } from './wallets/import-wallet.js';
+import { initImportWallet } from './wallets/init-import-wallet.js';
+import { updateWallet } from './wallets/update-wallet.js';
 
 /** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
 export const activities = [
@@ -53,6 +61,7 @@ export const activities = [
   createUsers,
   createUserTag,
   createWallet,
+  createWalletAccounts,
   deleteApiKeys,
   deleteAuthenticators,
   deletePolicies,
@@ -62,9 +71,15 @@ export const activities = [
   deleteSmartContractInterface,
   deleteUsers,
   deleteUserTags,
+  deleteWallets,
+  deleteWalletAccounts,
   exportPrivateKey,
+  exportWallet,
+  exportWalletAccount,
   importPrivateKey,
+  importWallet,
   initImportPrivateKey,
+  initImportWallet,
   rejectActivity,
   removeOrganizationFeature,
   setOrganizationFeature,
@@ -80,6 +95,7 @@ export const activities = [
   updateUserName,
   updateUserPhoneNumber,
   updateUserTag,
+  updateWallet,
 ] as const satisfies readonly AnyDefinition[];
 
 /** The newest type of every verb. */

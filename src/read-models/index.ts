@@ -12,12 +12,14 @@ import {
 } from './contract-interfaces.js';
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
+import { endedVaultsModel } from './ended-vaults.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
+import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
 
 /** Every read model. The users come before what shows them. */
 export const readModels: readonly ReadModel[] = [
@@ -29,6 +31,8 @@ export const readModels: readonly ReadModel[] = [
   denialsModel,
   privateKeysModel,
   contractInterfacesModel,
+  walletsModel,
+  endedVaultsModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -45,6 +49,8 @@ export const queries: readonly AnyQuery[] = [
   getPrivateKey,
   getSmartContractInterface,
   getUser,
+  getWallet,
+  getWalletAccount,
   listActivities,
   listActivityEvents,
   listDenials,
@@ -54,5 +60,7 @@ export const queries: readonly AnyQuery[] = [
   listSmartContractInterfaces,
   listUserTags,
   listUsers,
+  listWalletAccounts,
+  listWallets,
   whoami,
 ];

@@ -1,5 +1,6 @@
 import type { ActivityType } from '../../src/activities/index.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import { sealMessage } from '../../src/keyring/hpke.js';
 import type { TestCoordinator, TestUser } from '../../src/testing/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 
@@ -15,6 +16,16 @@ export interface Furnished {
   readonly policyId: string;
   /** Ethereum address of a wallet account. */
   readonly signWith: string;
+  /** The wallet of that account. */
+  readonly walletId: string;
+  readonly walletAccountId: string;
+  /** A mnemonic for the import of a wallet that the root user has begun. */
+  readonly walletBundle: string;
+  readonly privateKeyId: string;
+  readonly privateKeyTagId: string;
+  /** A private key for the import that waits for Alice. */
+  readonly privateKeyBundle: string;
+  readonly smartContractInterfaceId: string;
   /** Waits for Alice's approval. */
   readonly waiting: ActivityEnvelope;
 }
@@ -50,10 +61,40 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
       },
     ],
   });
+  const { accounts } = await client.query<{ accounts: { walletId: string; walletAccountId: string }[] }>(
+    'list_wallet_accounts',
+  );
+  const { result: started } = await client.submit('ACTIVITY_TYPE_INIT_IMPORT_WALLET', {
+    userId: coordinator.root.userId,
+  });
+  const { importBundle } = started['initImportWalletResult'] as { importBundle: string };
   const policyId = await coordinator.createPolicy({
     policyName: 'Carol asks, Alice agrees',
     condition: "activity.kind == 'UPDATE_USER_NAME'",
     consensus: `approvers.any(user, user.id == '${alice.userId}') && approvers.any(user, user.id == '${carol.userId}')`,
+  });
+  const { result: privateKeys } = await client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
+    privateKeys: [
+      {
+        privateKeyName: 'cold',
+        curve: 'CURVE_SECP256K1',
+        privateKeyTags: [],
+        addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+      },
+    ],
+  });
+  const { privateKeyIds } = privateKeys['createPrivateKeysResultV2'] as { privateKeyIds: string[] };
+  const { result: keyTag } = await client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG', {
+    privateKeyTagName: 'vault',
+    privateKeyIds,
+  });
+  const { result: keyImport } = await client.submit('ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY', { userId: alice.userId });
+  const { importBundle: keyBundle } = keyImport['initImportPrivateKeyResult'] as { importBundle: string };
+  const { result: contract } = await client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+    smartContractAddress: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    smartContractInterface: abi,
+    type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+    label: 'USDC',
   });
   const waiting = await carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
     userId: carol.userId,
@@ -68,14 +109,49 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     userTagId: (tag['createUserTagResult'] as { userTagId: string }).userTagId,
     policyId,
     signWith: (signing['createWalletResult'] as { addresses: string[] }).addresses[0]!,
+    walletId: accounts[0]!.walletId,
+    walletAccountId: accounts[0]!.walletAccountId,
+    walletBundle: await sealedTo(importBundle, 'test test test test test test test test test test test junk'),
+    privateKeyId: privateKeyIds[0]!,
+    privateKeyTagId: (keyTag['createPrivateKeyTagResult'] as { privateKeyTagId: string }).privateKeyTagId,
+    privateKeyBundle: await sealedTo(keyBundle, Buffer.alloc(32, 1)),
+    smartContractInterfaceId: (
+      contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string }
+    ).smartContractInterfaceId,
     waiting,
   };
+}
+
+const abi = JSON.stringify([
+  {
+    type: 'function',
+    name: 'transfer',
+    inputs: [
+      { name: 'to', type: 'address' },
+      { name: 'value', type: 'uint256' },
+    ],
+  },
+]);
+
+/** A secret as a client seals it to the target key of an import bundle (client protocol 7.4). */
+async function sealedTo(importBundle: string, secret: string | Uint8Array): Promise<string> {
+  const { data } = JSON.parse(importBundle) as { data: string };
+  const { targetPublic } = JSON.parse(Buffer.from(data, 'hex').toString()) as { targetPublic: string };
+  return JSON.stringify(await sealMessage(targetPublic, Buffer.from(secret)));
 }
 
 /** Parameters that the root user may submit in a furnished organization, for each activity's newest version. */
 export function submitSamples(furnished: Furnished): Readonly<Record<ActivityType, object>> {
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
+  const { walletId, walletAccountId, walletBundle } = furnished;
+  const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
   const { root, newKey } = coordinator;
+  const account = {
+    curve: 'CURVE_SECP256K1',
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path: "m/44'/60'/0'/0/1",
+    addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+  };
   const key = () => ({ apiKeyName: 'a key', publicKey: newKey().publicKey, curveType: 'API_KEY_CURVE_P256' });
   const passkey = () => ({ authenticatorName: 'a passkey', ...new SoftwareAuthenticator().register() });
   const policy = { effect: 'EFFECT_DENY', condition: "activity.resource == 'NONE'", notes: 'a note' };
@@ -85,6 +161,24 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: { userId: alice.userId, authenticators: [passkey()] },
     ACTIVITY_TYPE_CREATE_POLICIES: { policies: [{ policyName: 'sample one', ...policy }] },
     ACTIVITY_TYPE_CREATE_POLICY_V3: { policyName: 'sample two', ...policy },
+    ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: {
+      privateKeys: [
+        {
+          privateKeyName: 'sample',
+          curve: 'CURVE_ED25519',
+          privateKeyTags: [privateKeyTagId],
+          addressFormats: ['ADDRESS_FORMAT_SOLANA'],
+        },
+      ],
+    },
+    ACTIVITY_TYPE_CREATE_PRIVATE_KEY_TAG: { privateKeyTagName: 'sample', privateKeyIds: [privateKeyId] },
+    ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE: {
+      smartContractAddress: '0xdAC17F958D2ee523a2206206994597C13D831ec7',
+      smartContractInterface: abi,
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'a contract',
+      notes: 'a note',
+    },
     ACTIVITY_TYPE_CREATE_USERS_V4: {
       users: [
         {
@@ -99,12 +193,41 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       ],
     },
     ACTIVITY_TYPE_CREATE_USER_TAG: { userTagName: 'sample', userIds: [alice.userId] },
+    ACTIVITY_TYPE_CREATE_WALLET: { walletName: 'sample', accounts: [account], mnemonicLength: 24 },
+    ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS: { walletId, accounts: [{ ...account, name: 'second' }], persist: true },
     ACTIVITY_TYPE_DELETE_API_KEYS: { userId: alice.userId, apiKeyIds: [apiKeyId] },
     ACTIVITY_TYPE_DELETE_AUTHENTICATORS: { userId: alice.userId, authenticatorIds: [authenticatorId] },
     ACTIVITY_TYPE_DELETE_POLICIES: { policyIds: [policyId] },
     ACTIVITY_TYPE_DELETE_POLICY: { policyId },
+    ACTIVITY_TYPE_DELETE_PRIVATE_KEYS: { privateKeyIds: [privateKeyId], deleteWithoutExport: true },
+    ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS: { privateKeyTagIds: [privateKeyTagId] },
+    ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE: { smartContractInterfaceId },
     ACTIVITY_TYPE_DELETE_USERS: { userIds: [carol.userId] },
     ACTIVITY_TYPE_DELETE_USER_TAGS: { userTagIds: [userTagId] },
+    ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: { privateKeyId, targetPublicKey: newKey().publicKey },
+    ACTIVITY_TYPE_IMPORT_PRIVATE_KEY: {
+      userId: alice.userId,
+      privateKeyName: 'imported',
+      encryptedBundle: privateKeyBundle,
+      curve: 'CURVE_SECP256K1',
+      addressFormats: ['ADDRESS_FORMAT_COMPRESSED'],
+    },
+    ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY: { userId: alice.userId },
+    ACTIVITY_TYPE_DELETE_WALLETS: { walletIds: [walletId], deleteWithoutExport: true },
+    ACTIVITY_TYPE_DELETE_WALLET_ACCOUNTS: { walletAccountIds: [walletAccountId], deleteWithoutExport: true },
+    ACTIVITY_TYPE_EXPORT_WALLET: {
+      walletId,
+      targetPublicKey: newKey().publicKey,
+      language: 'MNEMONIC_LANGUAGE_ENGLISH',
+    },
+    ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT: { address: signWith, targetPublicKey: newKey().publicKey },
+    ACTIVITY_TYPE_IMPORT_WALLET: {
+      userId: root.userId,
+      walletName: 'imported',
+      encryptedBundle: walletBundle,
+      accounts: [account],
+    },
+    ACTIVITY_TYPE_INIT_IMPORT_WALLET: { userId: alice.userId },
     ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
     ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
     ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
@@ -127,18 +250,21 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     },
     ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME: { organizationName: 'Sample' },
     ACTIVITY_TYPE_UPDATE_POLICY_V2: { policyId, policyName: 'renamed', policyNotes: 'another note' },
+    ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG: { privateKeyTagId, newPrivateKeyTagName: 'renamed' },
     ACTIVITY_TYPE_UPDATE_ROOT_QUORUM: { threshold: 1, userIds: [root.userId] },
     ACTIVITY_TYPE_UPDATE_USER: { userId: alice.userId, userName: 'Alicia', userTagIds: [] },
     ACTIVITY_TYPE_UPDATE_USER_EMAIL: { userId: alice.userId, userEmail: 'alicia@example.com' },
     ACTIVITY_TYPE_UPDATE_USER_NAME: { userId: alice.userId, userName: 'Alina' },
     ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: { userId: alice.userId, userPhoneNumber: '+13214567890' },
     ACTIVITY_TYPE_UPDATE_USER_TAG: { userTagId, newUserTagName: 'renamed', addUserIds: [], removeUserIds: [] },
+    ACTIVITY_TYPE_UPDATE_WALLET: { walletId, walletName: 'renamed' },
   };
 }
 
 /** What every query of a furnished organization is asked, by its path; the organization's id is added. */
 export function querySamples(furnished: Furnished): Readonly<Record<string, object>> {
-  const { alice, apiKeyId, authenticatorId, policyId, waiting } = furnished;
+  const { alice, apiKeyId, authenticatorId, policyId, waiting, walletId, signWith } = furnished;
+  const { privateKeyId, smartContractInterfaceId } = furnished;
   const activity = { activityId: waiting.id };
   const user = { userId: alice.userId };
   return {
@@ -151,13 +277,22 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_organization_configs: {},
     get_policy: { policyId },
     get_policy_evaluations: activity,
+    get_private_key: { privateKeyId },
+    get_smart_contract_interface: { smartContractInterfaceId },
     get_user: user,
+    get_wallet: { walletId },
+    get_wallet_account: { walletId, address: signWith },
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
     list_denials: { paginationOptions: { limit: '5' } },
     list_policies: {},
+    list_private_key_tags: {},
+    list_private_keys: {},
+    list_smart_contract_interfaces: {},
     list_user_tags: {},
     list_users: {},
+    list_wallet_accounts: { walletId, includeWalletDetails: true, paginationOptions: { limit: '5' } },
+    list_wallets: {},
     whoami: {},
   };
 }

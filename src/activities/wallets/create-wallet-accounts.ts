@@ -1,0 +1,60 @@
+import { existingWallet } from '../../domain/organization/wallets.js';
+import { Flag, ListOf, TextList, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import {
+  accountFacts,
+  accountsToDerive,
+  checkAccountsNew,
+  maxAccountsAtOnce,
+  WalletAccountParams,
+  walletValue,
+} from './wallet-params.js';
+
+class CreateWalletAccountsIntent {
+  @Uuid({ about: 'The wallet to derive from.' })
+  walletId!: string;
+
+  @ListOf(() => WalletAccountParams, { min: 1, max: maxAccountsAtOnce, about: 'The accounts to derive.' })
+  accounts!: WalletAccountParams[];
+
+  @Flag({
+    optional: true,
+    about: 'False: only answers the addresses; nothing is kept, and nothing can sign with them.',
+  })
+  persist?: boolean;
+}
+
+class CreateWalletAccountsResult {
+  @TextList({ about: 'Addresses, in the order of the accounts.' })
+  addresses!: string[];
+}
+
+/** Derives accounts of a wallet. */
+export const createWalletAccounts = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS',
+  summary: 'Derives accounts of a wallet, at paths that it has no account at with that curve and address format.',
+  intent: CreateWalletAccountsIntent,
+  result: CreateWalletAccountsResult,
+  policy: { resource: 'WALLET', action: 'CREATE' },
+
+  resources: ({ walletId }, organization) => ({ wallet: walletValue(existingWallet(organization, walletId)) }),
+
+  check({ walletId, accounts, persist = true }, organization) {
+    existingWallet(organization, walletId);
+    const asked = accountsToDerive(accounts);
+    if (persist) checkAccountsNew(organization, walletId, asked);
+  },
+
+  prepare({ walletId, accounts, persist = true }, { keyring }, { organization }) {
+    const { organizationId } = organization;
+    const { vaultId } = existingWallet(organization, walletId);
+    return keyring.deriveAccounts({ organizationId, vaultId }, accountsToDerive(accounts), persist);
+  },
+
+  decide({ walletId, accounts, persist = true }, { newId }, derived) {
+    const addresses = derived.map(({ address }) => address);
+    if (!persist) return { events: [], result: { addresses } };
+    const facts = accountFacts(accounts, derived, newId);
+    return { events: [{ type: 'WalletAccountsCreated', data: { walletId, accounts: facts } }], result: { addresses } };
+  },
+});

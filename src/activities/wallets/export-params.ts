@@ -1,0 +1,36 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { PolicyType } from '../../domain/policy/types.js';
+import { parsePublicKey, uncompressPublicKey } from '../../keyring/curves.js';
+import { Hex } from '../../schema/fields.js';
+
+/** Declares the key that an export is sealed to. Only its holder can open the bundle (client protocol 7.3). */
+export function TargetPublicKey(): PropertyDecorator {
+  return Hex({
+    max: 130,
+    about: 'P-256 public key that the bundle is sealed to, hex, uncompressed or compressed. Make a new one each time.',
+  });
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT unless it is a P-256 point */
+export function checkTargetPublicKey(targetPublicKey: string): void {
+  uncompressed(targetPublicKey);
+}
+
+/** The type of `activity.params.target_public_key`. */
+export const targetPublicKeyType: PolicyType = { kind: 'string', hex: 'always' };
+
+/** What policies read there: the uncompressed form, however it was sent. */
+export function targetPublicKeyValue(targetPublicKey: string): string {
+  try {
+    return uncompressed(targetPublicKey);
+  } catch (error) {
+    // The check refuses it, and has not run yet.
+    if (error instanceof CoordinatorError) return targetPublicKey;
+    throw error;
+  }
+}
+
+function uncompressed(targetPublicKey: string): string {
+  const point = parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
+  return uncompressPublicKey('CURVE_P256', point).toString('hex');
+}

@@ -1,0 +1,63 @@
+import { MNEMONIC_LANGUAGES, type MnemonicLanguage } from '../../domain/key-formats.js';
+import { existingWallet } from '../../domain/organization/wallets.js';
+import { OneOf, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkTargetPublicKey, TargetPublicKey, targetPublicKeyType, targetPublicKeyValue } from './export-params.js';
+import { walletValue } from './wallet-params.js';
+
+class ExportWalletIntent {
+  @Uuid({ about: 'The wallet to export.' })
+  walletId!: string;
+
+  @TargetPublicKey()
+  targetPublicKey!: string;
+
+  @OneOf(MNEMONIC_LANGUAGES, {
+    optional: true,
+    about:
+      'Language of the words; English by default. BIP-39 makes the seed from the words: only a mnemonic in the ' +
+      'language that the wallet was made or imported in gives the same keys elsewhere.',
+  })
+  language?: MnemonicLanguage;
+}
+
+class ExportWalletResult {
+  @Uuid()
+  walletId!: string;
+
+  @Text({ about: 'The mnemonic, sealed to the target key and signed (client protocol 7.3).' })
+  exportBundle!: string;
+}
+
+/** Hands the mnemonic of a wallet to the holder of a target key. */
+export const exportWallet = defineActivity({
+  type: 'ACTIVITY_TYPE_EXPORT_WALLET',
+  summary: 'Exports the mnemonic of a wallet, sealed to a target key of the caller.',
+  intent: ExportWalletIntent,
+  result: ExportWalletResult,
+  policy: { resource: 'WALLET', action: 'EXPORT' },
+  params: {
+    target_public_key: {
+      type: targetPublicKeyType,
+      from: ({ targetPublicKey }) => targetPublicKeyValue(targetPublicKey),
+    },
+  },
+
+  resources: ({ walletId }, organization) => ({ wallet: walletValue(existingWallet(organization, walletId)) }),
+
+  check({ walletId, targetPublicKey }, organization) {
+    existingWallet(organization, walletId);
+    checkTargetPublicKey(targetPublicKey);
+  },
+
+  prepare({ walletId, targetPublicKey, language = 'MNEMONIC_LANGUAGE_ENGLISH' }, { keyring }, { organization }) {
+    const { organizationId } = organization;
+    const { vaultId } = existingWallet(organization, walletId);
+    return keyring.exportWallet({ organizationId, vaultId }, targetPublicKey, language);
+  },
+
+  decide: ({ walletId }, _context, exportBundle) => ({
+    events: [{ type: 'WalletExported', data: { walletId } }],
+    result: { walletId, exportBundle },
+  }),
+});

@@ -1,0 +1,31 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { PendingImport } from '../../domain/organization/imports.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+
+/** The import of a kind that waits for a user's bundle; there is one at most. */
+export function pendingImportOf(
+  organization: OrganizationView,
+  userId: string,
+  kind: PendingImport['kind'],
+): PendingImport | undefined {
+  for (const pending of organization.imports.values()) {
+    if (pending.userId === userId && pending.kind === kind) return pending;
+  }
+  return undefined;
+}
+
+/** As `pendingImportOf`. @throws {CoordinatorError} FAILED_PRECONDITION when none waits */
+export function existingImport(
+  organization: OrganizationView,
+  userId: string,
+  kind: PendingImport['kind'],
+): PendingImport {
+  const pending = pendingImportOf(organization, userId, kind);
+  if (pending) return pending;
+  const init = kind === 'wallet' ? 'init_import_wallet' : 'init_import_private_key';
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `no import of a ${kind.replace('-', ' ')} waits for user \`${userId}\`: a target key serves one import, so begin ` +
+      `with ${init} and seal to the key that it answers`,
+  );
+}

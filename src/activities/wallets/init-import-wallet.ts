@@ -1,0 +1,49 @@
+import { existingUser } from '../../domain/organization/users.js';
+import { Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { pendingImportOf } from './import-params.js';
+
+class InitImportWalletIntent {
+  @Uuid({
+    about:
+      'The user who will import, whom the bundle names to their client; policies decide who may ask for it. An ' +
+      'earlier import of a wallet that still waits for this user ends.',
+  })
+  userId!: string;
+}
+
+class InitImportWalletResult {
+  @Text({ about: 'The target key to seal the mnemonic to, signed (client protocol 7.4).' })
+  importBundle!: string;
+}
+
+/** Makes a target key for one import of a wallet. */
+export const initImportWallet = defineActivity({
+  type: 'ACTIVITY_TYPE_INIT_IMPORT_WALLET',
+  summary: 'Begins the import of a wallet: makes a key that its mnemonic is to be sealed to, good for one import.',
+  intent: InitImportWalletIntent,
+  result: InitImportWalletResult,
+  policy: { resource: 'WALLET', action: 'IMPORT' },
+
+  check({ userId }, organization) {
+    existingUser(organization, userId);
+  },
+
+  prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>
+    keyring.startImport({ organizationId, userId }),
+
+  decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
+    const earlier = pendingImportOf(organization, userId, 'wallet');
+    const ended = earlier && { importId: earlier.importId, vaultId: earlier.vaultId };
+    return {
+      events: [
+        ...(ended ? [{ type: 'ImportEnded', data: ended } as const] : []),
+        {
+          type: 'ImportStarted',
+          data: { importId: newId(), userId, kind: 'wallet', vaultId, targetPublicKey },
+        },
+      ],
+      result: { importBundle },
+    };
+  },
+});

@@ -1,0 +1,37 @@
+import { invalidField } from '../../domain/errors.js';
+import { checkWalletNameFree, existingWallet } from '../../domain/organization/wallets.js';
+import { Label, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { walletValue } from './wallet-params.js';
+
+class UpdateWalletIntent {
+  @Uuid({ about: 'The wallet to change.' })
+  walletId!: string;
+
+  @Label({ optional: true, about: 'The new name; no other wallet of the organization may have it.' })
+  walletName?: string;
+}
+
+class UpdateWalletResult {
+  @Uuid()
+  walletId!: string;
+}
+
+/** Renames a wallet. */
+export const updateWallet = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_WALLET',
+  summary: 'Renames a wallet.',
+  intent: UpdateWalletIntent,
+  result: UpdateWalletResult,
+  policy: { resource: 'WALLET', action: 'UPDATE' },
+  params: { wallet_id: { type: { kind: 'string' }, from: ({ walletId }) => walletId } },
+
+  resources: ({ walletId }, organization) => ({ wallet: walletValue(existingWallet(organization, walletId)) }),
+
+  decide({ walletId, walletName }, { organization }) {
+    existingWallet(organization, walletId);
+    if (walletName === undefined) throw invalidField('parameters', 'name nothing to change: send walletName');
+    checkWalletNameFree(organization, walletName, walletId);
+    return { events: [{ type: 'WalletUpdated', data: { walletId, walletName } }], result: { walletId } };
+  },
+});

@@ -1,0 +1,419 @@
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { CURVES } from '../domain/key-formats.js';
+import { presentMembers } from '../domain/organization/event.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
+import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+/** Wallets and their accounts. Accounts are listed by the position of their event and their place in it. */
+export const walletsModel: ReadModel = {
+  name: 'wallets',
+  version: 1,
+  tables: ['wallets', 'wallet_accounts'],
+  schema: `
+    CREATE TABLE wallets (
+      organization_id TEXT NOT NULL, wallet_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, wallet_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE wallet_accounts (
+      organization_id TEXT NOT NULL, wallet_account_id TEXT NOT NULL, wallet_id TEXT NOT NULL,
+      position INTEGER NOT NULL, place INTEGER NOT NULL,
+      address TEXT NOT NULL, path TEXT NOT NULL, curve TEXT NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (wallet_account_id, organization_id)
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX wallet_accounts_in_order ON wallet_accounts (organization_id, position, place);
+    CREATE INDEX wallet_accounts_of_wallet ON wallet_accounts (organization_id, wallet_id, position, place);
+    CREATE INDEX wallet_accounts_by_address ON wallet_accounts (address, organization_id, wallet_id);
+    CREATE INDEX wallet_accounts_by_path ON wallet_accounts (organization_id, wallet_id, path);`,
+
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
+    switch (event.type) {
+      case 'WalletCreated':
+        return putWallet(
+          rows,
+          organizationId,
+          { ...event.data, exported: false, createdAt: at, updatedAt: at },
+          position,
+        );
+      case 'WalletUpdated':
+        return changeWallet(rows, organizationId, event.data.walletId, {
+          ...presentMembers(event.data),
+          updatedAt: at,
+        });
+      case 'WalletExported':
+        return changeWallet(rows, organizationId, event.data.walletId, { exported: true, updatedAt: at });
+      case 'WalletDeleted':
+        for (const table of ['wallet_accounts', 'wallets']) {
+          rows.run(
+            `DELETE FROM ${table} WHERE organization_id = ? AND wallet_id = ?`,
+            organizationId,
+            event.data.walletId,
+          );
+        }
+        return;
+      case 'WalletAccountsCreated': {
+        const { walletId, accounts } = event.data;
+        for (const [place, facts] of accounts.entries()) {
+          const account = { ...facts, walletId, exported: false, createdAt: at, updatedAt: at };
+          putAccount(rows, organizationId, account, position, place);
+        }
+        return;
+      }
+      case 'WalletAccountExported':
+        return exportAccount(rows, organizationId, event.data.walletAccountId, at);
+      case 'WalletAccountsDeleted':
+        for (const walletAccountId of event.data.walletAccountIds) {
+          rows.run(
+            'DELETE FROM wallet_accounts WHERE organization_id = ? AND wallet_account_id = ?',
+            organizationId,
+            walletAccountId,
+          );
+        }
+    }
+  }),
+};
+
+function putWallet(rows: Rows, organizationId: string, wallet: Wallet, created: bigint): void {
+  rows.run(
+    'INSERT OR REPLACE INTO wallets VALUES (?, ?, ?, ?)',
+    organizationId,
+    wallet.walletId,
+    created,
+    JSON.stringify(wallet),
+  );
+}
+
+function changeWallet(rows: Rows, organizationId: string, walletId: string, changes: Partial<Wallet>): void {
+  const row = rows.get(
+    'SELECT created, doc FROM wallets WHERE organization_id = ? AND wallet_id = ?',
+    organizationId,
+    walletId,
+  );
+  if (row) putWallet(rows, organizationId, { ...readWallet(row['doc']), ...changes }, BigInt(row['created']!));
+}
+
+function putAccount(
+  rows: Rows,
+  organizationId: string,
+  account: WalletAccount,
+  position: bigint,
+  place: number | bigint,
+): void {
+  const { walletAccountId, walletId, address, path, curve } = account;
+  rows.run(
+    'INSERT OR REPLACE INTO wallet_accounts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    organizationId,
+    walletAccountId,
+    walletId,
+    position,
+    place,
+    addressKey(address),
+    path,
+    curve,
+    JSON.stringify(account),
+  );
+}
+
+function exportAccount(rows: Rows, organizationId: string, walletAccountId: string, at: number): void {
+  const row = rows.get(
+    'SELECT position, place, doc FROM wallet_accounts WHERE organization_id = ? AND wallet_account_id = ?',
+    organizationId,
+    walletAccountId,
+  );
+  if (!row) return;
+  const account = { ...readAccount(row['doc']), exported: true, updatedAt: at };
+  putAccount(rows, organizationId, account, BigInt(row['position']!), BigInt(row['place']!));
+}
+
+const readWallet = (doc: unknown): Wallet => JSON.parse(String(doc)) as Wallet;
+const readAccount = (doc: unknown): WalletAccount => JSON.parse(String(doc)) as WalletAccount;
+
+/** Hexadecimal addresses mean the same in any letter case. */
+const addressKey = (address: string): string => (/^(?:0x)?[0-9a-f]+$/i.test(address) ? address.toLowerCase() : address);
+
+const dates = ({ createdAt, updatedAt }: { readonly createdAt: number; readonly updatedAt: number }) => ({
+  createdAt: timestamp(createdAt),
+  updatedAt: timestamp(updatedAt),
+});
+
+function walletResource(wallet: Wallet) {
+  const { walletId, walletName, exported, imported } = wallet;
+  return { walletId, walletName, ...dates(wallet), exported, imported };
+}
+
+function accountResource(organizationId: string, account: WalletAccount) {
+  const { walletAccountId, walletId, curve, pathFormat, path, addressFormat, address, publicKey, name } = account;
+  return {
+    walletAccountId,
+    organizationId,
+    walletId,
+    curve,
+    pathFormat,
+    path,
+    addressFormat,
+    address,
+    ...dates(account),
+    publicKey,
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+/** @throws {CoordinatorError} NOT_FOUND */
+function walletOf(rows: Rows, organizationId: string, walletId: string): Wallet {
+  const row = rows.get('SELECT doc FROM wallets WHERE organization_id = ? AND wallet_id = ?', organizationId, walletId);
+  if (row) return readWallet(row['doc']);
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no wallet \`${walletId}\` in organization \`${organizationId}\`: list_wallets names them all`,
+  );
+}
+
+class WalletShape {
+  @Uuid()
+  walletId!: string;
+
+  @Text()
+  walletName!: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: object;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: object;
+
+  @Flag({ about: 'True once its mnemonic has been exported.' })
+  exported!: boolean;
+
+  @Flag({ about: 'True when its mnemonic came from outside.' })
+  imported!: boolean;
+}
+
+class WalletAccountShape {
+  @Uuid()
+  walletAccountId!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @Uuid()
+  walletId!: string;
+
+  @OneOf(CURVES)
+  curve!: string;
+
+  @OneOf(['PATH_FORMAT_BIP32'])
+  pathFormat!: string;
+
+  @Text({ about: "In its one spelling: ' for hardened; on Ed25519 every segment is." })
+  path!: string;
+
+  @Text({ about: 'One of the ADDRESS_FORMAT values of create_wallet_accounts.' })
+  addressFormat!: string;
+
+  @Text()
+  address!: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: object;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: object;
+
+  @Text({ optional: true, about: 'Compressed point, or the 32 bytes of an Ed25519 key, hex.' })
+  publicKey?: string;
+
+  @Nested(() => WalletShape, { optional: true, about: 'Its wallet, when asked for.' })
+  walletDetails?: object;
+
+  @Text({ optional: true })
+  name?: string;
+}
+
+class WalletRequest extends OrganizationRequest {
+  @Uuid()
+  walletId!: string;
+}
+
+class GetWalletResponse {
+  @Nested(() => WalletShape)
+  wallet!: object;
+}
+
+export const getWallet = defineQuery({
+  path: 'get_wallet',
+  summary: 'One wallet.',
+  request: WalletRequest,
+  response: GetWalletResponse,
+  answer: ({ organizationId, walletId }, { rows }) => ({
+    wallet: walletResource(walletOf(rows, organizationId, walletId)),
+  }),
+});
+
+class ListWalletsResponse {
+  @ListOf(() => WalletShape)
+  wallets!: object[];
+}
+
+export const listWallets = defineQuery({
+  path: 'list_wallets',
+  summary: 'All wallets of an organization, in the order of their creation.',
+  request: OrganizationRequest,
+  response: ListWalletsResponse,
+  answer: ({ organizationId }, { rows }) => ({
+    wallets: rows
+      .all('SELECT doc FROM wallets WHERE organization_id = ? ORDER BY created, wallet_id', organizationId)
+      .map(({ doc }) => walletResource(readWallet(doc))),
+  }),
+});
+
+class GetWalletAccountRequest extends WalletRequest {
+  @Text({ optional: true, max: 200, about: 'Its address; hexadecimal ones in any letter case.' })
+  address?: string;
+
+  @Text({ optional: true, max: 160, about: 'Its path. Of several accounts there the oldest is answered.' })
+  path?: string;
+}
+
+class GetWalletAccountResponse {
+  @Nested(() => WalletAccountShape)
+  account!: object;
+}
+
+export const getWalletAccount = defineQuery({
+  path: 'get_wallet_account',
+  summary: 'One account of a wallet, by its address, its path, or both.',
+  request: GetWalletAccountRequest,
+  response: GetWalletAccountResponse,
+  answer({ organizationId, walletId, address, path }, { rows }) {
+    if (address === undefined && path === undefined) {
+      throw invalidField('address', 'is required when there is no path: send address, path, or both');
+    }
+    walletOf(rows, organizationId, walletId);
+    const where = ['organization_id = ?', 'wallet_id = ?'];
+    const values = [organizationId, walletId];
+    if (address !== undefined) {
+      where.push('address = ?');
+      values.push(addressKey(address));
+    }
+    if (path !== undefined) {
+      const spelled = path.replaceAll('h', "'");
+      // On Ed25519 every segment is hardened, whether asked so or not, and so it is recorded.
+      const hardened = spelled.replace(/(\d)(?=\/|$)/g, "$1'");
+      where.push("path IN (?, ?) AND path = iif(curve = 'CURVE_ED25519', ?, ?)");
+      values.push(spelled, hardened, hardened, spelled);
+    }
+    // The plus keeps SQLite from walking all accounts of the wallet in order instead of looking these few up.
+    const row = rows.get(
+      `SELECT doc FROM wallet_accounts WHERE ${where.join(' AND ')} ORDER BY +position, +place LIMIT 1`,
+      ...values,
+    );
+    if (row) return { account: accountResource(organizationId, readAccount(row['doc'])) };
+    const asked = [
+      ...(address === undefined ? [] : [`address: \`${address}\``]),
+      ...(path === undefined ? [] : [`path: \`${path}\``]),
+    ];
+    throw new CoordinatorError(
+      'NOT_FOUND',
+      `Could not find wallet account with ${asked.join(' and ')} in wallet \`${walletId}\`: list_wallet_accounts ` +
+        'names them all',
+    );
+  },
+});
+
+/** Which part of the list is wanted (specification, section 4.4). */
+class WalletAccountsPage {
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; "10" when absent.' })
+  limit?: string;
+
+  @Uuid({ optional: true, about: 'Only accounts that stand before this one in the list.' })
+  before?: string;
+
+  @Uuid({ optional: true, about: 'Only accounts that stand after this one in the list.' })
+  after?: string;
+}
+
+class ListWalletAccountsRequest extends OrganizationRequest {
+  @Uuid({ optional: true, about: 'Only accounts of this wallet.' })
+  walletId?: string;
+
+  @Flag({ optional: true, about: 'True: each account carries its wallet as walletDetails.' })
+  includeWalletDetails?: boolean;
+
+  @Nested(() => WalletAccountsPage, { optional: true })
+  paginationOptions?: WalletAccountsPage;
+}
+
+class ListWalletAccountsResponse {
+  @ListOf(() => WalletAccountShape)
+  accounts!: object[];
+}
+
+export const listWalletAccounts = defineQuery({
+  path: 'list_wallet_accounts',
+  summary: 'Accounts of an organization or of one wallet, in the order of their creation, in pages.',
+  request: ListWalletAccountsRequest,
+  response: ListWalletAccountsResponse,
+  answer({ organizationId, walletId, includeWalletDetails = false, paginationOptions = {} }, { rows }) {
+    if (walletId !== undefined) walletOf(rows, organizationId, walletId);
+    const accounts = accountsPage(rows, organizationId, walletId, paginationOptions);
+    const details = new Map<string, object>();
+    if (includeWalletDetails) {
+      for (const id of new Set(accounts.map((account) => account.walletId))) {
+        details.set(id, walletResource(walletOf(rows, organizationId, id)));
+      }
+    }
+    return {
+      accounts: accounts.map((account) => {
+        const walletDetails = details.get(account.walletId);
+        return { ...accountResource(organizationId, account), ...(walletDetails ? { walletDetails } : {}) };
+      }),
+    };
+  },
+});
+
+/**
+ * One page, the oldest account first. A page that is asked for only by what it stands before touches that account, so it
+ * is read from there.
+ * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
+ */
+function accountsPage(
+  rows: Rows,
+  organizationId: string,
+  walletId: string | undefined,
+  { limit = '10', before, after }: WalletAccountsPage,
+): WalletAccount[] {
+  const where = ['organization_id = ?'];
+  const values: (string | bigint)[] = [organizationId];
+  if (walletId !== undefined) {
+    where.push('wallet_id = ?');
+    values.push(walletId);
+  }
+  const cursor = (name: 'before' | 'after', id: string | undefined, comparison: '<' | '>') => {
+    if (id === undefined) return;
+    const row = rows.get(
+      'SELECT wallet_id, position, place FROM wallet_accounts WHERE organization_id = ? AND wallet_account_id = ?',
+      organizationId,
+      id,
+    );
+    if (!row || (walletId !== undefined && row['wallet_id'] !== walletId)) {
+      throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+    }
+    where.push(`(position, place) ${comparison} (?, ?)`);
+    values.push(BigInt(row['position']!), BigInt(row['place']!));
+  };
+  cursor('after', after, '>');
+  cursor('before', before, '<');
+  const isBackward = before !== undefined && after === undefined;
+  const order = isBackward ? 'DESC' : 'ASC';
+  const page = rows.all(
+    `SELECT doc FROM wallet_accounts WHERE ${where.join(' AND ')}
+     ORDER BY position ${order}, place ${order} LIMIT ${Number(limit)}`,
+    ...values,
+  );
+  const accounts = page.map(({ doc }) => readAccount(doc));
+  return isBackward ? accounts.reverse() : accounts;
+}
