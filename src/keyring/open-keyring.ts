@@ -4,6 +4,7 @@ import { Vault } from '../vault/vault.js';
 import { InstallationKeys } from './installation-keys.js';
 import { Keyring } from './keyring.js';
 import { LoginSecrets } from './login-secrets.js';
+import { OauthSecrets } from './oauth-secret.js';
 import { Tokens } from './tokens.js';
 
 interface World {
@@ -20,6 +21,7 @@ export interface OpenKeyring {
   readonly keys: InstallationKeys;
   readonly keyring: Keyring;
   readonly loginSecrets: LoginSecrets;
+  readonly oauthSecrets: OauthSecrets;
   readonly tokens: Tokens;
 }
 
@@ -28,5 +30,12 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
   const vault = new Vault(world);
   const keys = await InstallationKeys.provide(vault, world.randomness);
   const ports = { ...world, vault, keys };
-  return { vault, keys, keyring: new Keyring(ports), loginSecrets: new LoginSecrets(ports), tokens: new Tokens(keys) };
+  return {
+    vault,
+    keys,
+    keyring: new Keyring(ports),
+    loginSecrets: new LoginSecrets(ports),
+    oauthSecrets: new OauthSecrets(ports),
+    tokens: new Tokens(keys),
+  };
 }
