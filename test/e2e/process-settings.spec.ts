@@ -63,7 +63,7 @@ test(
     await writeFile(join(installation.dataDir, 'root.json'), '{"organizationId":');
     const attempt = installation.run(main);
     expect((await attempt.exit).code).toBe(1);
-    expect(attempt.stderr()).toMatch(/^countersign cannot start: [^\n]*root\.json[^\n]*\n$/);
+    expect(attempt.stderr()).toMatch(/^countersign cannot start: [^\n]*root\.json[^\n]*\n$/m);
     expect(await readFile(join(installation.dataDir, 'root.json'), 'utf8')).toBe('{"organizationId":');
   },
   patience,

@@ -77,7 +77,7 @@ test(
     const second = installation.run(main);
     const { code } = await second.exit;
     expect(code).toBe(1);
-    expect(second.stderr()).toMatch(/^countersign cannot start: [^\n]*events\.db[^\n]*\n$/);
+    expect(second.stderr()).toMatch(/^countersign cannot start: [^\n]*events\.db[^\n]*\n$/m);
     expect(await (await installation.client(first.url)).query('whoami')).toMatchObject({ username: 'Root user' });
     await stop(first);
   },
