@@ -27,7 +27,7 @@ test(
       const { port } = other.address() as AddressInfo;
       const attempt = installation.run(main, { PORT: String(port) });
       expect((await attempt.exit).code).toBe(1);
-      expect(attempt.stderr()).toMatch(new RegExp(`^countersign cannot start: [^\\n]*${port}[^\\n]*\\n$`));
+      expect(attempt.stderr()).toMatch(new RegExp(`^countersign cannot start: [^\\n]*${port}[^\\n]*\\n$`, 'm'));
       expect(attempt.stdout()).toBe('');
     } finally {
       other.close();
