@@ -55,7 +55,13 @@ module.exports = {
       '^src/stamps/keys\\.ts$',
     ]),
     only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),
-    only('cli-knows-the-client', '^src/cli/', ['^src/client/', '^src/config\\.ts$', '^src/stamps/']),
+    only('cli-knows-the-client', '^src/cli/', [
+      '^src/client/',
+      '^src/config\\.ts$',
+      '^src/event-store/open-event-store\\.ts$',
+      '^src/stamps/',
+      '^src/vault/rotate-kek\\.ts$',
+    ]),
     only('read-models-know-domain-and-store', '^src/read-models/', [
       '^src/domain/',
       '^src/schema/',

@@ -6,23 +6,15 @@ import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
 import { openDelivery } from './delivery/open-delivery.js';
-import type { EventStore } from './event-store/event-store.js';
-import { EventStoreDbEventStore } from './event-store/event-store-db.js';
-import { InMemoryEventStore } from './event-store/in-memory.js';
-import { SqliteEventStore } from './event-store/sqlite.js';
+import { eventsFile, openEventStore } from './event-store/open-event-store.js';
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { install, RootFile } from './installation.js';
-import { provideKeyEncryption, type KekSource } from './vault/provide-key-encryption.js';
+import { readKeys, type KekSource } from './vault/kek-source.js';
+import { provideKeyEncryption } from './vault/provide-key-encryption.js';
 
 /** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
 const drainMs = 10_000;
-
-async function openStore({ eventStore, dataDir }: Config): Promise<EventStore> {
-  if (eventStore === 'memory:') return new InMemoryEventStore();
-  if (eventStore === 'sqlite:') return SqliteEventStore.open(join(dataDir, 'events.db'));
-  return EventStoreDbEventStore.open(eventStore);
-}
 
 function kekSource({ kek, kekFile, eventStore }: Config): KekSource {
   // What is gone at the end needs no key that stays.
@@ -37,17 +29,23 @@ function reported(report: DeliveryReport, logger: Logger): void {
 }
 
 async function start(config: Config): Promise<Coordinator> {
+  const source = kekSource(config);
+  // Before anything is made: with the wrong key nothing must be written.
+  const keys = await readKeys(source);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const logger = createLogger(config.logLevel);
   const world = {
-    store: await openStore(config),
+    store: await openEventStore(config.eventStore, config.dataDir),
     clock: systemClock,
     randomness: systemRandomness(),
   };
-  // Before anything else: with the wrong key nothing must be written.
-  const keyEncryption = await provideKeyEncryption(world, kekSource(config), (file) =>
+  const keyEncryption = await provideKeyEncryption(world, source, keys, (file) =>
     logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy'),
-  );
+  ).catch(async (error: unknown) => {
+    // The end of the process alone would leave the store's files as after a crash.
+    await world.store.close();
+    throw error;
+  });
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();
   const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
@@ -93,7 +91,7 @@ async function start(config: Config): Promise<Coordinator> {
 /** Never the connection string itself: it may hold a password. */
 function whereEventsAre({ eventStore, dataDir }: Config): string {
   if (eventStore === 'memory:') return 'in memory, gone at the end';
-  return eventStore === 'sqlite:' ? resolve(dataDir, 'events.db') : 'EventStoreDB, as EVENT_STORE says';
+  return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB, as EVENT_STORE says';
 }
 
 async function listen({ app }: Coordinator, { host, port }: Config, logger: Logger): Promise<void> {
@@ -128,7 +126,10 @@ function stopOn(signal: NodeJS.Signals, coordinator: Coordinator): void {
 }
 
 try {
-  const coordinator = await start(readConfig(environment()));
+  const config = readConfig(environment());
+  // What is not in the environment any more is in no diagnostic report either, and in no thread's copy of it.
+  delete process.env['KEK'];
+  const coordinator = await start(config);
   stopOn('SIGTERM', coordinator);
   stopOn('SIGINT', coordinator);
 } catch (error) {

@@ -60,7 +60,10 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'transactions-know-policy-values': { 'src/transactions/planted.ts': '../domain/nothing.js' },
   'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },
   'client-knows-the-wire': { 'src/client/planted.ts': '../coordinator/nothing.js' },
-  'cli-knows-the-client': { 'src/cli/planted.ts': '../coordinator/nothing.js' },
+  'cli-knows-the-client': {
+    'src/cli/planted.ts': '../coordinator/nothing.js',
+    'src/cli/storing.ts': '../event-store/sqlite.js',
+  },
   'read-models-know-domain-and-store': { 'src/read-models/planted.ts': '../event-store/sqlite.js' },
   'coordinator-knows-ports': { 'src/coordinator/planted.ts': '../event-store/sqlite.js' },
   'http-knows-doors': { 'src/http/planted.ts': '../coordinator/drive.js' },

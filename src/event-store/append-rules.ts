@@ -32,8 +32,3 @@ export function checkDelete(stream: string): void {
     );
   }
 }
-
-/** Refusal of an append to a stream that was deleted. */
-export function streamDeleted(stream: string): Error {
-  return new Error(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
-}

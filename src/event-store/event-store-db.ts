@@ -9,12 +9,12 @@ import type {
   RecordedEvent as ClientEvent,
   StreamingRead,
 } from '@eventstore/db-client';
-import { checkAppend, checkDelete, firstRevision, streamDeleted } from './append-rules.js';
+import { checkAppend, checkDelete, firstRevision } from './append-rules.js';
 import { CatchUp } from './event-store-db-catch-up.js';
 import { failureOf, leavesClientStuck, Tries, within } from './event-store-db-failures.js';
 import type { Patience } from './event-store-db-failures.js';
 import { readConnectionString } from './event-store-db-settings.js';
-import { StoreUnavailable, WrongRevision } from './event-store.js';
+import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
 import type {
   Appended,
   EventStore,
@@ -181,7 +181,7 @@ export class EventStoreDbEventStore implements EventStore {
       } catch (error) {
         switch (failureOf(error)) {
           case 'stream-deleted':
-            throw streamDeleted(stream);
+            throw new StreamDeleted(stream);
           case 'wrong-revision': {
             // A try that seemed to fail may have written these very events, and the server not know them any more.
             const own = ambiguous && (await this.#ownEvents(stream, firstRevision(expected), events));

@@ -55,6 +55,7 @@ export interface EventStore {
   /**
    * Writes all events, or none, as the next revisions of the stream. Resolves when they are durable.
    * @throws {WrongRevision} when the stream is not at `expected`; nothing is written
+   * @throws {StreamDeleted} when the stream was deleted; nothing is written
    * @throws {StoreUnavailable} when the store cannot say whether it has written
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
@@ -84,6 +85,14 @@ export class WrongRevision extends Error {
   ) {
     super(`stream \`${stream}\` is at ${actual}, not at ${expected}`);
     this.name = 'WrongRevision';
+  }
+}
+
+/** The stream was deleted, and its name must not be used again. */
+export class StreamDeleted extends Error {
+  constructor(stream: string) {
+    super(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
+    this.name = 'StreamDeleted';
   }
 }
 

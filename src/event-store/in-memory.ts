@@ -1,5 +1,5 @@
-import { checkAppend, checkDelete, firstRevision, revisionOf, streamDeleted } from './append-rules.js';
-import { StoreUnavailable, WrongRevision } from './event-store.js';
+import { checkAppend, checkDelete, firstRevision, revisionOf } from './append-rules.js';
+import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
 import type {
   Appended,
   EventStore,
@@ -26,7 +26,7 @@ export class InMemoryEventStore implements EventStore {
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     checkAppend(stream, events, expected);
-    if (this.#deleted.has(stream)) throw streamDeleted(stream);
+    if (this.#deleted.has(stream)) throw new StreamDeleted(stream);
 
     const recorded = this.#streams.get(stream) ?? [];
     const first = firstRevision(expected);

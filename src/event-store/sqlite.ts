@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { checkAppend, checkDelete, firstRevision, streamDeleted } from './append-rules.js';
-import { StoreUnavailable, WrongRevision } from './event-store.js';
+import { checkAppend, checkDelete, firstRevision } from './append-rules.js';
+import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
 import type {
   Appended,
   EventStore,
@@ -223,7 +223,7 @@ export class SqliteEventStore implements EventStore {
           append.reject(new WrongRevision(append.stream, append.expected, revision < 0 ? 'no-stream' : revision));
           break;
         case OUTCOME.streamDeleted:
-          append.reject(streamDeleted(append.stream));
+          append.reject(new StreamDeleted(append.stream));
           break;
       }
     }

@@ -35,6 +35,8 @@ export class KeyEncryptionError extends Error {
 /** Bytes of a nonce of AES-GCM (NIST SP 800-38D, section 8.2). */
 export const nonceLength = 12;
 const tagLength = 16;
+/** Bytes of a key of AES-256. */
+const keyLength = 32;
 
 /** What names a key-encryption key without telling anything of it: the first 8 bytes of an HMAC under it, in hex. */
 function keyId(key: Uint8Array): string {
@@ -47,12 +49,15 @@ export class LocalKeyEncryption implements KeyEncryption {
   readonly knownIds: readonly string[];
   private readonly keys: ReadonlyMap<string, Buffer>;
 
-  /** @param keys 32 bytes each, the current one first; at least one */
+  /** @param keys 32 bytes each, the current one first; at least one. They are copied: the caller may wipe them. */
   constructor(
     keys: readonly Uint8Array[],
     private readonly randomness: { bytes(count: number): Uint8Array },
   ) {
-    this.keys = new Map(keys.map((key) => [keyId(key), Buffer.from(key)]));
+    const wrong = keys.find(({ length }) => length !== keyLength);
+    if (wrong)
+      throw new KeyEncryptionError(`a key-encryption key has ${wrong.length} bytes: it must have ${keyLength}`);
+    this.keys = new Map(keys.map((key) => [keyId(key), ownCopy(key)]));
     this.knownIds = [...this.keys.keys()];
     const first = this.knownIds[0];
     if (first === undefined) throw new KeyEncryptionError('a key-encryption key is needed, got none');
@@ -65,6 +70,7 @@ export class LocalKeyEncryption implements KeyEncryption {
     return Promise.resolve({ kekId: this.currentId, wrappedKey: wrapped.toString('base64') });
   }
 
+  // Async, so that a refusal is a rejection, as with an adapter that asks elsewhere.
   async unwrap({ kekId, wrappedKey }: WrappedKey, context: string): Promise<Buffer> {
     const key = this.keys.get(kekId);
     if (!key) {
@@ -73,11 +79,18 @@ export class LocalKeyEncryption implements KeyEncryption {
       );
     }
     try {
-      return await Promise.resolve(openAesGcm(key, Buffer.from(wrappedKey, 'base64'), context));
+      return openAesGcm(key, Buffer.from(wrappedKey, 'base64'), context);
     } catch {
       throw new KeyEncryptionError(`key-encryption key \`${kekId}\` does not open a data key: it was changed or moved`);
     }
   }
+}
+
+/** Memory of its own: small buffers made by copying share theirs with others. */
+function ownCopy(key: Uint8Array): Buffer {
+  const copy = Buffer.alloc(key.length);
+  copy.set(key);
+  return copy;
 }
 
 /** AES-256-GCM: nonce (12 bytes) ‖ ciphertext ‖ tag (16 bytes). */

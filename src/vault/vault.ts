@@ -1,6 +1,12 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
-import { StoreUnavailable, WrongRevision, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
+import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import {
+  StoreUnavailable,
+  StreamDeleted,
+  WrongRevision,
+  type EventStore,
+  type RecordedEvent,
+} from '../event-store/event-store.js';
 import {
   KeyEncryptionError,
   nonceLength,
@@ -42,7 +48,12 @@ interface LoadedVault {
   readonly secrets: Map<string, SealedSecret>;
   /** How many of its secrets the cache's bound has counted. */
   counted: number;
+  /** When the stream was last seen to be there, by the clock. */
+  seenAt: number;
 }
+
+/** Where a writer believes a vault to be. */
+type Head = Pick<LoadedVault, 'revision' | 'hash'>;
 
 export interface VaultPorts {
   readonly store: EventStore;
@@ -53,9 +64,16 @@ export interface VaultPorts {
 
 /** Sealed secrets kept in memory, over all vaults; the least recently used vault goes first. */
 const cachedSecrets = 100_000;
+/** How long a vault is used from memory, in milliseconds, until the store is asked whether another has shredded it. */
+const unquestionedMs = 60_000;
 const maxAttempts = 5;
 const dataKeyLength = 32;
 const streamPrefix = 'vault-';
+
+/** The vault whose stream this is; undefined for every other stream. */
+export function vaultIdOf(stream: string): string | undefined {
+  return stream.startsWith(streamPrefix) ? stream.slice(streamPrefix.length) : undefined;
+}
 
 /**
  * Sealed secrets, each vault a stream `vault-<id>` of its own: every coordinator of a store sees them, and deleting the
@@ -68,27 +86,25 @@ export class Vault {
 
   constructor(private readonly ports: VaultPorts) {}
 
-  /** Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret. */
+  /**
+   * Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret.
+   * @throws {CoordinatorError} NOT_FOUND for a vault that was shredded, UNAVAILABLE when the store cannot be had
+   */
   async seal(vaultId: string, organizationId: string, secrets: readonly NamedSecret[]): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const vault = await this.load(vaultId);
+    await this.change(vaultId, async (vault) => {
+      const missing = secrets.filter(({ name }) => !vault.secrets.has(name));
       const events: VaultEvent[] = [];
-      for (const { name, secret } of secrets) {
-        if (vault.secrets.has(name)) continue;
+      for (const { name, secret } of missing) {
         events.push({ type: 'SecretSealed', data: await this.sealOne({ organizationId, vaultId, name }, secret) });
       }
-      try {
-        return await this.append(vaultId, vault, events);
-      } catch (error) {
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
-        this.forget(vaultId);
-      }
-    }
+      return events;
+    });
   }
 
   /**
    * Opens a secret for as long as `use` runs; the buffer is wiped afterwards, so nothing may keep it.
-   * @throws {CoordinatorError} UNAVAILABLE when the store or the key-encryption key cannot be had
+   * @throws {CoordinatorError} UNAVAILABLE when the store or the key-encryption key cannot be had, NOT_FOUND when the
+   * secret is not there
    */
   async open<Result>(ref: SecretRef, use: (secret: Buffer) => Result | Promise<Result>): Promise<Result> {
     const secret = await this.reveal(ref);
@@ -108,31 +124,63 @@ export class Vault {
   async shred(vaultId: string): Promise<void> {
     this.forget(vaultId);
     await this.ports.store.delete(`${streamPrefix}${vaultId}`);
+    // Whoever was reading meanwhile has put it back into the cache.
+    for (let running = this.loading.get(vaultId); running; running = this.loading.get(vaultId)) {
+      await running.catch(() => undefined);
+    }
+    this.forget(vaultId);
   }
 
   /** Wraps the data keys of a vault under the current key-encryption key; how many were under another. */
   async rewrap(vaultId: string): Promise<number> {
     const { keyEncryption } = this.ports;
+    try {
+      return await this.change(vaultId, async (vault) => {
+        const outdated = [...vault.secrets.values()].filter(({ kekId }) => kekId !== keyEncryption.currentId);
+        const events: VaultEvent[] = [];
+        for (const secret of outdated) {
+          const context = contextOf({ ...secret, vaultId });
+          const dataKey = await keyEncryption.unwrap(secret, context);
+          try {
+            const wrapped = await keyEncryption.wrap(dataKey, context);
+            events.push({ type: 'DataKeyRewrapped', data: { name: secret.name, ...wrapped } });
+          } finally {
+            dataKey.fill(0);
+          }
+        }
+        return events;
+      });
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code === 'NOT_FOUND') return 0;
+      throw error;
+    }
+  }
+
+  /**
+   * Opens every secret of a vault once; how many there are.
+   * @throws {CoordinatorError} UNAVAILABLE when one does not open with the key-encryption keys at hand
+   */
+  async verify(vaultId: string): Promise<number> {
+    const { secrets } = await this.load(vaultId);
+    const sealed = [...secrets.values()];
+    for (const { organizationId, name } of sealed) await this.open({ organizationId, vaultId, name }, () => undefined);
+    return sealed.length;
+  }
+
+  /** Appends what `decide` makes of the vault as it is; decided anew when another writer was first. */
+  private async change(vaultId: string, decide: (vault: LoadedVault) => Promise<VaultEvent[]>): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const vault = await this.load(vaultId);
-      const events: VaultEvent[] = [];
-      for (const secret of vault.secrets.values()) {
-        if (secret.kekId === keyEncryption.currentId) continue;
-        const context = contextOf({ ...secret, vaultId });
-        const dataKey = await keyEncryption.unwrap(secret, context);
-        try {
-          const wrapped = await keyEncryption.wrap(dataKey, context);
-          events.push({ type: 'DataKeyRewrapped', data: { name: secret.name, ...wrapped } });
-        } finally {
-          dataKey.fill(0);
-        }
-      }
+      // INVARIANT: taken together with what is decided on; a reader may move the vault on while the keys are wrapped.
+      const { revision, hash } = vault;
+      const events = await decide(vault);
+      if (events.length === 0) return 0;
       try {
-        await this.append(vaultId, vault, events);
+        await this.append(vaultId, { revision, hash }, events);
         return events.length;
       } catch (error) {
-        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
-        this.forget(vaultId);
+        if (error instanceof StreamDeleted) throw gone(vaultId, error);
+        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw unreachable(error);
       }
     }
   }
@@ -176,14 +224,24 @@ export class Vault {
   }
 
   private async find({ vaultId, name }: SecretRef): Promise<{ secret: SealedSecret; isFresh: boolean }> {
-    const cached = this.cache.get(vaultId)?.secrets.get(name);
-    if (cached) {
-      this.touch(vaultId);
+    const vault = this.cache.get(vaultId);
+    const cached = vault?.secrets.get(name);
+    if (vault && cached && this.isUnquestioned(vault)) {
+      this.keep(vaultId, vault);
       return { secret: cached, isFresh: false };
     }
-    const secret = (await this.load(vaultId)).secrets.get(name);
-    if (!secret) throw new Error(`vault \`${vaultId}\` has no secret \`${name}\``);
-    return { secret, isFresh: true };
+    // Twice: a read that others have begun may not have seen what was sealed since.
+    for (const _ of ['joined', 'own']) {
+      const secret = (await this.load(vaultId)).secrets.get(name);
+      if (secret) return { secret, isFresh: true };
+    }
+    throw gone(vaultId);
+  }
+
+  private isUnquestioned({ seenAt }: LoadedVault): boolean {
+    const age = this.ports.clock.now() - seenAt;
+    // A clock that was set back says nothing.
+    return age >= 0 && age <= unquestionedMs;
   }
 
   /** The vault at the head of its stream; an empty one when there is no stream. */
@@ -197,48 +255,44 @@ export class Vault {
   }
 
   private async catchUp(vaultId: string): Promise<LoadedVault> {
-    const vault = this.cache.get(vaultId) ?? { revision: -1, hash: GENESIS_HASH, secrets: new Map(), counted: 0 };
+    const seenAt = this.ports.clock.now();
+    const vault = this.cache.get(vaultId) ?? emptyVault();
+    const known = vault.revision;
+    let isThere = known < 0;
     try {
-      for await (const event of this.ports.store.read(`${streamPrefix}${vaultId}`, vault.revision + 1)) {
-        this.take(vault, event);
+      // From the last event that is known: a stream that has lost it was deleted.
+      for await (const event of this.ports.store.read(`${streamPrefix}${vaultId}`, Math.max(known, 0))) {
+        if (event.revision === known) {
+          checkUnchanged(vault, event);
+          isThere = true;
+        } else {
+          take(vault, event);
+        }
       }
     } catch (error) {
       this.forget(vaultId);
       throw unreachable(error);
     }
+    if (!isThere) {
+      this.forget(vaultId);
+      return emptyVault();
+    }
+    vault.seenAt = seenAt;
     if (vault.revision >= 0) this.keep(vaultId, vault);
     return vault;
   }
 
-  private take(vault: LoadedVault, recorded: RecordedEvent): void {
-    vault.hash = verifyChain(vault.hash, recorded);
-    vault.revision = recorded.revision;
-    const { type, data } = recorded as unknown as VaultEvent;
-    const known = vault.secrets.get(data.name);
-    if (type === 'SecretSealed') {
-      vault.secrets.set(data.name, data);
-    } else if (known) {
-      vault.secrets.set(data.name, { ...known, ...data });
-    }
-  }
-
-  private async append(vaultId: string, vault: LoadedVault, events: readonly VaultEvent[]): Promise<void> {
-    if (events.length === 0) return;
+  private async append(vaultId: string, { revision, hash }: Head, events: readonly VaultEvent[]): Promise<void> {
     const { store, clock, randomness } = this.ports;
     const stream = `${streamPrefix}${vaultId}`;
-    let { hash } = vault;
+    let last = hash;
     const sealed = events.map(({ type, data }, index) => {
       const id = randomUuid(randomness.bytes(16));
       const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: vaultId, $causationId: vaultId };
-      hash = chainEvent(hash, { stream, revision: vault.revision + 1 + index, id, type, data, metadata });
-      return { id, type, data, metadata: { ...metadata, hash } };
+      last = chainEvent(last, { stream, revision: revision + 1 + index, id, type, data, metadata });
+      return { id, type, data, metadata: { ...metadata, hash: last } };
     });
-    try {
-      await store.append(stream, sealed, vault.revision < 0 ? 'no-stream' : vault.revision);
-    } catch (error) {
-      if (error instanceof WrongRevision) throw error;
-      throw unreachable(error);
-    }
+    await store.append(stream, sealed, revision < 0 ? 'no-stream' : revision);
   }
 
   private keep(vaultId: string, vault: LoadedVault): void {
@@ -252,11 +306,6 @@ export class Vault {
     }
   }
 
-  private touch(vaultId: string): void {
-    const vault = this.cache.get(vaultId);
-    if (vault) this.keep(vaultId, vault);
-  }
-
   private forget(vaultId: string): void {
     const vault = this.cache.get(vaultId);
     if (!vault) return;
@@ -266,9 +315,46 @@ export class Vault {
   }
 }
 
+function emptyVault(): LoadedVault {
+  return { revision: -1, hash: GENESIS_HASH, secrets: new Map(), counted: 0, seenAt: 0 };
+}
+
+function take(vault: LoadedVault, recorded: RecordedEvent): void {
+  const hash = verifyChain(vault.hash, recorded);
+  const { type, data } = recorded as unknown as VaultEvent;
+  const known = vault.secrets.get(data.name);
+  switch (type) {
+    case 'SecretSealed':
+      if (!known) vault.secrets.set(data.name, data);
+      break;
+    case 'DataKeyRewrapped':
+      // Nothing but the wrapping: what is sealed, and for whom, never changes.
+      if (known) vault.secrets.set(data.name, { ...known, kekId: data.kekId, wrappedKey: data.wrappedKey });
+      break;
+    default:
+      throw new Error(
+        `stream \`${recorded.stream}\` has an event \`${recorded.type}\` at revision ${recorded.revision} that this ` +
+          'release does not know: start the release that wrote it, or a newer one',
+      );
+  }
+  vault.hash = hash;
+  vault.revision = recorded.revision;
+}
+
+function checkUnchanged({ hash }: LoadedVault, event: RecordedEvent): void {
+  if ((event.metadata as Partial<EventMetadata> | null)?.hash === hash) return;
+  throw new BrokenChain(event.stream, event.revision, 'it is not the event that was there before');
+}
+
 /** What a seal is bound to: a sealed secret that is moved to another place does not open there. */
 function contextOf({ organizationId, vaultId, name }: SecretRef): string {
   return JSON.stringify(['countersign secret', 1, organizationId, vaultId, name]);
+}
+
+function gone(vaultId: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError('NOT_FOUND', `vault \`${vaultId}\` does not hold the secret: it was deleted meanwhile`, {
+    cause,
+  });
 }
 
 function unopened(cause: unknown): CoordinatorError {

@@ -75,6 +75,7 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
   const known = new Set<string>([
     ...settings.map(([name]) => name),
     'NODE_OPTIONS',
+    'LONG',
     'SERVER_PID',
     ...Object.keys(grpcNumbers),
   ]);
