@@ -1,0 +1,144 @@
+import { open, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** Where the key-encryption keys come from. */
+export interface KekSource {
+  /** 64 hex characters each, separated by commas, the current one first; undefined to use the file. */
+  readonly kek: string | undefined;
+  /** One key a line, the current one first. Undefined when nothing is kept on disk: a key is then made and forgotten. */
+  readonly kekFile: string | undefined;
+}
+
+/** The keys cannot be used, or not with this store; the message is the one line that the operator sees. */
+export class WrongKek extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'WrongKek';
+  }
+}
+
+const kekPattern = /^[0-9a-f]{64}$/i;
+/** How often, and every how many milliseconds, a file that is just being made is looked at until it has its key. */
+const looks = { count: 40, everyMs: 50 };
+
+/** The keys of the source, the current one first; undefined when there are none yet. @throws {WrongKek} for text that is no key */
+export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | undefined> {
+  if (kek !== undefined) return parseKeys(kek.split(','), 'KEK');
+  if (kekFile === undefined) return undefined;
+  let text: string;
+  try {
+    text = await readFile(kekFile, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new WrongKek(`the key-encryption key in ${kekFile} cannot be read (${codeOf(error)}): make it readable`, {
+      cause: error,
+    });
+  }
+  return parseKeys(
+    text.split('\n').filter((line) => line.trim() !== ''),
+    kekFile,
+  );
+}
+
+/** What a message calls the place that the keys come from. */
+export const placeOf = ({ kek, kekFile }: KekSource): string => (kek === undefined ? (kekFile ?? 'memory') : 'KEK');
+
+/**
+ * Makes the file with a new key, readable by its owner only and on disk when this resolves. When somebody else has made
+ * it at the same moment their keys are returned, as with coordinators that share it.
+ * @throws {WrongKek} when it cannot be written
+ */
+export async function makeKeyFile(kekFile: string, key: Uint8Array): Promise<Buffer[] | undefined> {
+  let file: FileHandle;
+  try {
+    file = await open(kekFile, 'wx', 0o600);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return keysOfAnother(kekFile);
+    const reason = `the key-encryption key cannot be kept in ${kekFile} (${codeOf(error)})`;
+    throw new WrongKek(`${reason}: make its folder, let this user write there, or set KEK or KEK_FILE`, {
+      cause: error,
+    });
+  }
+  try {
+    await writeText(file, [key]);
+  } finally {
+    await file.close();
+  }
+  await syncFolder(kekFile);
+  return undefined;
+}
+
+/**
+ * Replaces the keys in the file: a crash at any moment leaves the old keys or the new ones. Owner and mode stay.
+ * @throws {WrongKek} when it cannot be replaced, as with a read-only mount
+ */
+export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[]): Promise<void> {
+  let temporary: string | undefined;
+  try {
+    // A link must go on to be one: what it leads to is replaced.
+    const target = await realpath(kekFile);
+    const { mode, uid, gid } = await stat(target);
+    temporary = `${target}.new`;
+    await rm(temporary, { force: true });
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.chmod(mode & 0o777);
+      const made = await file.stat();
+      if (made.uid !== uid || made.gid !== gid) await file.chown(uid, gid);
+      await writeText(file, keys);
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, target);
+    await syncFolder(target);
+  } catch (error) {
+    if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined);
+    throw new WrongKek(`${kekFile} cannot be replaced (${codeOf(error)})`, { cause: error });
+  }
+}
+
+async function writeText(file: FileHandle, keys: readonly Uint8Array[]): Promise<void> {
+  await file.writeFile(keys.map((key) => `${Buffer.from(key).toString('hex')}\n`).join(''));
+  await file.sync();
+}
+
+/** Without this the name of a new file can be lost in a power failure, and with it the only copy of a key. */
+async function syncFolder(file: string): Promise<void> {
+  const folder = await open(dirname(file), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The file is there before its text is. */
+async function keysOfAnother(kekFile: string): Promise<Buffer[]> {
+  for (let look = 1; ; look++) {
+    try {
+      const keys = await readKeys({ kek: undefined, kekFile });
+      if (keys) return keys;
+    } catch (error) {
+      if (look === looks.count) throw error;
+    }
+    if (look === looks.count) throw new WrongKek(`${kekFile} was made and is gone again: start again`);
+    await pause(looks.everyMs);
+  }
+}
+
+function parseKeys(texts: readonly string[], place: string): Buffer[] {
+  const keys = texts.map((text) => text.trim());
+  const wrong = keys.findIndex((text) => !kekPattern.test(text));
+  if (keys.length === 0) throw new WrongKek(`${place} is empty: it must hold 64 hex characters`);
+  // Never the value: it may be most of a key.
+  if (wrong >= 0) {
+    throw new WrongKek(`key ${wrong + 1} in ${place} is not 64 hex characters, it has ${keys[wrong]!.length}`);
+  }
+  return keys.map((text) => Buffer.from(text, 'hex'));
+}
+
+/** A system error's code: its message would say no more, and less clearly. */
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown }).code ?? error);
+}

@@ -1,0 +1,154 @@
+import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../event-store/event-store.js';
+import { readKekRecord, recordKek } from './kek-record.js';
+import { placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
+import { LocalKeyEncryption } from './key-encryption.js';
+import { Vault, vaultIdOf } from './vault.js';
+
+interface World {
+  readonly store: EventStore;
+  readonly clock: { now(): number };
+  readonly randomness: { bytes(count: number): Uint8Array };
+}
+
+/** What a rotation has done. */
+export interface Rotation {
+  /** Id of the key that everything is sealed under now. */
+  readonly kekId: string;
+  readonly vaults: number;
+  /** Data keys, each of which was seen to open under the new key. */
+  readonly dataKeys: number;
+  /** How many of them were under another key. */
+  readonly rewrapped: number;
+  /** What the operator has still to do with the keys; undefined when the file holds the new one only. */
+  readonly leftToDo: string | undefined;
+}
+
+/** Vaults that are worked on at once: a store commits their appends together. */
+const atOnce = 16;
+
+/**
+ * Wraps every data key of the store under a new key-encryption key. A key file gets the new key before anything is
+ * wrapped under it, and loses the old one after everything was seen to open without it; keys in the environment are the
+ * operator's to change. Whatever ends it, running it again goes on: two keys in the file are a rotation that began.
+ * @throws {WrongKek} when the keys at the source are not those of the store, or there is no new one
+ */
+export async function rotateKek(world: World, source: KekSource): Promise<Rotation> {
+  const { store, randomness } = world;
+  const known = await readKekRecord(store);
+  if (!known) throw new WrongKek('nothing was sealed in this store yet: start the coordinator on it first');
+  const given = await readKeys(source);
+  if (!given) {
+    throw new WrongKek(
+      `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} is not there`,
+    );
+  }
+  const { knownIds } = new LocalKeyEncryption(given, randomness);
+  if (!knownIds.includes(known.kekId)) {
+    throw new WrongKek(
+      `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} holds ` +
+        `${knownIds.join(', ')}: put the right key there`,
+    );
+  }
+  const unused = knownIds.slice(1).find((kekId) => !known.kekIds.has(kekId));
+  if (unused !== undefined) {
+    throw new WrongKek(
+      `key ${unused} in ${placeOf(source)} was never used and is not the first: the new key comes first, then the old one`,
+    );
+  }
+  const keys = knownIds.length > 1 ? given : await addKey(source, given, randomness);
+  const both = new LocalKeyEncryption(keys, randomness);
+  const alone = new LocalKeyEncryption(keys.slice(0, 1), randomness);
+  const kekId = both.currentId;
+
+  // What is sealed from here on is sealed under the new key by everybody who knows it, so a walk may end here.
+  const begun = await recordNext(world, kekId);
+  let rewrapped = 0;
+  const vault = new Vault({ ...world, keyEncryption: both });
+  const vaults = await eachVault(store, begun, async (id) => void (rewrapped += await vault.rewrap(id)));
+  const done = await recordNext(world, kekId, { vaults, dataKeys: rewrapped });
+
+  let dataKeys = 0;
+  const judge = new Vault({ ...world, keyEncryption: alone });
+  try {
+    await eachVault(store, done, async (id) => void (dataKeys += await judge.verify(id)));
+  } catch (error) {
+    throw new WrongKek(
+      `not everything opens under the new key-encryption key ${kekId} alone (${(error as Error).message}): keep the ` +
+        'old key, give every coordinator both with the new one first, and rotate again',
+      { cause: error },
+    );
+  }
+  return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys) };
+}
+
+/** A new key before those in the file; one in the environment cannot be added to. */
+async function addKey(
+  { kek, kekFile }: KekSource,
+  given: readonly Uint8Array[],
+  randomness: World['randomness'],
+): Promise<readonly Uint8Array[]> {
+  if (kek !== undefined || kekFile === undefined) {
+    throw new WrongKek('KEK holds one key: put a new one before it, as KEK=new,old');
+  }
+  const keys = [randomness.bytes(32), ...given];
+  try {
+    await replaceKeyFile(kekFile, keys);
+  } catch (error) {
+    if (!(error instanceof WrongKek)) throw error;
+    throw new WrongKek(
+      `${error.message}: put a new key into it as its first line, the old one second, and rotate again`,
+    );
+  }
+  return keys;
+}
+
+async function removeOldKeys({ kek, kekFile }: KekSource, keys: readonly Uint8Array[]): Promise<string | undefined> {
+  if (kek !== undefined || kekFile === undefined)
+    return 'set KEK to its first key alone, and restart every coordinator';
+  try {
+    await replaceKeyFile(kekFile, keys.slice(0, 1));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof WrongKek)) throw error;
+    return `${error.message}: leave only its first line, and restart every coordinator`;
+  }
+}
+
+/** Records the key that wraps from now on, or that so many data keys were wrapped under it. */
+async function recordNext(
+  world: World,
+  kekId: string,
+  pass?: { readonly vaults: number; readonly dataKeys: number },
+): Promise<bigint> {
+  for (;;) {
+    const known = await readKekRecord(world.store);
+    try {
+      return await recordKek(
+        world,
+        known,
+        pass
+          ? { type: 'DataKeysRewrapped', data: { kekId, ...pass } }
+          : { type: 'KeyEncryptionKeyTaken', data: { kekId } },
+      );
+    } catch (error) {
+      // A coordinator that starts records its key as well.
+      if (!(error instanceof WrongRevision)) throw error;
+    }
+  }
+}
+
+/** Does something to every vault that begins before a position; how many there are. */
+function eachVault(store: EventStore, until: bigint, work: (vaultId: string) => Promise<void>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    const onEvents = async (events: readonly RecordedEvent[]): Promise<void> => {
+      const begun = events.filter(({ revision }) => revision === 0).map(({ stream }) => vaultIdOf(stream));
+      const vaultIds = begun.filter((vaultId) => vaultId !== undefined);
+      for (let at = 0; at < vaultIds.length; at += atOnce) await Promise.all(vaultIds.slice(at, at + atOnce).map(work));
+      count += vaultIds.length;
+      // Not awaited: it ends when this handler has.
+      if (events.some(({ position }) => position >= until)) subscription.close().then(() => resolve(count), reject);
+    };
+    const subscription: Subscription = store.subscribe({ after: 'start', onEvents, onError: reject });
+  });
+}
