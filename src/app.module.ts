@@ -17,6 +17,7 @@ import {
   EVENT_STORE,
   RANDOMNESS,
   REGISTRY,
+  OIDC,
   ROWS,
   type Clock,
   type KnownActivities,
@@ -91,6 +92,7 @@ function coordinatorModule(
     { provide: RANDOMNESS, useValue: randomness },
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
     { provide: ROWS, useValue: projecting.rows },
+    { provide: OIDC, useValue: oidc },
     { provide: InstallationKeys, useValue: keys },
     Metrics,
     {
@@ -208,7 +210,15 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   });
   const fastify = adapter.getInstance();
   const { clock, randomness } = adapters;
-  const opened = await openKeyring({ ...adapters, newId: () => uuidV7(clock, randomness) });
+  const { sandboxUntil } = config;
+  if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {
+    const until = new Date(sandboxUntil).toISOString();
+    adapters.logger.warn(
+      { until },
+      'SANDBOX is on: anybody can log in as user@example.com and +19999999999 with 000000',
+    );
+  }
+  const opened = await openKeyring({ ...adapters, sandboxUntil, newId: () => uuidV7(clock, randomness) });
   const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters, opened), adapter, {
     logger: nestLogger(adapters.logger),
     bodyParser: false,

@@ -36,3 +36,4 @@ export const RANDOMNESS = Symbol('Randomness');
 export const EVENT_STORE = Symbol('EventStore');
 export const REGISTRY = Symbol('Registry');
 export const ROWS = Symbol('Rows');
+export const OIDC = Symbol('Oidc');

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
+import type { OidcPort } from '../activities/ports.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
@@ -11,7 +12,7 @@ import { parseStrictJson } from '../schema/strict-json.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
-import { CLOCK, EVENT_STORE, REGISTRY, ROWS, type Clock } from './ports.js';
+import { CLOCK, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
 import type { StampedRequest } from './requests.js';
 import { resolveCaller } from './resolve-caller.js';
@@ -41,6 +42,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
     private readonly driver: Driver,
+    @Inject(OIDC) private readonly oidc: OidcPort,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
@@ -65,6 +67,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       rows: this.rows,
       callerOrganizationId: caller.organizationId,
       callerUserId: caller.user.userId,
+      verifyOidc: (token) => this.oidc.verify(token, 'registration'),
       history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
       envelope: (record) =>
         activityEnvelope(record, {

@@ -17,6 +17,7 @@ import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } f
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
+import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from './sub-organizations.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
@@ -33,6 +34,7 @@ export const readModels: readonly ReadModel[] = [
   contractInterfacesModel,
   walletsModel,
   endedVaultsModel,
+  subOrganizationsModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -58,8 +60,10 @@ export const queries: readonly AnyQuery[] = [
   listPrivateKeyTags,
   listPrivateKeys,
   listSmartContractInterfaces,
+  listSuborgs,
   listUserTags,
   listUsers,
+  listVerifiedSuborgs,
   listWalletAccounts,
   listWallets,
   whoami,
