@@ -25,6 +25,7 @@ import {
 } from './coordinator/ports.js';
 import { buildRegistry, type Registry } from './coordinator/registry.js';
 import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
+import { Snapshots } from './coordinator/snapshots.js';
 import { SubmitActivityHandler } from './coordinator/submit-activity.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
@@ -58,6 +59,8 @@ export interface Adapters {
   readonly store: EventStore;
   /** The read models; closed with the coordinator. */
   readonly projecting: Projecting;
+  /** Where folded organizations are kept between runs; none are without it. */
+  readonly snapshotFolder?: string;
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** Opens what the vault holds. */
@@ -74,12 +77,14 @@ const startupWaitMs = 1_000;
 /** Longest time that a client may take to send a request, in milliseconds. */
 const maxRequestMs = 30_000;
 
+const SNAPSHOTS = Symbol('Snapshots');
+
 @Module({})
 class AppModule {}
 
 function coordinatorModule(
   config: Config,
-  { store, projecting, clock, randomness, delivery, logger }: Adapters,
+  { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
   { vault, keys, keyring, loginSecrets, tokens }: OpenKeyring,
 ): DynamicModule {
   const { allowPrivateNetwork, oidcIssuers: issuers } = config;
@@ -110,9 +115,23 @@ function coordinatorModule(
         ),
     },
     {
+      provide: SNAPSHOTS,
+      inject: [ReadModelRunner],
+      useFactory: (runner: ReadModelRunner) =>
+        snapshotFolder === undefined
+          ? undefined
+          : new Snapshots({
+              folder: snapshotFolder,
+              checkpoint: () => runner.checkpoint('activities'),
+              ignored: (file, reason) => logger.warn({ file, reason }, 'snapshot ignored'),
+              failed: (organizationId, err) => logger.warn({ organizationId, err }, 'snapshot not written'),
+            }),
+    },
+    {
       provide: OrganizationLoader,
-      inject: [Metrics],
-      useFactory: (metrics: Metrics) => new OrganizationLoader(store, metrics),
+      inject: [Metrics, SNAPSHOTS],
+      useFactory: (metrics: Metrics, snapshots: Snapshots | undefined) =>
+        new OrganizationLoader(store, metrics, snapshots ? { snapshots } : {}),
     },
     {
       provide: Driver,
@@ -275,6 +294,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.get(Driver).drain();
       await adapters.delivery.close();
       await runner.close();
+      await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();
       await adapters.projecting.close();
       await adapters.store.close();
     },

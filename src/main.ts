@@ -60,7 +60,14 @@ async function start(config: Config): Promise<Coordinator> {
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination) logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
   }
-  const coordinator = await createCoordinator(config, { ...world, keyEncryption, delivery, logger, projecting });
+  const coordinator = await createCoordinator(config, {
+    ...world,
+    keyEncryption,
+    delivery,
+    logger,
+    projecting,
+    ...(config.eventStore === 'memory:' ? {} : { snapshotFolder: join(config.dataDir, 'snapshots') }),
+  });
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');
