@@ -270,6 +270,9 @@ describe('the list of activities', () => {
   });
 
   it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
+    const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] };
+    const keys = { encoding: 'e', hashFunction: 'h', type: 't', walletId: 'w', targetPublicKey: '02aa' };
+    const intent = { ...users, ...keys };
     const shown = definitions.flatMap((one) =>
       isVote(one)
         ? []
@@ -277,7 +280,7 @@ describe('the list of activities', () => {
             registry.versions.get(one.type)!.kind,
             name,
             type.kind,
-            from({ userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'], encoding: 'e', hashFunction: 'h', type: 't' }),
+            from(intent),
           ]),
     );
     expect(shown).toEqual([
@@ -285,11 +288,15 @@ describe('the list of activities', () => {
       ['DELETE_API_KEYS', 'user_id', 'string', 'u'],
       ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
       ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
+      ['EXPORT_PRIVATE_KEY', 'target_public_key', 'string', '02aa'],
+      ['EXPORT_WALLET', 'target_public_key', 'string', '02aa'],
+      ['EXPORT_WALLET_ACCOUNT', 'target_public_key', 'string', '02aa'],
       ['SIGN_RAW_PAYLOAD', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOAD', 'hash_function', 'string', 'h'],
       ['SIGN_RAW_PAYLOADS', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOADS', 'hash_function', 'string', 'h'],
       ['SIGN_TRANSACTION', 'type', 'string', 't'],
+      ['UPDATE_WALLET', 'wallet_id', 'string', 'w'],
     ]);
   });
 
