@@ -65,6 +65,8 @@ export interface Config {
   readonly allowPrivateNetwork: boolean;
   /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
   readonly oidcIssuers: readonly string[];
+  /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
+  readonly sandboxUntil: number | undefined;
   /** Undefined: e-mail goes to the outbox. Holds a password. */
   readonly smtp: SmtpServer | undefined;
   /** Undefined: a sender at the SMTP server, and callers may name any other. */
@@ -132,6 +134,11 @@ export const settings = [
     'SMS_WEBHOOK_URL',
     '',
     'Sends text messages: `https://…` (JSON) or `twilio://SID:TOKEN@api.twilio.com?from=+13214567890`; to the outbox when empty.',
+  ],
+  [
+    'SANDBOX',
+    '',
+    'For development: to the end of this day (UTC, `2026-12-31`) `user@example.com` and `+19999999999` take the code 000000.',
   ],
 ] as const satisfies readonly (readonly [string, string, string])[];
 
@@ -213,6 +220,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
     oidcIssuers: Object.freeze(oidcIssuers),
+    sandboxUntil: sandboxEnd(optional('SANDBOX')),
     smtp: given('SMTP_URL', smtpServerOf),
     mailFrom: given('MAIL_FROM', mailFromOf),
     sms: given('SMS_WEBHOOK_URL', smsGatewayOf),
@@ -247,6 +255,17 @@ function keksOf(value: string | undefined): string | undefined {
     '…',
     `must be 64 hex characters, or several such with commas; one has ${wrong.trim().length}`,
   );
+}
+
+/** The end of a day (RFC 3339 full-date, UTC), in milliseconds since the epoch. */
+function sandboxEnd(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(value) ? new Date(`${value}T00:00:00Z`) : new Date(Number.NaN);
+  // Some parsers go on to March from the 30th of February.
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value) {
+    throw new BadSetting('SANDBOX', value, 'must be the last day of the sandbox, such as 2026-12-31');
+  }
+  return day.getTime() + 24 * 60 * 60 * 1000;
 }
 
 const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;

@@ -28,6 +28,7 @@ test('without a word the server listens on this machine and keeps events in ./da
     trustProxy: false,
     allowPrivateNetwork: false,
     oidcIssuers: [],
+    sandboxUntil: undefined,
     smtp: undefined,
     mailFrom: undefined,
     sms: undefined,
@@ -54,6 +55,7 @@ test('every setting is read', () => {
     SMTP_URL: 'smtps://mailer%40example.com:p%40ss%2Fword@smtp.example.com',
     MAIL_FROM: 'Example <no-reply@example.com>, @example.org',
     SMS_WEBHOOK_URL: 'https://sms.example.com/send?key=secret',
+    SANDBOX: '2028-02-29',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
@@ -80,6 +82,7 @@ test('every setting is read', () => {
     },
     mailFrom: { name: 'Example', address: 'no-reply@example.com', domains: ['example.org'] },
     sms: { kind: 'webhook', url: 'https://sms.example.com/send?key=secret' },
+    sandboxUntil: Date.UTC(2028, 2, 1),
   });
 });
 
@@ -123,6 +126,11 @@ test.each([
   ['OIDC_ISSUERS', 'https://accounts.google.com#a'],
   ['OIDC_ISSUERS', 'ftp://accounts.google.com'],
   ['OIDC_ISSUERS', 'http://127.0.0.1:9000'],
+  ['SANDBOX', 'true'],
+  ['SANDBOX', '2026-02-30'],
+  ['SANDBOX', '2026-1-1'],
+  ['SANDBOX', '2026-12-31T00:00:00Z'],
+  ['SANDBOX', '12026-12-31'],
 ])('%s=%s is told with its rule', (name, value) => {
   expect(badness(name, value)).toMatch(new RegExp(`^${name}=${value.replaceAll('?', '\\?')}: must be `));
 });

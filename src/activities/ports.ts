@@ -137,6 +137,11 @@ export interface OutgoingMessage {
 /** The port to people (see `delivery/`). */
 export interface DeliveryPort {
   /**
+   * Refuses what `enqueue` would refuse now, before anything is decided.
+   * @throws {CoordinatorError} as `enqueue`
+   */
+  check(message: OutgoingMessage): void;
+  /**
    * Accepts a message without waiting for anything; what cannot be delivered is tried again, and reported.
    * @throws {CoordinatorError} INVALID_ARGUMENT for a message that cannot be one, RESOURCE_EXHAUSTED, UNAVAILABLE
    */
@@ -180,8 +185,8 @@ export interface TokenPort {
 
 /** The port to one-time codes and sealed credentials (see `keyring/login-secrets.ts`). */
 export interface LoginSecretPort {
-  /** A code of that many characters: decimal digits, or the bech32 alphabet in upper case. */
-  newCode(length: number, alphabet: 'digits' | 'bech32'): string;
+  /** A code of that many characters for a contact: decimal digits, or the bech32 alphabet in upper case. */
+  newCode(length: number, alphabet: 'digits' | 'bech32', contact: string): string;
   /** Keyed hash of a code, bound to its OTP, hex. Letter case of the code does not matter. */
   hashCode(otpId: string, code: string): Promise<string>;
   /** A fresh P-256 API key, sealed to a target key (client protocol 7.2). */

@@ -42,6 +42,11 @@ export interface Delivery {
    */
   send(message: Message): Promise<Receipt>;
   /**
+   * Refuses what `enqueue` would refuse now, and accepts nothing.
+   * @throws {CoordinatorError} as `send`
+   */
+  check(message: Message): void;
+  /**
    * Accepts without waiting for anything, for callers whose answer must take the same time whether they send or not.
    * @throws {CoordinatorError} as `send`
    */

@@ -109,7 +109,7 @@ export class RetryingDelivery implements Delivery {
     return this.#closed;
   }
 
-  #accept(message: Message, onFirst: (receipt: Receipt) => void): Job {
+  check(message: Message): void {
     checkMessage(message);
     if (this.#stopping) {
       throw new CoordinatorError('UNAVAILABLE', 'messages are not accepted any more: the process stops, try again');
@@ -121,6 +121,10 @@ export class RetryingDelivery implements Delivery {
         `${maxOpen} messages wait for their delivery: try again later, and look into the log for the reason`,
       );
     }
+  }
+
+  #accept(message: Message, onFirst: (receipt: Receipt) => void): Job {
+    this.check(message);
     const job: Job = {
       message: { ...message, id: randomUUID() },
       attempts: 0,

@@ -53,7 +53,8 @@ export type ErrorCategory =
   | 'INVALID_TIME'
   | 'INVALID_EMAIL'
   | 'OAUTH_PROVIDER_ALREADY_EXISTS'
-  | 'ORGANIZATION_MISMATCH';
+  | 'ORGANIZATION_MISMATCH'
+  | 'MAX_OTP_INITIATED';
 
 /** One element of `details` on the wire: a typed object as in google.rpc.Status. */
 export type ErrorDetail = { readonly '@type': string; readonly [member: string]: unknown };

@@ -14,6 +14,8 @@ interface World {
   readonly randomness: { bytes(count: number): Uint8Array };
   /** Makes the id of a new vault. */
   readonly newId: () => string;
+  /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
+  readonly sandboxUntil?: number | undefined;
 }
 
 export interface OpenKeyring {

@@ -43,9 +43,19 @@ const labelPattern = /^[^\p{Cc}\p{Cs}]*$/u;
 /** E.164: a plus, then at most fifteen digits that do not begin with zero. */
 const phonePattern = /^\+[1-9]\d{6,14}$/;
 const fingerprintPattern = /^sha256:[0-9a-f]{64}$/;
-/** One @, no spaces or control characters, a dot in the domain; stricter checks are the mail server's. */
+/**
+ * One @, no spaces or control characters, a dot in the domain; stricter checks are the mail server's. Letters of both cases
+ * are written out: without regard to case, the Kelvin sign and the long s would be letters of a domain too.
+ */
 const emailPattern =
-  /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/iu;
+  /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+$/u;
+const maxEmail = 254;
+
+/** Whether a text is an e-mail address, by the rule of `Email`. */
+export const isEmail = (text: string): boolean => text.length <= maxEmail && emailPattern.test(text);
+
+/** Whether a text is a phone number in E.164. */
+export const isPhone = (text: string): boolean => phonePattern.test(text);
 
 const shown = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -189,11 +199,11 @@ function numberWithin(min: number, max: number, message: (context?: ValidationAr
 
 /** An e-mail address. `removable`: an empty string is allowed and means none. */
 export function Email({ removable, ...options }: FieldOptions & { removable?: true } = {}) {
-  const pattern = removable ? new RegExp(`^$|${emailPattern.source}`, 'iu') : emailPattern;
+  const pattern = removable ? new RegExp(`^$|${emailPattern.source}`, 'u') : emailPattern;
   return field(
-    { type: 'string', ...(removable ? {} : { format: 'email' }), maxLength: 254 },
+    { type: 'string', ...(removable ? {} : { format: 'email' }), maxLength: maxEmail },
     options,
-    MaxLength(254, { message: must('an e-mail address of at most 254 characters') }),
+    MaxLength(maxEmail, { message: must(`an e-mail address of at most ${maxEmail} characters`) }),
     Matches(pattern, { message: must('an e-mail address') }),
   );
 }
@@ -208,13 +218,15 @@ export function Phone({ removable, ...options }: FieldOptions & { removable?: tr
   );
 }
 
-/** Bytes in hexadecimal, without 0x. */
-export function Hex({ max = 1024, ...options }: FieldOptions & { max?: number } = {}) {
+/** Bytes in hexadecimal, without 0x. `removable`: an empty string is allowed and means none. */
+export function Hex({ max = 1024, removable, ...options }: FieldOptions & { max?: number; removable?: true } = {}) {
   return field(
-    { type: 'string', pattern: '^[0-9a-fA-F]+$', maxLength: max },
+    { type: 'string', pattern: removable ? '^[0-9a-fA-F]*$' : '^[0-9a-fA-F]+$', maxLength: max },
     options,
     MaxLength(max, { message: must(`at most ${max} hexadecimal characters`) }),
-    Matches(/^(?:[0-9a-f]{2})+$/i, { message: must('bytes in hexadecimal without 0x') }),
+    Matches(removable ? /^(?:[0-9a-f]{2})*$/i : /^(?:[0-9a-f]{2})+$/i, {
+      message: must('bytes in hexadecimal without 0x'),
+    }),
   );
 }
 

@@ -280,9 +280,11 @@ describe('many messages', () => {
       message: '2 messages wait for their delivery: try again later, and look into the log for the reason',
     });
     await expect(made.send(sms)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    expect(refusal(() => made.check(sms))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     while (held.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
     for (const response of held) response.writeHead(200).end();
     await ended(2);
+    made.check(sms);
     expect(made.enqueue(sms)).toMatchObject({ status: 'queued' });
     while (held.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
     held[2]!.writeHead(200).end();

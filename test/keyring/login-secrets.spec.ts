@@ -3,6 +3,9 @@ import { decryptCredentialBundle, encryptOtpCodeToBundle } from '@turnkey/crypto
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { preparePorts } from '../coordinator/prepare-ports.js';
 import { publicKeyOf, uncompressPublicKey } from '../../src/keyring/curves.js';
+import { openKeyring } from '../../src/keyring/open-keyring.js';
+import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
+import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 
 const store = new InMemoryEventStore();
 const { keys, loginSecrets } = await preparePorts(store);
@@ -20,7 +23,7 @@ describe('codes', () => {
     ['digits', /^[0-9]{6}$/, 6],
     ['bech32', /^[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{9}$/, 9],
   ] as const)('of %s have the length asked for and every character about as often', (alphabet, pattern, length) => {
-    const codes = Array.from({ length: 4_000 }, () => loginSecrets.newCode(length, alphabet));
+    const codes = Array.from({ length: 4_000 }, () => loginSecrets.newCode(length, alphabet, 'user@example.com'));
     const counts = new Map<string, number>();
     for (const code of codes) {
       expect(code).toMatch(pattern);
@@ -38,6 +41,42 @@ describe('codes', () => {
     expect(await loginSecrets.hashCode('otp-2', 'QPZRY9')).not.toBe(hash);
     const elsewhere = await preparePorts(new InMemoryEventStore(), 'elsewhere');
     expect(await elsewhere.loginSecrets.hashCode('otp-1', 'QPZRY9')).not.toBe(hash);
+  });
+});
+
+describe('the sandbox', () => {
+  const until = Date.UTC(2026, 5, 1);
+  const six = async (contact: string, now: number) => {
+    const randomness = new SeededRandomness('sandbox');
+    const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
+    const clock = new ManualClock(now);
+    const world = {
+      store: new InMemoryEventStore(),
+      keyEncryption,
+      clock,
+      randomness,
+      newId: randomUUID,
+      sandboxUntil: until,
+    };
+    const secrets = (await openKeyring(world)).loginSecrets;
+    return (length: number, alphabet: 'digits' | 'bech32') => secrets.newCode(length, alphabet, contact);
+  };
+
+  test.each(['user@example.com', '+19999999999'])('gives %s a code that everybody knows', async (contact) => {
+    expect((await six(contact, until - 1))(6, 'digits')).toBe('000000');
+  });
+
+  test('does so for nobody else, for no other kind of code, and not a moment longer', async () => {
+    const inside = await six('user@example.com', until - 1);
+    const codes = [
+      inside(7, 'digits'),
+      inside(6, 'bech32'),
+      (await six('user@example.com', until))(6, 'digits'),
+      loginSecrets.newCode(6, 'digits', 'user@example.com'),
+      (await six('user@example.com.example.org', until - 1))(6, 'digits'),
+      (await six('+1999999999', until - 1))(6, 'digits'),
+    ];
+    for (const code of codes) expect(code).not.toMatch(/^0+$/);
   });
 });
 

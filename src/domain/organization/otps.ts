@@ -1,5 +1,6 @@
-import type { DomainEvent, Evolvers } from './event.js';
-import type { Organization } from './organization.js';
+import { CoordinatorError } from '../errors.js';
+import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
+import type { Organization, OrganizationView } from './organization.js';
 
 /** How one-time codes reach people. */
 export type OtpType = 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
@@ -29,24 +30,31 @@ export interface Otp extends OtpFacts {
 export type OtpEvent =
   | DomainEvent<'OtpSent', OtpFacts>
   | DomainEvent<'OtpGuessFailed', { otpId: string }>
-  /** Used, locked after too many guesses, or pushed out by newer ones: it opens nothing any more. */
-  | DomainEvent<'OtpEnded', { otpId: string; reason: 'used' | 'locked' | 'replaced'; vaultId?: string }>
+  /** Used, locked after too many guesses, pushed out by newer ones, or over: it opens nothing any more. */
+  | DomainEvent<'OtpEnded', { otpId: string; reason: 'used' | 'locked' | 'replaced' | 'expired'; vaultId?: string }>
   /** A verification token was used for something that it may be used for once. */
   | DomainEvent<'VerificationTokenUsed', { tokenId: string; usage: string; expiresAt: number }>;
 
+/** Characters of a code, and its life in seconds (client protocol, 4.3.3). */
+export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
+export const otpLifeSeconds = { max: 600, usual: 300 } as const;
 /** Wrong codes after which a code is locked; codes of one contact that may live at once (client protocol, section 11). */
-export const maxOtpGuesses = 3;
-export const maxLiveOtps = 3;
+const maxGuesses = 3;
+const maxLive = 3;
 /** Sends per identifier within the window (client protocol, section 11). */
-export const maxOtpSends = 3;
-export const otpSendWindowMs = 3 * 60 * 1000;
+const maxSends = 3;
+const sendWindowMs = 3 * 60 * 1000;
+/** Codes that are over and end with one send: after a rush many may be, and an append must not grow with them. */
+const maxEndedAtOnce = 16;
 
 export const evolveOtps: Evolvers<OtpEvent> = {
   OtpSent(organization, data, at) {
     forgetOver(organization, at);
     organization.otps.set(data.otpId, { ...data, failedGuesses: 0, sentAt: at });
-    const earlier = organization.otpSends.get(data.userIdentifier) ?? [];
-    organization.otpSends.set(data.userIdentifier, [...earlier.filter((time) => time > at - otpSendWindowMs), at]);
+    const times = recentSends(organization, data.userIdentifier, at);
+    // Behind all others, as what is forgotten is looked for from the front.
+    organization.otpSends.delete(data.userIdentifier);
+    organization.otpSends.set(data.userIdentifier, [...times, at]);
   },
   OtpGuessFailed(organization, { otpId }) {
     const otp = organization.otps.get(otpId);
@@ -66,15 +74,108 @@ export function usedTokenKey(tokenId: string, usage: string): string {
   return `${tokenId} ${usage}`;
 }
 
-/** What time has made harmless is not kept, or the state would grow with every login. */
-function forgetOver({ otps, otpSends, usedTokens }: Organization, at: number): void {
-  // In the order of recording, and lives differ by minutes: the first that lives on ends each walk, nearly exact and cheap.
-  for (const [otpId, { expiresAt }] of otps) {
-    if (expiresAt > at) break;
-    otps.delete(otpId);
+/** The one spelling of a contact: letter case makes no other mailbox. ASCII only, as other letters may. */
+export function contactKey(contact: string): string {
+  return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/**
+ * Refuses one more code for an identifier that has had its share.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
+ */
+export function checkOtpSends(organization: OrganizationView, userIdentifier: string, now: number): void {
+  const times = recentSends(organization, userIdentifier, now);
+  if (times.length < maxSends) return;
+  const seconds = Math.ceil((times.at(-maxSends)! + sendWindowMs - now) / 1000);
+  // Clients look for these words (client protocol, section 3.4).
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `Max number of OTPs have been initiated for \`${userIdentifier}\`: ${maxSends} in ${sendWindowMs / 60_000} minutes; ` +
+      `ask again in ${seconds} seconds`,
+    { category: 'MAX_OTP_INITIATED' },
+  );
+}
+
+/**
+ * The events of a code that is sent. Those that are over end with it, and the oldest of the contact's when it has three.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
+ */
+export function otpSent(organization: OrganizationView, facts: OtpFacts, now: number): OtpEvent[] {
+  checkOtpSends(organization, facts.userIdentifier, now);
+  const over: Otp[] = [];
+  const live: Otp[] = [];
+  for (const otp of organization.otps.values()) {
+    if (otp.expiresAt <= now) over.push(otp);
+    else if (contactKey(otp.contact) === contactKey(facts.contact)) live.push(otp);
   }
+  return [
+    ...over.slice(0, maxEndedAtOnce).map((otp) => otpEnded(otp, 'expired')),
+    ...live.slice(0, Math.max(0, live.length + 1 - maxLive)).map((otp) => otpEnded(otp, 'replaced')),
+    { type: 'OtpSent', data: facts },
+  ];
+}
+
+/**
+ * The code of that id that may be used for a purpose. Without a time it may be over.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, in the same words for all that cannot be used
+ */
+export function usableOtp(
+  { otps }: OrganizationView,
+  otpId: string,
+  purpose: OtpFacts['purpose'],
+  now = Number.NEGATIVE_INFINITY,
+): Otp {
+  const otp = otps.get(otpId);
+  if (otp?.purpose !== purpose || otp.expiresAt <= now) throw invalidOtpCode();
+  return otp;
+}
+
+/** Whether the keyed hash of a code is that of the one sent; takes the same time wherever they differ. */
+export function isCodeOf({ codeHash }: Otp, guessHash: string): boolean {
+  let difference = codeHash.length ^ guessHash.length;
+  for (let index = 0; index < codeHash.length; index++) {
+    difference |= codeHash.charCodeAt(index) ^ guessHash.charCodeAt(index);
+  }
+  return difference === 0;
+}
+
+/** The events of a wrong code: it counts, and the third locks. */
+export function wrongGuess(otp: Otp): OtpEvent[] {
+  const failed: OtpEvent = { type: 'OtpGuessFailed', data: { otpId: otp.otpId } };
+  return otp.failedGuesses + 1 < maxGuesses ? [failed] : [failed, otpEnded(otp, 'locked')];
+}
+
+/** The event by which a code is over; its target key is shredded. */
+export function otpEnded(
+  { otpId, vaultId }: Otp,
+  reason: Extract<OtpEvent, { type: 'OtpEnded' }>['data']['reason'],
+): OtpEvent {
+  return { type: 'OtpEnded', data: { otpId, reason, ...presentMembers({ vaultId }) } };
+}
+
+/** Says no more than that, so that nobody learns which codes there are. Clients look for these words. */
+export function invalidOtpCode(): CoordinatorError {
+  return new CoordinatorError(
+    'INVALID_ARGUMENT',
+    'Invalid OTP code: it is wrong, was used, has expired, or is locked after three wrong ones; have a new one sent',
+    { category: 'REQUEST_INVALID' },
+  );
+}
+
+function recentSends(
+  { otpSends }: Pick<OrganizationView, 'otpSends'>,
+  userIdentifier: string,
+  now: number,
+): readonly number[] {
+  return (otpSends.get(userIdentifier) ?? []).filter((time) => time > now - sendWindowMs);
+}
+
+/** What time has made harmless is not kept, or the state would grow with every login. */
+function forgetOver({ otpSends, usedTokens }: Organization, at: number): void {
+  // In the order of recording: the first that is not over ends each walk, nearly exact and cheap. Codes that are over
+  // stay until an event ends them, as their vaults must go with them.
   for (const [identifier, times] of otpSends) {
-    if (times.at(-1)! > at - otpSendWindowMs) break;
+    if (times.at(-1)! > at - sendWindowMs) break;
     otpSends.delete(identifier);
   }
   for (const [key, expiresAt] of usedTokens) {
