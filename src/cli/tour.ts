@@ -3,22 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiError, StampingClient } from '../client/stamping-client.js';
 import { environment } from '../config.js';
-import { apiKeyPairFromPrivate, generateApiKeyPair } from '../stamps/sign.js';
+import { apiKeyPairFromPrivate } from '../stamps/sign.js';
+import { keys } from './tour/keys.js';
+import { people } from './tour/people.js';
+import { green, say } from './tour/stage.js';
 
 /** Plays a story against a running server with real stamps, and tells it on the terminal. */
-
-const isTty = process.stdout.isTTY;
-const colour = (code: number) => (text: string) => (isTty ? `\x1b[${code}m${text}\x1b[0m` : text);
-const bold = colour(1);
-const dim = colour(2);
-const green = colour(32);
-const red = colour(31);
-const yellow = colour(33);
-
-const say = (text = ''): void => void process.stdout.write(`${text}\n`);
-let chapter = 0;
-const title = (text: string): void => say(`\n${bold(`${++chapter}. ${text}`)}`);
-const note = (text: string): void => say(`   ${dim(text)}`);
 
 interface RootFile {
   readonly apiUrl: string;
@@ -42,96 +32,8 @@ async function tour(): Promise<void> {
   const { apiUrl, organizationId } = root;
   const client = new StampingClient(apiUrl, organizationId, apiKeyPairFromPrivate(root.apiPrivateKey));
   const run = randomBytes(2).toString('hex');
-
-  title('Who am I?');
-  note('POST /public/v1/query/whoami, stamped with the root API key of root.json');
-  const me = await client.query<{ organizationName: string; username: string; userId: string }>('whoami');
-  say(`   ${green(me.username)} (${me.userId}) of ${green(me.organizationName)}`);
-
-  title('Two colleagues, each with an API key of their own');
-  const newcomer = (name: string) => ({ name, key: generateApiKeyPair((count) => randomBytes(count)) });
-  const people = [newcomer(`Alice ${run}`), newcomer(`Bob ${run}`)];
-  const created = await client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
-    users: people.map(({ name, key }) => ({
-      userName: name,
-      apiKeys: [{ apiKeyName: 'Tour key', publicKey: key.publicKey, curveType: key.curve }],
-      authenticators: [],
-      oauthProviders: [],
-      userTags: [],
-    })),
-  });
-  const { userIds } = created.result['createUsersResult'] as { userIds: [string, string] };
-  people.forEach(({ name }, index) => say(`   ${green(name)}  ${userIds[index]}`));
-  const [alice, bob] = people.map(({ key }) => new StampingClient(apiUrl, organizationId, key)) as [
-    StampingClient,
-    StampingClient,
-  ];
-
-  title('A policy: changing users takes two approvals, of Alice and of Bob');
-  const condition = "activity.resource == 'USER' && activity.action == 'UPDATE'";
-  const consensus = `approvers.any(user, user.id == '${userIds[0]}') && approvers.any(user, user.id == '${userIds[1]}')`;
-  note(`condition  ${condition}`);
-  note(`consensus  ${consensus}`);
-  const policy = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
-    policyName: `Four eyes on users ${run}`,
-    effect: 'EFFECT_ALLOW',
-    condition,
-    consensus,
-    notes: 'from the tour',
-  });
-  say(`   ${green(policy.status)}`);
-
-  title('Alice asks for a change');
-  const asked = await alice.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: userIds[1], userName: `Robert ${run}` });
-  say(`   ${yellow(asked.status)}  approve it by its fingerprint ${asked.fingerprint.slice(0, 23)}…`);
-
-  title('Bob approves');
-  const approved = await bob.approve(asked.fingerprint);
-  say(`   ${green(approved.status)}  ${JSON.stringify(approved.result)}`);
-
-  title('Bob tries something that no policy allows him');
-  try {
-    await bob.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [userIds[0]] });
-    throw new Error('the attempt was not denied');
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 403) throw error;
-    say(`   ${red(`HTTP ${error.status}`)}  ${error.body.message}`);
-    for (const detail of error.body.details) note(JSON.stringify(detail));
-  }
-
-  title('The activity, with its votes');
-  const { activity } = await client.query<{ activity: typeof approved }>('get_activity', { activityId: asked.id });
-  say(`   ${activity.type}  ${green(activity.status)}`);
-  for (const vote of activity.votes) {
-    say(
-      `   ${vote.selection.replace('VOTE_SELECTION_', '').toLowerCase()} by ${green(vote.user?.userName ?? vote.userId)}`,
-    );
-    note(`signature ${vote.signature.slice(0, 32)}… over ${vote.message.length} bytes with ${vote.scheme}`);
-  }
-  const { policyEvaluations } = await client.query<{
-    policyEvaluations: {
-      outcome: string;
-      revision: string;
-      policyEvaluations: { policyId: string; outcome: string }[];
-    }[];
-  }>('get_policy_evaluations', { activityId: asked.id });
-  for (const [index, one] of policyEvaluations.entries()) {
-    note(
-      `decision ${index + 1}: ${one.outcome} at revision ${one.revision}, policies: ${one.policyEvaluations.map(({ outcome }) => outcome).join(', ')}`,
-    );
-  }
-
-  title('The events behind it');
-  note('every one is linked to the one before by SHA-256; nothing is ever changed');
-  const { events } = await client.query<{
-    events: { revision: string; type: string; hash: string; recordedAt: string }[];
-  }>('list_activity_events', { activityId: asked.id });
-  for (const event of events) {
-    say(
-      `   ${event.revision.padStart(5)}  ${event.type.padEnd(18)} ${dim(`${event.recordedAt}  ${event.hash.slice(0, 16)}…`)}`,
-    );
-  }
-
+  const cast = await people(apiUrl, client, run);
+  await keys(apiUrl, cast, run);
   say(`\n${green('That was it.')} The reference is at ${apiUrl}/docs`);
 }
 
