@@ -13,6 +13,7 @@ import { buildRegistry } from '../dist/coordinator/registry.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
 import { Metrics } from '../dist/http/metrics.js';
+import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/schema/json-schema.js';
 
@@ -23,6 +24,7 @@ export function referencePages() {
   return {
     'README.md': indexPage(),
     'activities.md': activitiesPage(),
+    'address-formats.md': addressFormatsPage(),
     'errors.md': errorsPage(),
     'events.md': eventsPage(),
     'metrics.md': metricsPage(),
@@ -44,6 +46,24 @@ function table(head, rows) {
 
 const byName = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
 
+function addressFormatsPage() {
+  return page(
+    'Address formats',
+    'What an account or a private key may be shown as. A format on another curve is refused with the name of the right one.',
+    'The path is where wallets of that chain look for a key; any path may be asked for. On Ed25519 every segment is hardened (SLIP-0010), whether marked or not.',
+    table(
+      ['format', 'curves', 'usual path', 'how it is written'],
+      Object.entries(ADDRESS_FORMATS).map(([format, { curves, defaultPath, source }]) => [
+        `\`${format}\``,
+        curves.map((curve) => `\`${curve}\``).join(', '),
+        `\`${defaultPath}\``,
+        source,
+      ]),
+    ),
+    'Each is held against the SDK of its chain by `test/keyring/addresses.spec.ts`.',
+  );
+}
+
 function indexPage() {
   return page(
     'Reference',
@@ -55,6 +75,7 @@ function indexPage() {
           '[activities.md](activities.md)',
           'every submit: versions, path, parameters with their rules, result, what policies see',
         ],
+        ['[address-formats.md](address-formats.md)', 'every address format: curves, usual path, where it is defined'],
         ['[queries.md](queries.md)', 'every query: path, request, answer'],
         [
           '[policy-language.md](policy-language.md)',

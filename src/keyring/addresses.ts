@@ -15,6 +15,8 @@ import { tonAddress } from './ton.js';
 interface AddressEncoding {
   readonly curves: readonly Curve[];
   readonly defaultPath: string;
+  /** What says how the address is written. */
+  readonly source: string;
   /** From the compressed point, or the 32 bytes of an Ed25519 key. */
   encode(publicKey: Uint8Array, curve: Curve): string;
 }
@@ -30,47 +32,107 @@ export const ADDRESS_FORMATS: Readonly<Record<AddressFormat, AddressEncoding>> =
   ADDRESS_FORMAT_UNCOMPRESSED: {
     curves: ['CURVE_SECP256K1', 'CURVE_P256'],
     defaultPath: "m/0'/0",
+    source: 'SEC 1, 2.3.3: 65 bytes in hex',
     encode: (publicKey, curve) => hex(uncompressPublicKey(curve as EcdsaCurve, publicKey)),
   },
   ADDRESS_FORMAT_COMPRESSED: {
     curves: ['CURVE_SECP256K1', 'CURVE_ED25519', 'CURVE_P256'],
     defaultPath: "m/0'/0",
+    source: 'SEC 1, 2.3.3: 33 bytes in hex; RFC 8032: 32 bytes in hex',
     encode: hex,
   },
-  ADDRESS_FORMAT_ETHEREUM: { curves: SECP256K1, defaultPath: "m/44'/60'/0'/0/0", encode: ethereum },
+  ADDRESS_FORMAT_ETHEREUM: { curves: SECP256K1, defaultPath: "m/44'/60'/0'/0/0", source: 'EIP-55', encode: ethereum },
   // The public key itself (Solana documentation, "Accounts").
-  ADDRESS_FORMAT_SOLANA: { curves: ED25519, defaultPath: "m/44'/501'/0'/0'", encode: (key) => base58.encode(key) },
-  ADDRESS_FORMAT_COSMOS: { curves: SECP256K1, defaultPath: "m/44'/118'/0'/0/0", encode: cosmos('cosmos') },
-  ADDRESS_FORMAT_TRON: { curves: SECP256K1, defaultPath: "m/44'/195'/0'/0/0", encode: tron },
-  ADDRESS_FORMAT_SUI: { curves: ED25519, defaultPath: "m/44'/784'/0'/0'/0'", encode: sui },
-  ADDRESS_FORMAT_APTOS: { curves: ED25519, defaultPath: "m/44'/637'/0'/0'/0'", encode: aptos },
+  ADDRESS_FORMAT_SOLANA: {
+    curves: ED25519,
+    defaultPath: "m/44'/501'/0'/0'",
+    source: 'Solana documentation, Accounts: the key in base58',
+    encode: (key) => base58.encode(key),
+  },
+  ADDRESS_FORMAT_COSMOS: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/118'/0'/0/0",
+    source: 'Cosmos SDK, bech32 addresses (ADR-028, legacy keys)',
+    encode: cosmos('cosmos'),
+  },
+  ADDRESS_FORMAT_TRON: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/195'/0'/0/0",
+    source: 'TRON documentation, Account address format',
+    encode: tron,
+  },
+  ADDRESS_FORMAT_SUI: {
+    curves: ED25519,
+    defaultPath: "m/44'/784'/0'/0'/0'",
+    source: 'Sui documentation, Address format (scheme flag 0x00, BLAKE2b-256)',
+    encode: sui,
+  },
+  ADDRESS_FORMAT_APTOS: {
+    curves: ED25519,
+    defaultPath: "m/44'/637'/0'/0'/0'",
+    source: 'AIP-15, AIP-40 (single key, SHA3-256)',
+    encode: aptos,
+  },
   ...bitcoinFormats('MAINNET', 0, { p2pkh: 0x00, p2sh: 0x05, segwit: 'bc' }),
   ...bitcoinFormats('TESTNET', 1, { p2pkh: 0x6f, p2sh: 0xc4, segwit: 'tb' }),
   // BIP-325: signet has testnet's prefixes.
   ...bitcoinFormats('SIGNET', 1, { p2pkh: 0x6f, p2sh: 0xc4, segwit: 'tb' }),
   ...bitcoinFormats('REGTEST', 1, { p2pkh: 0x6f, p2sh: 0xc4, segwit: 'bcrt' }),
-  ADDRESS_FORMAT_SEI: { curves: SECP256K1, defaultPath: "m/44'/118'/0'/0/0", encode: cosmos('sei') },
-  ADDRESS_FORMAT_XLM: { curves: ED25519, defaultPath: "m/44'/148'/0'", encode: stellar },
-  ADDRESS_FORMAT_DOGE_MAINNET: { curves: SECP256K1, defaultPath: "m/44'/3'/0'/0/0", encode: payToKeyHash(0x1e) },
-  ADDRESS_FORMAT_DOGE_TESTNET: { curves: SECP256K1, defaultPath: "m/44'/1'/0'/0/0", encode: payToKeyHash(0x71) },
+  ADDRESS_FORMAT_SEI: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/118'/0'/0/0",
+    source: 'Sei documentation, Accounts (bech32, prefix `sei`)',
+    encode: cosmos('sei'),
+  },
+  ADDRESS_FORMAT_XLM: { curves: ED25519, defaultPath: "m/44'/148'/0'", source: 'SEP-0023', encode: stellar },
+  ADDRESS_FORMAT_DOGE_MAINNET: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/3'/0'/0/0",
+    source: 'Dogecoin chain parameters, base58check',
+    encode: payToKeyHash(0x1e),
+  },
+  ADDRESS_FORMAT_DOGE_TESTNET: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/1'/0'/0/0",
+    source: 'Dogecoin chain parameters, base58check',
+    encode: payToKeyHash(0x71),
+  },
   ADDRESS_FORMAT_TON_V3R2: {
     curves: ED25519,
     defaultPath: "m/44'/607'/0'/0'/0'",
+    source: 'TEP-2, wallet contract v3r2',
     encode: (key) => tonAddress('v3r2', key),
   },
   ADDRESS_FORMAT_TON_V4R2: {
     curves: ED25519,
     defaultPath: "m/44'/607'/0'/0'/0'",
+    source: 'TEP-2, wallet contract v4r2',
     encode: (key) => tonAddress('v4r2', key),
   },
   ADDRESS_FORMAT_TON_V5R1: {
     curves: ED25519,
     defaultPath: "m/44'/607'/0'/0'/0'",
+    source: 'TEP-2, wallet contract v5r1',
     encode: (key) => tonAddress('v5r1', key),
   },
-  ADDRESS_FORMAT_XRP: { curves: SECP256K1, defaultPath: "m/44'/144'/0'/0/0", encode: xrp },
-  ADDRESS_FORMAT_SPARK_MAINNET: { curves: SECP256K1, defaultPath: "m/8797555'/0'/0'", encode: spark('spark') },
-  ADDRESS_FORMAT_SPARK_REGTEST: { curves: SECP256K1, defaultPath: "m/8797555'/0'/0'", encode: spark('sparkrt') },
+  ADDRESS_FORMAT_XRP: {
+    curves: SECP256K1,
+    defaultPath: "m/44'/144'/0'/0/0",
+    source: 'XRP Ledger documentation, Address encoding',
+    encode: xrp,
+  },
+  ADDRESS_FORMAT_SPARK_MAINNET: {
+    curves: SECP256K1,
+    defaultPath: "m/8797555'/0'/0'",
+    source: 'Spark documentation, Spark addresses (bech32m)',
+    encode: spark('spark'),
+  },
+  ADDRESS_FORMAT_SPARK_REGTEST: {
+    curves: SECP256K1,
+    defaultPath: "m/8797555'/0'/0'",
+    source: 'Spark documentation, Spark addresses (bech32m)',
+    encode: spark('sparkrt'),
+  },
 };
 
 /**
@@ -186,10 +248,16 @@ function bitcoinFormats(
     return encoding.encode(prefix.segwit, [version, ...encoding.toWords(program)]);
   };
   const scripts: Record<BitcoinScript, AddressEncoding> = {
-    P2PKH: { curves: SECP256K1, defaultPath: `m/44'/${coinType}'/0'/0/0`, encode: payToKeyHash(prefix.p2pkh) },
+    P2PKH: {
+      curves: SECP256K1,
+      defaultPath: `m/44'/${coinType}'/0'/0/0`,
+      source: 'BIP-13 style base58check of HASH160',
+      encode: payToKeyHash(prefix.p2pkh),
+    },
     P2SH: {
       curves: SECP256K1,
       defaultPath: `m/49'/${coinType}'/0'/0/0`,
+      source: 'BIP-16, BIP-49: P2SH(P2WPKH)',
       encode(publicKey) {
         const redeemScript = concat([0x00, 0x14], hash160(publicKey));
         return base58.encode(withChecksum(concat([prefix.p2sh], hash160(redeemScript))));
@@ -198,16 +266,19 @@ function bitcoinFormats(
     P2WPKH: {
       curves: SECP256K1,
       defaultPath: `m/84'/${coinType}'/0'/0/0`,
+      source: 'BIP-141, BIP-173',
       encode: (publicKey) => witness(0, hash160(publicKey)),
     },
     P2WSH: {
       curves: SECP256K1,
       defaultPath: `m/48'/${coinType}'/0'/2'/0/0`,
+      source: 'BIP-141, BIP-173: `<public key> OP_CHECKSIG`',
       encode: (publicKey) => witness(0, sha256(concat([publicKey.length], publicKey, [0xac]))),
     },
     P2TR: {
       curves: SECP256K1,
       defaultPath: `m/86'/${coinType}'/0'/0/0`,
+      source: 'BIP-86, BIP-341, BIP-350: key path only',
       encode: (publicKey) => witness(1, taprootOutputKey(publicKey)),
     },
   };
