@@ -9,7 +9,7 @@ import { ActivityAnswers } from './coordinator/answers.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver } from './coordinator/drive.js';
-import { recordFounding } from './coordinator/found-organization.js';
+import { readFounding, recordFounding } from './coordinator/found-organization.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
 import {
@@ -20,6 +20,7 @@ import {
   OIDC,
   ROWS,
   type Clock,
+  type CredentialOwners,
   type KnownActivities,
   type Randomness,
 } from './coordinator/ports.js';
@@ -27,6 +28,8 @@ import { buildRegistry, type Registry } from './coordinator/registry.js';
 import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
 import { Snapshots } from './coordinator/snapshots.js';
 import { SubmitActivityHandler } from './coordinator/submit-activity.js';
+import { Whereabouts } from './coordinator/whereabouts.js';
+import { oauthIdentity } from './domain/organization/oauth-identity.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { DocsController } from './http/docs.controller.js';
@@ -45,6 +48,7 @@ import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
 import { guardedFetch } from './oidc/guarded-fetch.js';
 import { OidcVerifier } from './oidc/verify-token.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
+import { subOrganizationsWith } from './read-models/credential-owners.js';
 import type { Rows } from './read-models/database.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
@@ -85,7 +89,7 @@ class AppModule {}
 function coordinatorModule(
   config: Config,
   { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
-  { vault, keys, keyring, loginSecrets, tokens }: OpenKeyring,
+  { vault, keys, keyring, loginSecrets, proxyKeys, tokens }: OpenKeyring,
 ): DynamicModule {
   const { allowPrivateNetwork, oidcIssuers: issuers } = config;
   const oidc = new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork }), issuers });
@@ -155,10 +159,14 @@ function coordinatorModule(
             verifyRegistration,
             keyring,
             loginSecrets,
+            proxyKeys,
             tokens,
             oidc,
             delivery,
-            organizations: { found: (id, events, at) => recordFounding(store, id, events, at) },
+            organizations: {
+              founded: (id) => readFounding(store, id),
+              found: (id, events, at) => recordFounding(store, id, events, at),
+            },
           },
           shred: (vaultId) => shred(vault, vaultId, logger),
           metrics,
@@ -174,6 +182,12 @@ function coordinatorModule(
         rows: Rows,
         registry: Registry,
       ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry),
+    },
+    {
+      provide: Whereabouts,
+      inject: [OrganizationLoader, ReadModelRunner, ROWS],
+      useFactory: (loader: OrganizationLoader, runner: ReadModelRunner, rows: Rows) =>
+        new Whereabouts({ loader, owners: credentialOwners(runner, rows), tokens, oidc, clock }),
     },
     { provide: APP_FILTER, useClass: ErrorsFilter },
     SubmitActivityHandler,
@@ -207,6 +221,15 @@ function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
     async read(organizationId, activityId, position) {
       await runner.passed(position, readWaitMs);
       return activityOf(rows, organizationId, activityId);
+    },
+  };
+}
+
+function credentialOwners(runner: ReadModelRunner, rows: Rows): CredentialOwners {
+  return {
+    async subOrganizationsWith(parentId, { kind, value }, position) {
+      await runner.passed(position, readWaitMs);
+      return subOrganizationsWith(rows, parentId, kind, typeof value === 'string' ? value : oauthIdentity(value));
     },
   };
 }

@@ -200,8 +200,18 @@ export interface LoginSecretPort {
   ): Promise<{ readonly code: string; readonly publicKey: string }>;
 }
 
+/** The port to API keys of auth proxies (see `keyring/proxy-keys.ts`). */
+export interface ProxyKeyPort {
+  /** A new key, sealed; its public part is a compressed P-256 point, hex. */
+  create(organizationId: string): Promise<{ readonly vaultId: string; readonly publicKey: string }>;
+}
+
 /** The port to other organizations. */
 export interface OrganizationPort {
+  /** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
+  founded(
+    organizationId: string,
+  ): Promise<{ readonly events: readonly OrganizationEvent[]; readonly at: number } | undefined>;
   /**
    * Writes the first events of an organization and returns what stands there: these, or, when it was founded before by
    * the same request, those of then.
@@ -221,6 +231,7 @@ export interface PreparePorts {
   readonly oidc: OidcPort;
   readonly delivery: DeliveryPort;
   readonly organizations: OrganizationPort;
+  readonly proxyKeys: ProxyKeyPort;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;

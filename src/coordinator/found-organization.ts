@@ -2,7 +2,7 @@ import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../event-store/chain.js';
+import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { derivedId } from './ids.js';
 
@@ -56,9 +56,12 @@ export async function recordFounding(
   const stream = organizationStream(organizationId);
   let hash = GENESIS_HASH;
   const sealed = events.map(({ type, data }, revision): NewEvent => {
-    const id = derivedId(stream, 'founding', String(revision));
     const metadata = { at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
-    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+    // From all that is said: a store takes equal ids for a repeated append, and would confirm a founding with a new seed
+    // where it holds the one of an earlier attempt.
+    const id = derivedId(stream, hash, type, ...texts);
+    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     return { id, type, data, metadata: { ...metadata, hash } };
   });
   try {
@@ -67,11 +70,22 @@ export async function recordFounding(
   } catch (error) {
     if (!(error instanceof WrongRevision)) throw error;
   }
-  const founded: OrganizationEvent[] = [];
-  for await (const { type, data } of store.read(stream)) {
+  const standing = await readFounding(store, organizationId);
+  return standing?.events ?? [];
+}
+
+/** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
+export async function readFounding(
+  store: EventStore,
+  organizationId: string,
+): Promise<{ readonly events: readonly OrganizationEvent[]; readonly at: number } | undefined> {
+  const events: OrganizationEvent[] = [];
+  let at = 0;
+  for await (const { type, data, metadata } of store.read(organizationStream(organizationId))) {
     // The founding is what was written before any activity.
     if (type.startsWith('Activity')) break;
-    founded.push({ type, data } as OrganizationEvent);
+    ({ at } = metadata as EventMetadata);
+    events.push({ type, data } as OrganizationEvent);
   }
-  return founded;
+  return events.length > 0 ? { events, at } : undefined;
 }

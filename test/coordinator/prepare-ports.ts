@@ -1,5 +1,5 @@
 import type { PreparePorts } from '../../src/activities/ports.js';
-import { recordFounding } from '../../src/coordinator/found-organization.js';
+import { readFounding, recordFounding } from '../../src/coordinator/found-organization.js';
 import { uuidV7 } from '../../src/coordinator/ids.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
@@ -27,7 +27,10 @@ export async function preparePorts(
     ...(await openKeyring({ store, keyEncryption, clock, randomness, newId })),
     oidc: new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork: false }) }),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
-    organizations: { found: (id, events, at) => recordFounding(store, id, events, at) },
+    organizations: {
+      founded: (id) => readFounding(store, id),
+      found: (id, events, at) => recordFounding(store, id, events, at),
+    },
     kept,
   };
 }
