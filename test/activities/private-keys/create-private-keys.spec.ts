@@ -89,7 +89,7 @@ describe('create private keys', () => {
       .thenRefused('NOT_FOUND', new RegExp(`^no private key tag \`${id(402)}\``)));
 
   it('makes a thousand, and not one more', () => {
-    given(anOrganization(), ...privateKeys(998))
+    given(anOrganization(), ...privateKeys(999))
       .when(createPrivateKeys, { privateKeys: [plain] }, { prepared: [sealedKey(1)] })
       .then([expect.objectContaining({ type: 'PrivateKeyCreated' })], expect.anything() as never);
     given(anOrganization(), ...privateKeys(999))
