@@ -1,5 +1,5 @@
 import type { CoordinatorError } from '../domain/errors.js';
-import type { VoteSelection } from '../domain/activity/events.js';
+import type { Attestation, VoteSelection } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
@@ -11,6 +11,8 @@ export interface DecideContext {
   readonly activityId: string;
   /** The user who submitted the activity. */
   readonly submitterId: string;
+  /** What was proved by the stamp of the submission, if it was an attested one. */
+  readonly attestation?: Attestation;
   /** Recorded time of the decision, milliseconds since the epoch. */
   readonly now: number;
   /** A new id, derived from the activity's: deciding again gives the same ids in the same order. */
@@ -23,6 +25,8 @@ export interface DecideContext {
 export interface PrepareContext {
   /** As it is now; it may have changed by the time of `decide`. */
   readonly organization: OrganizationView;
+  /** The user who submitted the activity. */
+  readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** A new id, derived from the submitted bytes: preparing again, after a crash too, gives the same ids in the same order. */
@@ -77,9 +81,16 @@ export interface ActivityDefinition<
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
-  ownCredentialsOf?(intent: Intent): string;
+  ownCredentialsOf?(intent: Intent, submitterId: string): string;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
   readonly fromParent?: true;
+  /**
+   * The body may name the parent when the credential lives in one of its sub-organizations: it is submitted there (client
+   * protocol 1.4).
+   */
+  readonly whereTheCredentialLives?: true;
+  /** X-Stamp-Attested is taken too: a key that a token vouches for (client protocol 1.3). */
+  readonly attestedStamp?: true;
   /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */
   readonly apiKeyOnly?: true;
   /**

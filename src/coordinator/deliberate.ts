@@ -20,7 +20,7 @@ import type { PolicyValue } from '../domain/policy/types.js';
 import { derivedId } from './ids.js';
 import { permissionDenied, voteRefused } from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
-import { apiKeyCredential, authenticatorCredential } from './resolve-caller.js';
+import { apiKeyCredential, attestedCredential, authenticatorCredential } from './resolve-caller.js';
 
 /**
  * Decides submits and votes. Everything is a function of what it is given: the organization at a revision, the recorded
@@ -119,7 +119,7 @@ export function decideSubmit(
     },
   };
   if (outcome === 'allow') {
-    const effects = execute(bench, definition, intent, activityId, party.userId, prepared);
+    const effects = execute(bench, definition, intent, activityId, vote, prepared);
     const ending = endOf(activityId, snapshot, effects);
     const events = [submitted, ...effects.events, ending];
     return 'failure' in effects
@@ -127,7 +127,7 @@ export function decideSubmit(
       : { outcome, events, ...afterwardsOf(definition, prepared) };
   }
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
-  if (!definition.prepare) execute(bench, definition, intent, activityId, party.userId, prepared);
+  if (!definition.prepare) execute(bench, definition, intent, activityId, vote, prepared);
   return { outcome, events: [submitted] };
 }
 
@@ -167,7 +167,7 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   };
   if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
   try {
-    const effects = execute(bench, definition, intent, activityId, submitterOf(open), prepared);
+    const effects = execute(bench, definition, intent, activityId, submissionOf(open), prepared);
     const events = [approved, ...effects.events, endOf(activityId, next, effects)];
     return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
   } catch (error) {
@@ -182,9 +182,9 @@ export function rightsOf(bench: Bench, open: OpenActivity, userId: string): Retu
   return votingRights(waiting(bench, open).snapshot, userId);
 }
 
-/** Who asked for it: the first vote is the submitter's. */
-function submitterOf(open: OpenActivity): string {
-  return open.votes[0]!.userId;
+/** The first vote is the submitter's. */
+export function submissionOf(open: OpenActivity): Vote {
+  return open.votes[0]!;
 }
 
 /** The machine of an open activity under today's users, policies and quorum. */
@@ -192,7 +192,7 @@ function waiting(bench: Bench, open: OpenActivity) {
   const { definition, ...version } = activityVersion(bench.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const resources = resourcesStillThere(definition, intent, bench.organization);
-  const question = questionOf(bench.registry, open.type, definition, intent, submitterOf(open), resources);
+  const question = questionOf(bench.registry, open.type, definition, intent, submissionOf(open).userId, resources);
   const approvals = standingApprovals(bench, open);
   const snapshot = activityAt('consensusNeeded', {
     eligible: [...eligibleApprovers(question, approvals, policyContext(bench))],
@@ -204,9 +204,11 @@ function waiting(bench: Bench, open: OpenActivity) {
 /** Approvals that still count: young enough, by a user who is still here, with a credential that was not taken away. */
 function standingApprovals({ organization, now }: Bench, open: OpenActivity): Approval[] {
   const standing = new Map<string, Approval>();
-  for (const { userId, credentialId } of liveApprovals(open.votes, now)) {
+  for (const { userId, credentialId, attestation, publicKey } of liveApprovals(open.votes, now)) {
     const user = organization.users.get(userId);
-    const credential = user && credentialsOf(user).find(({ id }) => id === credentialId);
+    const credential = attestation
+      ? user && attestedCredential(user, attestation, publicKey)
+      : user && credentialsOf(user).find(({ id }) => id === credentialId);
     if (credential) standing.set(userId, { userId, credential });
   }
   return [...standing.values()];
@@ -253,7 +255,7 @@ function questionOf(
     resources,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
-    ownCredentials: definition.ownCredentialsOf?.(intent) === submitterId,
+    ownCredentials: definition.ownCredentialsOf?.(intent, submitterId) === submitterId,
   };
 }
 
@@ -293,7 +295,7 @@ function execute(
   definition: AnyActivity,
   intent: object,
   activityId: string,
-  submitterId: string,
+  { userId: submitterId, attestation }: Vote,
   prepared: Prepared,
 ) {
   definition.check?.(intent, organization);
@@ -303,6 +305,7 @@ function execute(
     organization,
     activityId,
     submitterId,
+    ...(attestation ? { attestation } : {}),
     now,
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,

@@ -98,7 +98,7 @@ export class DenialLog {
       // Half of a surrogate pair is no text and could not be hashed.
       message: text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, ''),
       scheme: stamp.scheme,
-      ...(stamp.kind === 'api-key' ? { publicKey: stamp.publicKey } : { credentialId: stamp.credentialId }),
+      ...(stamp.kind === 'webauthn' ? { credentialId: stamp.credentialId } : { publicKey: stamp.publicKey }),
       signature: stamp.signature,
       reason: denial.message,
       details: denial.details,

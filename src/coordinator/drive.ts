@@ -14,7 +14,15 @@ import type { User } from '../domain/organization/users.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
-import { decideSubmit, decideVote, rightsOf, type Bench, type Prepared, type Verdict } from './deliberate.js';
+import {
+  decideSubmit,
+  decideVote,
+  rightsOf,
+  submissionOf,
+  type Bench,
+  type Prepared,
+  type Verdict,
+} from './deliberate.js';
 import type { DenialLog } from './denials.js';
 import { derivedId, uuidV7 } from './ids.js';
 import {
@@ -25,10 +33,17 @@ import {
 } from './load-organization.js';
 import { checkPasskeyUnchanged, verifyPasskey, type VerifiedPasskey } from './passkeys.js';
 import type { Clock, DriverMetrics, KnownActivities, Randomness } from './ports.js';
-import { apiKeyOnly, noSuchActivity, notWaiting, organizationMismatch, storeRefusal } from './refusals.js';
+import {
+  apiKeyOnly,
+  attestedElsewhere,
+  noSuchActivity,
+  notWaiting,
+  organizationMismatch,
+  storeRefusal,
+} from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
-import { resolveCaller, type Caller } from './resolve-caller.js';
+import { attestedCaller, resolveCaller, type Caller } from './resolve-caller.js';
 
 /** Which activity a request was about, and what became of it. */
 export interface DriveAnswer {
@@ -41,6 +56,11 @@ export interface DriveAnswer {
   readonly position: bigint;
 }
 
+/** It is allowed, and `prepare` runs before it can be decided; for whom it was submitted. */
+interface PrepareFirst {
+  readonly submitterId: string;
+}
+
 interface Job {
   readonly request: SubmitRequest;
   readonly passkey: VerifiedPasskey | undefined;
@@ -48,7 +68,7 @@ interface Job {
   readonly prepared: Prepared;
   /** Who asked, once that is known. */
   callerUserId: string;
-  readonly resolve: (outcome: DriveAnswer | 'prepare-first') => void;
+  readonly resolve: (outcome: DriveAnswer | PrepareFirst) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -109,8 +129,8 @@ export class Driver {
     const passkey =
       stamp.kind === 'webauthn' ? await verifyPasskey(stamp, body, organizationId, this.ports) : undefined;
     let outcome = await this.enqueue(request, passkey, undefined);
-    while (outcome === 'prepare-first') {
-      outcome = await this.enqueue(request, passkey, await this.prepare(request));
+    while ('submitterId' in outcome) {
+      outcome = await this.enqueue(request, passkey, await this.prepare(request, outcome.submitterId));
     }
     return outcome;
   }
@@ -127,7 +147,10 @@ export class Driver {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  private async prepare({ version, intent, organizationId, fingerprint }: SubmitRequest): Promise<Prepared> {
+  private async prepare(
+    { version, intent, organizationId, fingerprint }: SubmitRequest,
+    submitterId: string,
+  ): Promise<Prepared> {
     const { registry, loader, prepare, clock } = this.ports;
     let target = { definition: version.definition, intent, fingerprint };
     const { organization } = await loader.load(organizationId);
@@ -141,7 +164,7 @@ export class Driver {
     }
     let count = 0;
     const newId = () => derivedId(organizationId, target.fingerprint, 'prepared', String(count++));
-    const context = { organization, now: clock.now(), newId };
+    const context = { organization, submitterId, now: clock.now(), newId };
     try {
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, context) };
     } catch (error) {
@@ -155,7 +178,7 @@ export class Driver {
     request: SubmitRequest,
     passkey: VerifiedPasskey | undefined,
     prepared: Prepared,
-  ): Promise<DriveAnswer | 'prepare-first'> {
+  ): Promise<DriveAnswer | PrepareFirst> {
     const { organizationId } = request;
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
@@ -205,7 +228,7 @@ export class Driver {
       for (const job of pending) {
         try {
           const outcome = this.decideJob(job, loaded, parent, events);
-          if (outcome === 'prepare-first') job.resolve(outcome);
+          if ('submitterId' in outcome) job.resolve(outcome);
           else decided.push(outcome);
         } catch (error) {
           if (error instanceof HalfApplied) throw error.cause;
@@ -269,7 +292,7 @@ export class Driver {
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
     batch: NewEvent[],
-  ): Decided | 'prepare-first' {
+  ): Decided | PrepareFirst {
     const { request } = job;
     const { organization } = loaded;
     const bench = this.bench(organization, loaded.revision);
@@ -284,7 +307,7 @@ export class Driver {
     }
 
     const outcome = this.verdict(job, caller, bench, loaded, parent);
-    if (outcome === 'prepare-first') return outcome;
+    if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, bench.now);
     // Sealed before the state changes: what cannot be written must leave no trace in it.
@@ -326,7 +349,7 @@ export class Driver {
     bench: Bench,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
-  ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | 'prepare-first' {
+  ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
@@ -346,7 +369,7 @@ export class Driver {
       const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs };
       outcome = decideSubmit(bench, submission, vote, party, prepared);
     }
-    if (outcome === 'prepare-first') return outcome;
+    if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : party.userId };
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
     return { ...outcome, activityId };
   }
@@ -411,7 +434,7 @@ function batchSize(waiting: readonly Job[]): number {
 
 /** @throws {CoordinatorError} when the stamp is nobody's, or its owner may not submit this here */
 function checkedCaller(
-  { request: { stamp, version, organizationId }, passkey }: Job,
+  { request: { stamp, version, organizationId, attestation }, passkey }: Job,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
@@ -419,6 +442,10 @@ function checkedCaller(
   const { definition } = version;
   const isActivity = definition.kind === 'activity';
   if (stamp.kind === 'webauthn' && isActivity && definition.apiKeyOnly) throw apiKeyOnly(version.type);
+  if (stamp.kind === 'attested') {
+    if (!attestation || !(isActivity && definition.attestedStamp)) throw attestedElsewhere(version.type);
+    return attestedCaller(stamp, attestation, organization, now);
+  }
   const caller = resolveCaller(stamp, organization, parent, now);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   if (caller.organizationId !== organizationId && !(isActivity && definition.fromParent)) {
@@ -433,7 +460,7 @@ function openByFingerprint(organization: OrganizationView, fingerprint: string):
 }
 
 function voteOf(
-  { stamp, text, fingerprint }: SubmitRequest,
+  { stamp, text, fingerprint, attestation }: SubmitRequest,
   passkey: VerifiedPasskey | undefined,
   { user: { userId }, credential }: Caller,
   activityId: string,
@@ -450,6 +477,7 @@ function voteOf(
     credentialId: credential.id,
     publicKey: credential.publicKey,
   };
+  if (stamp.kind === 'attested') return attestation ? { ...vote, attestation } : vote;
   if (stamp.kind === 'api-key') return vote;
   const { credentialId, authenticatorData, clientDataJson } = stamp;
   return { ...vote, webauthn: { credentialId, authenticatorData, clientDataJson, signCount: passkey?.signCount ?? 0 } };

@@ -23,6 +23,21 @@ export interface KnownActivities {
   read(organizationId: string, activityId: string, position: bigint): Promise<ActivityRecord<User | undefined>>;
 }
 
+/** By what somebody is found whose organization is not known. */
+export type OwnedCredential =
+  /** Hex as stored, base64url, E.164 and so on: as events have it. */
+  | { readonly kind: 'public-key' | 'credential-id' | 'email' | 'phone-number'; readonly value: string }
+  | { readonly kind: 'identity'; readonly value: Readonly<Record<'issuer' | 'audience' | 'subject', string>> };
+
+/** Finds organizations by what their users log in with: the credential owners read model. */
+export interface CredentialOwners {
+  /**
+   * Ids of the sub-organizations of a parent in which somebody has the credential, a contact only if it is verified, once
+   * everything up to `position` is known; waits for that, within bounds.
+   */
+  subOrganizationsWith(parentId: string, credential: OwnedCredential, position: bigint): Promise<readonly string[]>;
+}
+
 /** Counters and timers of the driver (see `http/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;

@@ -76,6 +76,21 @@ export function apiKeyOnly(type: string): CoordinatorError {
   );
 }
 
+export function attestedElsewhere(what: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAUTHENTICATED',
+    `${what} takes no X-Stamp-Attested: log in with stamp_login, then stamp with the key of the session (X-Stamp)`,
+    { category: 'SIGNATURE_INVALID' },
+  );
+}
+
+/** More than one sub-organization, or user, has what a stamp or token names. */
+export function credentialConflict(what: string): CoordinatorError {
+  return new CoordinatorError('UNAUTHENTICATED', `${what}: name the sub-organization itself as organizationId`, {
+    category: 'CREDENTIAL_CONFLICT',
+  });
+}
+
 /** What a caller is told when the store cannot be read. */
 export function storeUnreadable(error: unknown): unknown {
   if (!(error instanceof StoreUnavailable)) return error;

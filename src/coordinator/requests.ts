@@ -1,3 +1,4 @@
+import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
@@ -29,6 +30,8 @@ export interface SubmitRequest {
   readonly body: Uint8Array;
   readonly fingerprint: string;
   readonly stamp: Stamp;
+  /** What the token of an attested stamp was found to prove. */
+  readonly attestation?: Attestation;
 }
 
 class SubmitEnvelope {

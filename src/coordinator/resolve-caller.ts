@@ -1,9 +1,16 @@
+import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/authorize.js';
+import type { AttestedStamp } from '../stamps/attested.js';
 import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
+import { credentialConflict } from './refusals.js';
+
+/** A stamp by a credential that users have, unlike one whose key a token attests. */
+export type OwnStamp = Exclude<Stamp, AttestedStamp>;
 
 /** The user and credential behind a stamp, and the organization they belong to (the named one, or its parent). */
 export interface Caller {
@@ -19,7 +26,7 @@ export interface Caller {
  * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED, SIGNATURE_INVALID
  */
 export function resolveCaller(
-  stamp: Stamp,
+  stamp: OwnStamp,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
@@ -41,7 +48,68 @@ export function resolveCaller(
       );
 }
 
-function callerIn(organization: OrganizationView, stamp: Stamp, now: number): Caller | undefined {
+/**
+ * The user of the organization that a verified token speaks for; nobody but its own users can be attested to it.
+ * @throws {CoordinatorError} UNAUTHENTICATED: CREDENTIAL_NOT_FOUND, CREDENTIAL_CONFLICT
+ */
+export function attestedCaller(
+  { publicKey }: AttestedStamp,
+  attestation: Attestation,
+  organization: OrganizationView,
+  now: number,
+): Caller {
+  const { organizationId } = organization;
+  const isOver = attestation.kind === 'contact' && attestation.expiresAt <= now;
+  const users = isOver ? [] : attestedUsers(organization, attestation);
+  if (users.length > 1) throw credentialConflict(`${users.length} users have the contact that the token proves`);
+  const [user] = users;
+  const credential = user && attestedCredential(user, attestation, publicKey);
+  if (credential) return { user, organizationId, credential };
+  const problem =
+    attestation.kind === 'contact'
+      ? `no user has \`${attestation.contact}\` as a verified contact, or the token has expired`
+      : `no user has the identity of the token: issuer=${attestation.issuer} audience=${attestation.audience}`;
+  throw new CoordinatorError('UNAUTHENTICATED', `${problem}: organizationId=${organizationId}`, {
+    category: 'CREDENTIAL_NOT_FOUND',
+  });
+}
+
+/** Whether somebody of the organization is who a token speaks for. */
+export function isAttested(organization: OrganizationView, attestation: Attestation): boolean {
+  return attestedUsers(organization, attestation).length > 0;
+}
+
+function attestedUsers(organization: OrganizationView, attestation: Attestation): readonly User[] {
+  if (attestation.kind === 'identity') {
+    const user = organization.users.get(organization.oauthOwners.get(oauthIdentity(attestation)) ?? '');
+    return user ? [user] : [];
+  }
+  return [...organization.users.values()].filter((user) => hasContact(user, attestation));
+}
+
+function hasContact(user: User, { verificationType, contact }: Extract<Attestation, { kind: 'contact' }>): boolean {
+  return verificationType === 'OTP_TYPE_EMAIL'
+    ? user.emailVerified === true && user.userEmail === contact
+    : user.phoneNumberVerified === true && user.userPhoneNumber === contact;
+}
+
+/** What stands behind an attested stamp, as policies see it; undefined once the user has lost it. */
+export function attestedCredential(
+  user: User,
+  attestation: Attestation,
+  publicKey: string,
+): PolicyCredential | undefined {
+  const { userId } = user;
+  if (attestation.kind === 'contact') {
+    const type = 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256';
+    return hasContact(user, attestation) ? { id: attestation.tokenId, userId, type, publicKey } : undefined;
+  }
+  const wanted = oauthIdentity(attestation);
+  const provider = user.oauthProviders.find((one) => oauthIdentity(one) === wanted);
+  return provider && { id: provider.providerId, userId, type: 'CREDENTIAL_TYPE_OAUTH_KEY_P256', publicKey };
+}
+
+function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number): Caller | undefined {
   const { organizationId } = organization;
   if (stamp.kind === 'webauthn') {
     const user = organization.users.get(organization.authenticatorOwners.get(stamp.credentialId) ?? '');

@@ -15,8 +15,10 @@ import { verifyPasskey } from './passkeys.js';
 import { CLOCK, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
 import type { StampedRequest } from './requests.js';
+import { attestedElsewhere } from './refusals.js';
 import { resolveCaller } from './resolve-caller.js';
 import { validate } from './validate.js';
+import { Whereabouts } from './whereabouts.js';
 
 /** Longest wait of a query for the read models, in milliseconds. */
 export const readWaitMs = 2_000;
@@ -41,14 +43,19 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(EVENT_STORE) private readonly store: EventStore,
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
+    private readonly whereabouts: Whereabouts,
     private readonly driver: Driver,
     @Inject(OIDC) private readonly oidc: OidcPort,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
     const { stamp, body } = request;
-    const question = validate(definition.request, parseStrictJson(body).value);
-    const { organizationId } = question;
+    if (stamp.kind === 'attested') throw attestedElsewhere(`query ${definition.path}`);
+    const asked = validate(definition.request, parseStrictJson(body).value);
+    const organizationId = definition.whereTheCredentialLives
+      ? await this.whereabouts.organizationOf(stamp, asked.organizationId, minPosition)
+      : asked.organizationId;
+    const question = { ...asked, organizationId };
     const { organization } = await this.loader.load(organizationId);
     const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.

@@ -6,10 +6,15 @@ import { Driver } from './drive.js';
 import { CLOCK, REGISTRY, type Clock } from './ports.js';
 import { isVote, type Registry } from './registry.js';
 import { readSubmit, type StampedRequest } from './requests.js';
+import { Whereabouts } from './whereabouts.js';
 
 /** A stamped request to a submit path. */
 export class SubmitActivity extends Command<ActivityAnswer> {
-  constructor(readonly request: StampedRequest) {
+  /** @param position what a look-up of the caller's organization must have seen */
+  constructor(
+    readonly request: StampedRequest,
+    readonly position: bigint,
+  ) {
     super();
   }
 }
@@ -19,13 +24,15 @@ export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
   constructor(
     @Inject(REGISTRY) private readonly registry: Registry,
     @Inject(CLOCK) private readonly clock: Clock,
+    private readonly whereabouts: Whereabouts,
     private readonly driver: Driver,
     private readonly answers: ActivityAnswers,
     private readonly commands: CommandBus,
   ) {}
 
-  async execute({ request }: SubmitActivity): Promise<ActivityAnswer> {
-    const submit = readSubmit(request, this.registry, this.clock.now());
+  async execute({ request, position }: SubmitActivity): Promise<ActivityAnswer> {
+    const read = readSubmit(request, this.registry, this.clock.now());
+    const submit = await this.whereabouts.ofSubmit(read, position);
     if (isVote(submit.version.definition)) return this.commands.execute(new CastVote(submit));
     return this.answers.of(await this.driver.drive(submit));
   }

@@ -38,7 +38,7 @@ export class RateLimits {
    */
   async check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, stamp: Stamp): Promise<void> {
     if (!this.isOn) return;
-    const credential = stamp.kind === 'api-key' ? stamp.publicKey : stamp.credentialId;
+    const credential = stamp.kind === 'webauthn' ? stamp.credentialId : stamp.publicKey;
     // The body is not parsed yet; a wrong guess here only counts towards another organization's limit of this caller.
     const organization = organizationPattern.exec(
       Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),

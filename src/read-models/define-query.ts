@@ -36,6 +36,8 @@ export interface QueryDefinition<Request extends OrganizationRequest, Response e
   readonly summary: string;
   readonly request: new () => Request;
   readonly response: new () => Response;
+  /** The body may name the parent when the credential lives in one of its sub-organizations (client protocol 1.4). */
+  readonly whereTheCredentialLives?: true;
   answer(request: Request, context: QueryContext): Response | Promise<Response>;
 }
 

@@ -5,11 +5,13 @@ import {
   listActivities,
   listActivityEvents,
 } from './activities.js';
+import { authProxiesModel, getAuthProxyConfig } from './auth-proxies.js';
 import {
   contractInterfacesModel,
   getSmartContractInterface,
   listSmartContractInterfaces,
 } from './contract-interfaces.js';
+import { credentialOwnersModel } from './credential-owners.js';
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
@@ -26,6 +28,7 @@ import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsMo
 export const readModels: readonly ReadModel[] = [
   organizationsModel,
   usersModel,
+  credentialOwnersModel,
   userTagsModel,
   policiesModel,
   activitiesModel,
@@ -42,6 +45,7 @@ export const queries: readonly AnyQuery[] = [
   getActivity,
   getApiKey,
   getApiKeys,
+  getAuthProxyConfig,
   getAuthenticator,
   getAuthenticators,
   getOrganization,

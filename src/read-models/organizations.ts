@@ -83,6 +83,7 @@ export const whoami = defineQuery({
   summary: 'The user behind the stamp, and the organization the user belongs to.',
   request: OrganizationRequest,
   response: WhoamiResponse,
+  whereTheCredentialLives: true,
   answer(_request, { rows, callerOrganizationId, callerUserId }) {
     const { name } = organizationOf(rows, callerOrganizationId);
     const { userName } = userOf(rows, callerOrganizationId, callerUserId);

@@ -2,6 +2,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { maxAttestedLength, readAttestedStamp, type AttestedStamp } from './attested.js';
+import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from './header.js';
 import { apiKeyObject, normalizePublicKey } from './keys.js';
 import { compactSignature, ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
 
@@ -12,7 +14,7 @@ export type ApiKeyScheme =
   | 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191'
   | 'SIGNATURE_SCHEME_TK_API_ED25519';
 
-/** Every scheme a stamp may have; also the `scheme` of a vote (client protocol, section 2.3). */
+/** Every scheme that a user's own credential stamps with; also the `scheme` of a vote (client protocol, section 2.3). */
 export type StampScheme = ApiKeyScheme | 'SIGNATURE_SCHEME_TK_WEBAUTHN';
 
 /** The curve a scheme's key is on: a credential matches a stamp only when both key and curve are equal. */
@@ -42,7 +44,7 @@ export interface WebAuthnStamp {
 }
 
 /** A stamp as sent, before anything in it is trusted. */
-export type Stamp = ApiKeyStamp | WebAuthnStamp;
+export type Stamp = ApiKeyStamp | WebAuthnStamp | AttestedStamp;
 
 const MAX_HEADER_LENGTH = 8192;
 
@@ -51,13 +53,16 @@ const MAX_HEADER_LENGTH = 8192;
  * when there is no stamp, SIGNATURE_INVALID when a stamp cannot be read. Proves nothing about who sent it.
  */
 export function readStamp(headers: Readonly<Record<string, string | string[] | undefined>>): Stamp {
-  const apiKey = singleHeader(headers['x-stamp'], 'X-Stamp');
-  const webAuthn = singleHeader(headers['x-stamp-webauthn'], 'X-Stamp-WebAuthn');
-  if (apiKey !== undefined && webAuthn !== undefined) {
-    throw unreadable('X-Stamp', 'X-Stamp-WebAuthn was sent too: send exactly one stamp');
-  }
+  const apiKey = singleHeader(headers['x-stamp'], 'X-Stamp', MAX_HEADER_LENGTH);
+  const webAuthn = singleHeader(headers['x-stamp-webauthn'], 'X-Stamp-WebAuthn', MAX_HEADER_LENGTH);
+  const attested = singleHeader(headers['x-stamp-attested'], 'X-Stamp-Attested', maxAttestedLength);
+  const sent = Object.entries({ 'X-Stamp': apiKey, 'X-Stamp-WebAuthn': webAuthn, 'X-Stamp-Attested': attested })
+    .filter(([, value]) => value !== undefined)
+    .map(([header]) => header);
+  if (sent.length > 1) throw unreadable(sent[0]!, `${sent[1]!} was sent too: send exactly one stamp`);
   if (apiKey !== undefined) return readApiKeyStamp(apiKey);
   if (webAuthn !== undefined) return readWebAuthnStamp(webAuthn);
+  if (attested !== undefined) return readAttestedStamp(attested);
   throw new CoordinatorError(
     'UNAUTHENTICATED',
     'cannot authenticate public API activity request without a stamp (X-Stamp/X-Stamp-Webauthn header): sign the request body with an API key or a passkey',
@@ -118,50 +123,13 @@ export function personalMessageDigest(message: Uint8Array): Uint8Array {
     .digest();
 }
 
-/**
- * The bytes of base64url or standard base64, padded or not, or undefined. Strict otherwise: no other character, no
- * mixed alphabets, no bits beyond the last byte, so that no two spellings differ in anything but alphabet and padding.
- */
-export function decodeBase64(text: string): Buffer | undefined {
-  const unpadded = text.replace(/={1,2}$/, '');
-  if (unpadded.length !== text.length && text.length % 4 !== 0) return undefined;
-  const bytes = Buffer.from(unpadded, 'base64url');
-  if (bytes.toString('base64url') === unpadded) return bytes;
-  return bytes.toString('base64').replace(/=+$/, '') === unpadded ? bytes : undefined;
-}
-
-function unreadable(header: string, reason: string, cause?: unknown): CoordinatorError {
-  return new CoordinatorError('UNAUTHENTICATED', `could not read the ${header} header: ${reason}`, {
-    category: 'SIGNATURE_INVALID',
-    cause,
-  });
-}
-
-function singleHeader(value: string | string[] | undefined, header: string): string | undefined {
-  if (value === undefined) return undefined;
-  const values = Array.isArray(value) ? value : [value];
-  if (values.length > 1) throw unreadable(header, 'it was sent more than once: send exactly one stamp');
-  const [single] = values;
-  if (single === undefined) return undefined;
-  if (single.length > MAX_HEADER_LENGTH) {
-    throw unreadable(header, `it has ${single.length} characters: at most ${MAX_HEADER_LENGTH} are read`);
-  }
-  return single;
-}
-
 function readApiKeyStamp(header: string): ApiKeyStamp {
   const name = 'X-Stamp';
-  // Node joins a header that is sent twice with a comma, which no base64 contains.
-  if (header.includes(',')) throw unreadable(name, 'it was sent more than once: send exactly one stamp');
-  const bytes = decodeBase64(header);
-  if (bytes === undefined) throw unreadable(name, 'it is not base64url: encode the JSON of the stamp');
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw unreadable(name, 'it is not base64url of UTF-8 text', cause);
-  }
-  const { publicKey, scheme, signature } = readStrings(text, name, ['publicKey', 'scheme', 'signature']);
+  const { publicKey, scheme, signature } = readStrings(base64Text(header, name), name, [
+    'publicKey',
+    'scheme',
+    'signature',
+  ]);
   if (!isApiKeyScheme(scheme)) {
     throw unreadable(name, `scheme \`${scheme}\` is unknown: use one of ${Object.keys(CURVE_OF_SCHEME).join(', ')}`);
   }
@@ -195,38 +163,6 @@ function readWebAuthnStamp(header: string): WebAuthnStamp {
     clientDataJson: base64url('clientDataJson'),
     signature: base64url('signature'),
   };
-}
-
-/** A JSON object of exactly these members, all strings, none twice. */
-function readStrings<Member extends string>(
-  text: string,
-  header: string,
-  members: readonly Member[],
-): Record<Member, string> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (cause) {
-    throw unreadable(header, `it is not valid JSON: send one object with the members ${members.join(', ')}`, cause);
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw unreadable(header, `it is not a JSON object: send the members ${members.join(', ')}`);
-  }
-  const sent = new Map<string, unknown>(Object.entries(parsed));
-  const read = Object.fromEntries(
-    members.map((member) => {
-      const value = sent.get(member);
-      if (value === undefined) throw unreadable(header, `member ${member} is missing`);
-      if (typeof value !== 'string') throw unreadable(header, `member ${member} is not a string`);
-      return [member, value];
-    }),
-  ) as Record<Member, string>;
-  const extra = [...sent.keys()].find((name) => !(members as readonly string[]).includes(name));
-  if (extra !== undefined) throw unreadable(header, `member \`${extra.slice(0, 64)}\` is unknown: remove it`);
-  // JSON.parse keeps the last of two equal members without a word; in a flat object of strings they can be counted.
-  const strings = text.match(/"(?:[^"\\]|\\.)*"/g)?.length;
-  if (strings !== 2 * members.length) throw unreadable(header, 'a member is there twice');
-  return read;
 }
 
 function isApiKeyScheme(scheme: string): scheme is ApiKeyScheme {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { decodeBase64 } from './header.js';
 import { coseKey } from './keys.js';
 import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
-import { decodeBase64 } from './verify.js';
 import type { WebAuthnStamp } from './verify.js';
 
 /** What was kept of a passkey when it was registered. */

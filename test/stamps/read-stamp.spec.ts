@@ -1,5 +1,6 @@
 import { generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
-import { decodeBase64, readStamp } from '../../src/stamps/verify.js';
+import { decodeBase64 } from '../../src/stamps/header.js';
+import { readStamp } from '../../src/stamps/verify.js';
 import { refusedWith } from './refused-with.js';
 import { SoftwareAuthenticator } from './software-authenticator.js';
 

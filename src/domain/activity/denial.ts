@@ -13,7 +13,7 @@ export type DenialEvent = DomainEvent<
     /** The request body that was stamped; cut at 65,536 characters. */
     message: string;
     scheme: string;
-    /** Of an API key, hex. */
+    /** Of an API key or an attested stamp, hex. */
     publicKey?: string;
     /** Of a passkey, base64url. */
     credentialId?: string;

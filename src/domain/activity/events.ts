@@ -1,6 +1,7 @@
 import type { Authorization } from '../policy/authorize.js';
 import type { ErrorCode } from '../errors.js';
 import type { DomainEvent } from '../organization/event.js';
+import type { OtpType } from '../organization/otps.js';
 
 /** Statuses as the wire names them. CREATED exists for completeness and is never answered. */
 export const activityStatuses = [
@@ -16,6 +17,20 @@ export const activityStatuses = [
 export type ActivityStatus = (typeof activityStatuses)[number];
 
 export type VoteSelection = 'VOTE_SELECTION_APPROVED' | 'VOTE_SELECTION_REJECTED';
+
+/** What a token has proved of whoever stamped with the key that it is bound to (client protocol, section 1.3). */
+export type Attestation =
+  | {
+      readonly kind: 'contact';
+      readonly tokenId: string;
+      readonly verificationType: OtpType;
+      readonly contact: string;
+      /** The organization that issued the verification token. */
+      readonly organizationId: string;
+      /** Milliseconds since the epoch. */
+      readonly expiresAt: number;
+    }
+  | { readonly kind: 'identity'; readonly issuer: string; readonly audience: string; readonly subject: string };
 
 /**
  * One user's word on an activity, with everything needed to verify it again from the event alone: what was signed,
@@ -34,8 +49,10 @@ export interface Vote {
   /** Hex as stamped; for a passkey base64url. */
   readonly signature: string;
   readonly scheme: string;
-  /** Our id of the API key or authenticator that stamped. */
+  /** Our id of the API key or authenticator that stamped; of an attested stamp, of the identity or the token. */
   readonly credentialId: string;
+  /** Whose word it is when the key itself is nobody's. */
+  readonly attestation?: Attestation;
   /** What a passkey signs besides the challenge; absent for API keys. */
   readonly webauthn?: {
     readonly credentialId: string;

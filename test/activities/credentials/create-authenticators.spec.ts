@@ -12,7 +12,7 @@ const ann = id(101);
 const bob = id(102);
 const history = [anOrganization(), aUser(ann), aUser(bob, { userName: 'Bob' })];
 const ports = { ...(await preparePorts()), verifyRegistration };
-const nothing = { organization: emptyOrganization(), now: 0, newId: () => id(1) };
+const nothing = { organization: emptyOrganization(), submitterId: id(900), now: 0, newId: () => id(1) };
 
 const attestation = {
   credentialId: 'credential-21',

@@ -184,7 +184,7 @@ describe('create users', () => {
     const good = { authenticatorName: 'phone', ...new SoftwareAuthenticator().register() };
     const bad = { ...good, challenge: 'b3RoZXI' };
     const ports = await preparePorts();
-    const nothing = { organization: emptyOrganization(), now: 0, newId: () => id(1) };
+    const nothing = { organization: emptyOrganization(), submitterId: id(900), now: 0, newId: () => id(1) };
     const users = [{ userName: 'Ann' }, { userName: 'Bob', authenticators: [good] }];
     expect(await createUsers.prepare!({ users }, ports, nothing)).toEqual([
       { authenticators: [], identities: [] },

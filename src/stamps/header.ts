@@ -1,0 +1,85 @@
+import { CoordinatorError } from '../domain/errors.js';
+
+/** Reading stamp headers: what is in them is not trusted, and whatever is odd is refused. */
+
+/** A stamp that cannot be read, as UNAUTHENTICATED SIGNATURE_INVALID. */
+export function unreadable(header: string, reason: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError('UNAUTHENTICATED', `could not read the ${header} header: ${reason}`, {
+    category: 'SIGNATURE_INVALID',
+    cause,
+  });
+}
+
+/** The value of a header that may be sent once, of at most `maxLength` characters. */
+export function singleHeader(
+  value: string | string[] | undefined,
+  header: string,
+  maxLength: number,
+): string | undefined {
+  if (value === undefined) return undefined;
+  const values = Array.isArray(value) ? value : [value];
+  if (values.length > 1) throw unreadable(header, 'it was sent more than once: send exactly one stamp');
+  const [single] = values;
+  if (single === undefined) return undefined;
+  if (single.length > maxLength) {
+    throw unreadable(header, `it has ${single.length} characters: at most ${maxLength} are read`);
+  }
+  return single;
+}
+
+/** The text in a header of base64url. */
+export function base64Text(value: string, header: string): string {
+  // Node joins a header that is sent twice with a comma, which no base64 contains.
+  if (value.includes(',')) throw unreadable(header, 'it was sent more than once: send exactly one stamp');
+  const bytes = decodeBase64(value);
+  if (bytes === undefined) throw unreadable(header, 'it is not base64url: encode the JSON of the stamp');
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw unreadable(header, 'it is not base64url of UTF-8 text', cause);
+  }
+}
+
+/**
+ * The bytes of base64url or standard base64, padded or not, or undefined. Strict otherwise: no other character, no
+ * mixed alphabets, no bits beyond the last byte, so that no two spellings differ in anything but alphabet and padding.
+ */
+export function decodeBase64(text: string): Buffer | undefined {
+  const unpadded = text.replace(/={1,2}$/, '');
+  if (unpadded.length !== text.length && text.length % 4 !== 0) return undefined;
+  const bytes = Buffer.from(unpadded, 'base64url');
+  if (bytes.toString('base64url') === unpadded) return bytes;
+  return bytes.toString('base64').replace(/=+$/, '') === unpadded ? bytes : undefined;
+}
+
+/** A JSON object of exactly these members, all strings, none twice. */
+export function readStrings<Member extends string>(
+  text: string,
+  header: string,
+  members: readonly Member[],
+): Record<Member, string> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw unreadable(header, `it is not valid JSON: send one object with the members ${members.join(', ')}`, cause);
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw unreadable(header, `it is not a JSON object: send the members ${members.join(', ')}`);
+  }
+  const sent = new Map<string, unknown>(Object.entries(parsed));
+  const read = Object.fromEntries(
+    members.map((member) => {
+      const value = sent.get(member);
+      if (value === undefined) throw unreadable(header, `member ${member} is missing`);
+      if (typeof value !== 'string') throw unreadable(header, `member ${member} is not a string`);
+      return [member, value];
+    }),
+  ) as Record<Member, string>;
+  const extra = [...sent.keys()].find((name) => !(members as readonly string[]).includes(name));
+  if (extra !== undefined) throw unreadable(header, `member \`${extra.slice(0, 64)}\` is unknown: remove it`);
+  // JSON.parse keeps the last of two equal members without a word; in a flat object of strings they can be counted.
+  const strings = text.match(/"(?:[^"\\]|\\.)*"/g)?.length;
+  if (strings !== 2 * members.length) throw unreadable(header, 'a member is there twice');
+  return read;
+}
