@@ -1,4 +1,13 @@
 import type { AnyDefinition } from './define-activity.js';
+import { disableAuthProxy } from './auth-proxy/disable-auth-proxy.js';
+import { enableAuthProxy } from './auth-proxy/enable-auth-proxy.js';
+import { updateAuthProxyConfig } from './auth-proxy/update-auth-proxy-config.js';
+import { emailAuth } from './auth/email-auth.js';
+import { initOtp } from './auth/init-otp.js';
+import { initOtpAuth } from './auth/init-otp-auth.js';
+import { otpAuth } from './auth/otp-auth.js';
+import { otpLogin } from './auth/otp-login.js';
+import { verifyOtp } from './auth/verify-otp.js';
 import { approveActivity } from './consensus/approve-activity.js';
 import { rejectActivity } from './consensus/reject-activity.js';
 import { createSmartContractInterface } from './contract-interfaces/create-smart-contract-interface.js';
@@ -73,6 +82,9 @@ export const activities = [
   deleteUserTags,
   deleteWallets,
   deleteWalletAccounts,
+  disableAuthProxy,
+  emailAuth,
+  enableAuthProxy,
   exportPrivateKey,
   exportWallet,
   exportWalletAccount,
@@ -90,6 +102,7 @@ export const activities = [
   updatePolicy,
   updatePrivateKeyTag,
   updateRootQuorum,
+  updateAuthProxyConfig,
   updateUser,
   updateUserEmail,
   updateUserName,

@@ -12,6 +12,12 @@ type Shape = new () => object;
 /** Violations told in one refusal; more would help nobody. */
 const maxViolations = 20;
 
+const validatorOptions = {
+  forbidUnknownValues: true,
+  stopAtFirstError: true,
+  validationError: { target: false, value: false },
+};
+
 /**
  * Turns plain JSON into the wire class it should be, with every rule of the class checked and no unknown member.
  * `path` is what field names begin with in errors, such as `parameters`.
@@ -20,11 +26,8 @@ const maxViolations = 20;
 export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
   const found: Violation[] = [];
   const instance = instanceOf(shape, plain, path, found) as Wire;
-  const errors = validateSync(instance, {
-    forbidUnknownValues: true,
-    stopAtFirstError: true,
-    validationError: { target: false, value: false },
-  });
+  // A class without fields has no rules either, and class-validator would take it for one that it was never told of.
+  const errors = fieldsOf(shape).size === 0 ? [] : validateSync(instance, validatorOptions);
   found.push(...errors.flatMap((error) => violations(error, path)));
   if (found.length > 0) throw invalidFields(found.slice(0, maxViolations));
   return instance;

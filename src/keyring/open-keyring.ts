@@ -5,6 +5,7 @@ import { InstallationKeys } from './installation-keys.js';
 import { Keyring } from './keyring.js';
 import { LoginSecrets } from './login-secrets.js';
 import { OauthSecrets } from './oauth-secret.js';
+import { ProxyKeys } from './proxy-keys.js';
 import { Tokens } from './tokens.js';
 
 interface World {
@@ -24,6 +25,7 @@ export interface OpenKeyring {
   readonly keyring: Keyring;
   readonly loginSecrets: LoginSecrets;
   readonly oauthSecrets: OauthSecrets;
+  readonly proxyKeys: ProxyKeys;
   readonly tokens: Tokens;
 }
 
@@ -38,6 +40,7 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
     keyring: new Keyring(ports),
     loginSecrets: new LoginSecrets(ports),
     oauthSecrets: new OauthSecrets(ports),
+    proxyKeys: new ProxyKeys(ports),
     tokens: new Tokens(keys),
   };
 }

@@ -36,6 +36,7 @@ export const readModels: readonly ReadModel[] = [
   privateKeysModel,
   contractInterfacesModel,
   walletsModel,
+  authProxiesModel,
   endedVaultsModel,
   subOrganizationsModel,
 ];

@@ -76,6 +76,8 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
   ],
   ['delete_user_tags', 'ACTIVITY_TYPE_DELETE_USER_TAGS', 'deleteUserTagsIntent', 'deleteUserTagsResult'],
   ['delete_users', 'ACTIVITY_TYPE_DELETE_USERS', 'deleteUsersIntent', 'deleteUsersResult'],
+  ['disable_auth_proxy', 'ACTIVITY_TYPE_DISABLE_AUTH_PROXY', 'disableAuthProxyIntent', 'disableAuthProxyResult'],
+  ['enable_auth_proxy', 'ACTIVITY_TYPE_ENABLE_AUTH_PROXY', 'enableAuthProxyIntent', 'enableAuthProxyResult'],
   ['export_private_key', 'ACTIVITY_TYPE_EXPORT_PRIVATE_KEY', 'exportPrivateKeyIntent', 'exportPrivateKeyResult'],
   ['import_private_key', 'ACTIVITY_TYPE_IMPORT_PRIVATE_KEY', 'importPrivateKeyIntent', 'importPrivateKeyResult'],
   [
@@ -102,6 +104,12 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
   ['sign_raw_payloads', 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', 'signRawPayloadsIntent', 'signRawPayloadsResult'],
   ['sign_transaction', 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2', 'signTransactionIntentV2', 'signTransactionResult'],
   ['sign_transaction', 'ACTIVITY_TYPE_SIGN_TRANSACTION', 'signTransactionIntent', 'signTransactionResult'],
+  [
+    'update_auth_proxy_config',
+    'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG',
+    'updateAuthProxyConfigIntent',
+    'updateAuthProxyConfigResult',
+  ],
   [
     'update_organization_name',
     'ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME',
@@ -193,6 +201,9 @@ const resources: Readonly<Record<string, string>> = {
   CREATE_WALLET: 'WALLET CREATE',
   CREATE_WALLET_ACCOUNTS: 'WALLET CREATE',
   DELETE_WALLETS: 'WALLET DELETE',
+  DISABLE_AUTH_PROXY: 'AUTH_PROXY DELETE',
+  ENABLE_AUTH_PROXY: 'AUTH_PROXY CREATE',
+  UPDATE_AUTH_PROXY_CONFIG: 'AUTH_PROXY UPDATE',
   DELETE_WALLET_ACCOUNTS: 'WALLET DELETE',
   EXPORT_WALLET: 'WALLET EXPORT',
   EXPORT_WALLET_ACCOUNT: 'WALLET EXPORT',

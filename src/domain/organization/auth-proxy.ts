@@ -1,4 +1,7 @@
+import { CoordinatorError } from '../errors.js';
+import { apiKeyCredentialType } from './credentials.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationEvent, OrganizationView } from './organization.js';
 
 /** What an organization has decided about its auth proxy (client protocol, section 5.2). Times are seconds as decimal strings. */
 export interface AuthProxySettings {
@@ -57,3 +60,94 @@ export const evolveAuthProxy: Evolvers<AuthProxyEvent> = {
     organization.authProxy = undefined;
   },
 };
+
+/** Ways to log in that a configuration may allow. `oauth` is every provider; which ones are shown is `walletKitSettings`. */
+export const authMethods = ['email', 'sms', 'passkey', 'wallet', 'oauth'] as const;
+
+/** Providers that a login page may show (client protocol 5.3, wallet_kit_config). */
+export const socialProviders = ['facebook', 'google', 'apple', 'x', 'discord'] as const;
+
+/** What a configuration says until it is changed. Contacts are not told to whoever asks (client protocol 5.3, account). */
+const initialSettings: AuthProxySettings = {
+  allowedOrigins: ['*'],
+  allowedAuthMethods: authMethods,
+  verificationTokenRequiredForGetAccountPii: true,
+};
+
+/** All that the proxy may ever do, as resource and action (client protocol 5.2). */
+const proxyActions = [
+  ['AUTH', 'CREATE'],
+  ['OTP', 'CREATE'],
+  ['OTP', 'VERIFY'],
+  ['ORGANIZATION', 'CREATE'],
+] as const;
+
+/** Whether an activity of that resource and action is one of those that the proxy submits. */
+export function isAuthProxyAction(policy: { readonly resource: string; readonly action: string }): boolean {
+  return proxyActions.some(([resource, action]) => policy.resource === resource && policy.action === action);
+}
+
+/** Whether the user is the one that the auth proxy signs as. */
+export function isAuthProxyUser({ authProxy }: OrganizationView, userId: string): boolean {
+  return authProxy?.userId === userId;
+}
+
+/** The built-in policy of the user that the proxy signs as (client protocol 5.2). */
+export function authProxyPolicy(userId: string) {
+  return {
+    policyName: 'Auth proxy',
+    effect: 'EFFECT_ALLOW',
+    consensus: `approvers.any(user, user.id == '${userId}')`,
+    condition: proxyActions
+      .map(([resource, action]) => `(activity.resource == '${resource}' && activity.action == '${action}')`)
+      .join(' || '),
+    notes: 'What the auth proxy may do for people who log in; disable_auth_proxy deletes it.',
+  } as const;
+}
+
+/** Everything that makes an auth proxy: its user with its key, what it may do, and its configuration. */
+export function authProxyEnabled(ids: AuthProxyFacts & { readonly apiKeyId: string }): readonly OrganizationEvent[] {
+  const { apiKeyId, configId, userId, policyId, vaultId, publicKey } = ids;
+  const curve = 'API_KEY_CURVE_P256';
+  return [
+    { type: 'UserCreated', data: { userId, userName: 'Auth proxy', userTags: [] } },
+    {
+      type: 'ApiKeyCreated',
+      data: {
+        userId,
+        apiKeyId,
+        apiKeyName: 'Auth proxy key',
+        publicKey,
+        curve,
+        credentialType: apiKeyCredentialType[curve],
+      },
+    },
+    { type: 'PolicyCreated', data: { policyId, ...authProxyPolicy(userId) } },
+    {
+      type: 'AuthProxyEnabled',
+      data: { configId, userId, policyId, vaultId, publicKey, settings: initialSettings },
+    },
+  ];
+}
+
+/** The auth proxy of the organization. @throws {CoordinatorError} FAILED_PRECONDITION when it is not enabled */
+export function existingAuthProxy({ authProxy, organizationId }: OrganizationView): AuthProxy {
+  if (authProxy) return authProxy;
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `organization \`${organizationId}\` has no auth proxy: send enable_auth_proxy first`,
+  );
+}
+
+/** What may stand in `allowedOrigins`: `*`, or an origin exactly as a browser sends it (RFC 6454, section 6.2). */
+export function isOriginRule(text: string): boolean {
+  if (text === '*') return true;
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*\\]+$/.test(text) || text !== text.toLowerCase()) return false;
+  const web = /^https?:\/\/(.+)$/.exec(text);
+  // A default port is never sent, and neither is a name that is not in its ASCII form.
+  return (
+    !web ||
+    (/^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?$/.test(web[1]!) &&
+      !/^(?:http:.*:80|https:.*:443)$/.test(text))
+  );
+}

@@ -1,0 +1,58 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import { authProxyEnabled, authProxyPolicy } from '../../domain/organization/auth-proxy.js';
+import { checkPolicyNameFree, maxPolicies } from '../../domain/organization/policies.js';
+import { Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class EnableAuthProxyIntent {}
+
+class EnableAuthProxyResult {
+  @Uuid({ about: 'The user that the proxy signs as.' })
+  userId!: string;
+
+  @Uuid({ about: 'What callers of the proxy send as X-Auth-Proxy-Config-Id.' })
+  configId!: string;
+}
+
+/**
+ * Enables the auth proxy: a user of its own with a sealed key, a policy for just what it does, and a configuration. One
+ * that is enabled stays as it is.
+ */
+export const enableAuthProxy = defineActivity({
+  type: 'ACTIVITY_TYPE_ENABLE_AUTH_PROXY',
+  summary: 'Enables the auth proxy: its user with a sealed API key, a policy for just what it does, a configuration.',
+  intent: EnableAuthProxyIntent,
+  result: EnableAuthProxyResult,
+  policy: { resource: 'AUTH_PROXY', action: 'CREATE' },
+
+  check(_intent, organization) {
+    const { organizationId, parentOrganizationId, authProxy, policies } = organization;
+    if (parentOrganizationId !== undefined) {
+      throw new CoordinatorError(
+        'FAILED_PRECONDITION',
+        `organization \`${organizationId}\` is a sub-organization: enable the auth proxy of its parent \`${parentOrganizationId}\``,
+      );
+    }
+    if (authProxy) return;
+    checkPolicyNameFree(organization, authProxyPolicy('').policyName);
+    if (policies.size >= maxPolicies) {
+      throw new CoordinatorError(
+        'RESOURCE_EXHAUSTED',
+        `an organization may have ${maxPolicies} policies, and the auth proxy needs one: delete some first`,
+      );
+    }
+  },
+
+  prepare: async (_intent, { proxyKeys }, { organization: { organizationId, authProxy } }) =>
+    authProxy ? undefined : proxyKeys.create(organizationId),
+
+  decide(_intent, { organization: { authProxy }, newId }, key) {
+    if (authProxy) return { events: [], result: { userId: authProxy.userId, configId: authProxy.configId } };
+    if (!key) throw new CoordinatorError('ABORTED', 'the auth proxy was disabled meanwhile: send a new request');
+    const [userId, apiKeyId, policyId, configId] = [newId(), newId(), newId(), newId()];
+    return {
+      events: authProxyEnabled({ userId, apiKeyId, policyId, configId, ...key }),
+      result: { userId, configId },
+    };
+  },
+});

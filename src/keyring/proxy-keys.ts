@@ -1,0 +1,48 @@
+import { apiKeyPairFromPrivate, stampBody } from '../stamps/sign.js';
+import type { Vault } from '../vault/vault.js';
+import { generatePrivateKey, publicKeyOf } from './curves.js';
+
+interface Ports {
+  readonly vault: Vault;
+  readonly randomness: { bytes(count: number): Uint8Array };
+  /** Makes the id of a new vault. */
+  readonly newId: () => string;
+}
+
+interface Place {
+  readonly organizationId: string;
+  readonly vaultId: string;
+}
+
+const secretName = 'api-key';
+
+/** API keys that auth proxies sign with: made here, sealed in the vault, and open for one stamp at a time. */
+export class ProxyKeys {
+  constructor(private readonly ports: Ports) {}
+
+  /** A new key in a new vault; its public part is a compressed P-256 point, hex. */
+  async create(organizationId: string): Promise<{ vaultId: string; publicKey: string }> {
+    const vaultId = this.ports.newId();
+    return { vaultId, publicKey: await this.provide({ organizationId, vaultId }) };
+  }
+
+  /** The public part of the key of a vault, which is made unless it is there: who comes second gets what stands. */
+  async provide(place: Place): Promise<string> {
+    const { vault, randomness } = this.ports;
+    const key = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
+    try {
+      await vault.seal(place.vaultId, place.organizationId, [{ name: secretName, secret: key }]);
+    } finally {
+      key.fill(0);
+    }
+    return vault.open({ ...place, name: secretName }, (sealed) => publicKeyOf('CURVE_P256', sealed).toString('hex'));
+  }
+
+  /** The `X-Stamp` of a request body (client protocol 1.1). @throws {CoordinatorError} NOT_FOUND once it was shredded */
+  stamp(place: Place, body: string): Promise<string> {
+    return this.ports.vault.open(
+      { ...place, name: secretName },
+      (key) => stampBody(body, apiKeyPairFromPrivate(key.toString('hex'))).headerValue,
+    );
+  }
+}
