@@ -6,101 +6,15 @@ import {
   type OrganizationEvent,
   type OrganizationView,
 } from '../../domain/organization/organization.js';
-import { checkQuorumCanSign, type FeatureName } from '../../domain/organization/settings.js';
-import {
-  Email,
-  Flag,
-  Label,
-  ListOf,
-  Nested,
-  Phone,
-  Text,
-  TextList,
-  Uuid,
-  UuidList,
-  Whole,
-} from '../../schema/fields.js';
-import { checkTokenUnused, ClientSignature, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
-import {
-  ApiKeyParamsV2,
-  AuthenticatorParamsV2,
-  newCredentials,
-  verifyAuthenticators,
-} from '../credentials/credential-params.js';
-import { OauthProviderParamsV2, verifiedIdentities } from '../credentials/oauth-params.js';
+import type { FeatureName } from '../../domain/organization/settings.js';
+import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
+import { checkTokenUnused, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
+import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
+import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
 import type { PreparePorts, VerificationClaims } from '../ports.js';
-import {
-  accountFacts,
-  accountsToDerive,
-  checkAccountsNew,
-  checkMnemonicLength,
-  maxAccountsAtOnce,
-  WalletAccountParams,
-} from '../wallets/wallet-params.js';
-
-class RootUserParams {
-  @Label({ about: 'The name of the user; need not be unique.' })
-  userName!: string;
-
-  @Email({ optional: true, removable: true, about: 'E-mail address; empty: none.' })
-  userEmail?: string;
-
-  @Phone({ optional: true, removable: true, about: 'Phone number in E.164; empty: none.' })
-  userPhoneNumber?: string;
-
-  @ListOf(() => ApiKeyParamsV2, { optional: true, about: 'API keys of the user.' })
-  apiKeys?: ApiKeyParamsV2[];
-
-  @ListOf(() => AuthenticatorParamsV2, { optional: true, about: 'Passkeys of the user.' })
-  authenticators?: AuthenticatorParamsV2[];
-
-  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'Identities the user may log in with.' })
-  oauthProviders?: OauthProviderParamsV2[];
-}
-
-class WalletParams {
-  @Label({ about: 'The name of the wallet.' })
-  walletName!: string;
-
-  @ListOf(() => WalletAccountParams, { max: maxAccountsAtOnce, about: 'Its first accounts; may be empty.' })
-  accounts!: WalletAccountParams[];
-
-  @Whole({ min: 12, max: 24, optional: true, about: 'Words of its mnemonic: 12 (default), 15, 18, 21 or 24.' })
-  mnemonicLength?: number;
-}
-
-class CreateSubOrganizationIntent {
-  @Label({ about: 'The name of the sub-organization; need not be unique.' })
-  subOrganizationName!: string;
-
-  @ListOf(() => RootUserParams, { min: 1, about: 'Its first users, who together are its root quorum.' })
-  rootUsers!: RootUserParams[];
-
-  @Whole({ min: 1, max: 100, about: 'How many of the root users must agree to what no policy allows.' })
-  rootQuorumThreshold!: number;
-
-  @Nested(() => WalletParams, { optional: true, about: 'A first wallet.' })
-  wallet?: WalletParams;
-
-  @Flag({ optional: true, about: 'Switches recovery by e-mail off.' })
-  disableEmailRecovery?: boolean;
-
-  @Flag({ optional: true, about: 'Switches login by an e-mailed credential off.' })
-  disableEmailAuth?: boolean;
-
-  @Flag({ optional: true, about: 'Switches login by a code in a text message off.' })
-  disableSmsAuth?: boolean;
-
-  @Flag({ optional: true, about: 'Switches login by an e-mailed code off.' })
-  disableOtpEmailAuth?: boolean;
-
-  @Text({ optional: true, max: 8_192, about: 'Proof of the contact of one root user (verify_otp).' })
-  verificationToken?: string;
-
-  @Nested(() => ClientSignature, { optional: true, about: 'By the key that the verification token is bound to.' })
-  clientSignature?: ClientSignature;
-}
+import { accountFacts, accountsToDerive, checkAccountsNew, checkMnemonicLength } from '../wallets/wallet-params.js';
+import { CreateSubOrganizationIntentV8, olderVersions, type WalletParams } from './sub-organization-params.js';
 
 class WalletResult {
   @Uuid()
@@ -124,7 +38,7 @@ class CreateSubOrganizationResult {
 const rootUsersField = 'parameters.rootUsers';
 
 /** Which feature each flag switches off; all are on in a sub-organization unless it says otherwise. */
-const switches: readonly (readonly [keyof CreateSubOrganizationIntent, FeatureName])[] = [
+const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, FeatureName])[] = [
   ['disableEmailRecovery', 'FEATURE_NAME_EMAIL_RECOVERY'],
   ['disableEmailAuth', 'FEATURE_NAME_EMAIL_AUTH'],
   ['disableSmsAuth', 'FEATURE_NAME_SMS_AUTH'],
@@ -138,15 +52,9 @@ const switches: readonly (readonly [keyof CreateSubOrganizationIntent, FeatureNa
 export const createSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
   summary: 'Creates a sub-organization with its root users and, if asked for, a wallet.',
-  intent: CreateSubOrganizationIntent,
+  intent: CreateSubOrganizationIntentV8,
   result: CreateSubOrganizationResult,
-  olderVersions: [
-    {
-      type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7',
-      intent: CreateSubOrganizationIntent,
-      lift: (intent: CreateSubOrganizationIntent): CreateSubOrganizationIntent => intent,
-    },
-  ],
+  olderVersions,
   policy: { resource: 'ORGANIZATION', action: 'CREATE' },
 
   check({ rootUsers, rootQuorumThreshold, wallet }, organization) {
@@ -157,12 +65,7 @@ export const createSubOrganization = defineActivity({
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
-    if (rootQuorumThreshold > rootUsers.length) {
-      throw invalidField(
-        'parameters.rootQuorumThreshold',
-        `\`${rootQuorumThreshold}\` cannot be reached by ${rootUsers.length} root users`,
-      );
-    }
+    checkRootUsers(rootUsers, rootQuorumThreshold);
     if (wallet) {
       checkMnemonicLength(wallet.mnemonicLength, 'parameters.wallet.mnemonicLength');
       checkAccountsNew(organization, undefined, accountsToDerive(wallet.accounts, 'parameters.wallet.accounts'));
@@ -170,10 +73,13 @@ export const createSubOrganization = defineActivity({
   },
 
   async prepare(intent, ports, context) {
-    const { organization, now, newId } = context;
-    const claims = await verifiedSignup(intent, intent.rootUsers, ports, context);
-    if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
-    const subOrganizationId = newId();
+    const subOrganizationId = context.newId();
+    // An attempt that died before this organization knew of it has founded it: with that seed, and on tokens that may be
+    // over by now, so they are read as of then.
+    const founded = await ports.organizations.founded(subOrganizationId);
+    const { now } = context;
+    const claims = await signupClaims(intent, ports, { ...context, now: founded?.at ?? now });
+    if (founded) return { subOrganizationId, ...resultOf(founded.events), claims };
     const events = await foundingEvents(intent, subOrganizationId, claims, ports, context);
     const stands = await ports.organizations.found(subOrganizationId, events, now);
     return { subOrganizationId, ...resultOf(stands), claims };
@@ -191,9 +97,53 @@ export const createSubOrganization = defineActivity({
   },
 });
 
+/** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
+function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], threshold: number): void {
+  if (threshold > rootUsers.length) {
+    throw invalidField(
+      'parameters.rootQuorumThreshold',
+      `\`${threshold}\` cannot be reached by ${rootUsers.length} root users`,
+    );
+  }
+  // The same makers as below, with nothing that has to be asked of the world.
+  const credentials = newCredentials({ organization: emptyOrganization(), newId: () => '', now: 0 });
+  for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
+    credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
+  }
+  const able = rootUsers.filter(
+    ({ apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber }) =>
+      apiKeys.length + authenticators.length + oauthProviders.length > 0 || userEmail || userPhoneNumber,
+  ).length;
+  if (able < threshold) {
+    throw invalidField(
+      rootUsersField,
+      `the root quorum takes ${threshold} of them, and only ${able} could ever sign: give them credentials, or a ` +
+        'contact to log in with',
+    );
+  }
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION when the token is none, or was used before */
+async function signupClaims(
+  intent: CreateSubOrganizationIntentV8,
+  ports: PreparePorts,
+  context: PrepareContext,
+): Promise<VerificationClaims | undefined> {
+  const claims = await verifiedSignup(intent, intent.rootUsers, ports, context);
+  if (!claims) return undefined;
+  if (claims.publicKey === undefined && !intent.takesUnboundToken) {
+    throw invalidField(
+      'parameters.verificationToken',
+      'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
+    );
+  }
+  checkTokenUnused(context.organization, claims, 'USAGE_TYPE_SIGNUP');
+  return claims;
+}
+
 /** Everything a sub-organization begins with. @throws {CoordinatorError} when it could not be founded so */
 async function foundingEvents(
-  intent: CreateSubOrganizationIntent,
+  intent: CreateSubOrganizationIntentV8,
   subOrganizationId: string,
   claims: VerificationClaims | undefined,
   ports: PreparePorts,
@@ -233,9 +183,7 @@ async function foundingEvents(
       ...(claims ? provenContact(userId, contacts, claims) : []),
     );
   }
-  const quorum = { threshold, userIds };
-  checkQuorumCanSign(child, quorum, now);
-  record({ type: 'RootQuorumUpdated', data: quorum });
+  record({ type: 'RootQuorumUpdated', data: { threshold, userIds } });
   for (const [flag, feature] of switches) {
     if (!intent[flag]) record({ type: 'OrganizationFeatureSet', data: { name: feature, value: '' } });
   }
