@@ -17,6 +17,7 @@ import { createAuthenticators } from './credentials/create-authenticators.js';
 import { deleteApiKeys } from './credentials/delete-api-keys.js';
 import { deleteAuthenticators } from './credentials/delete-authenticators.js';
 import { createSubOrganization } from './organization/create-sub-organization.js';
+import { deleteSubOrganization } from './organization/delete-sub-organization.js';
 import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
 import { setOrganizationFeature } from './organization/set-organization-feature.js';
 import { updateOrganizationName } from './organization/update-organization-name.js';
@@ -78,6 +79,7 @@ export const activities = [
   deletePrivateKeys,
   deletePrivateKeyTags,
   deleteSmartContractInterface,
+  deleteSubOrganization,
   deleteUsers,
   deleteUserTags,
   deleteWallets,
@@ -92,23 +94,28 @@ export const activities = [
   importWallet,
   initImportPrivateKey,
   initImportWallet,
+  initOtp,
+  initOtpAuth,
+  otpAuth,
+  otpLogin,
   rejectActivity,
   removeOrganizationFeature,
   setOrganizationFeature,
   signRawPayload,
   signRawPayloads,
   signTransaction,
+  updateAuthProxyConfig,
   updateOrganizationName,
   updatePolicy,
   updatePrivateKeyTag,
   updateRootQuorum,
-  updateAuthProxyConfig,
   updateUser,
   updateUserEmail,
   updateUserName,
   updateUserPhoneNumber,
   updateUserTag,
   updateWallet,
+  verifyOtp,
 ] as const satisfies readonly AnyDefinition[];
 
 /** The newest type of every verb. */

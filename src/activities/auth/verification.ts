@@ -1,6 +1,7 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { usedTokenKey } from '../../domain/organization/otps.js';
+import { contactKey } from '../../domain/organization/users.js';
 import { Hex, OneOf, Text } from '../../schema/fields.js';
 import type { PrepareContext } from '../define-activity.js';
 import type { PreparePorts, VerificationClaims } from '../ports.js';
@@ -29,6 +30,55 @@ interface ProvedRequest {
 }
 
 /**
+ * What a verification token says that this organization, or the parent for it, has issued (client protocol, 8.1).
+ * @throws {CoordinatorError} INVALID_ARGUMENT unless it is one, and not over
+ */
+export async function verifiedToken(
+  verificationToken: string,
+  tokens: PreparePorts['tokens'],
+  { organization, now }: Pick<PrepareContext, 'organization' | 'now'>,
+): Promise<VerificationClaims> {
+  const claims = await tokens.verifyVerification(verificationToken, now);
+  const { organizationId, parentOrganizationId } = organization;
+  if (claims.organizationId !== organizationId && claims.organizationId !== parentOrganizationId) {
+    throw invalidField(
+      'parameters.verificationToken',
+      `was issued by organization \`${claims.organizationId}\`, which is neither \`${organizationId}\` nor its parent`,
+    );
+  }
+  return claims;
+}
+
+/**
+ * What the verification token of a change of contact says, which must prove the new one; undefined without a token.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used for such a change
+ */
+export async function verifiedChange(
+  { verificationToken, ...contacts }: { readonly verificationToken?: string } & SignupUser,
+  { tokens }: PreparePorts,
+  context: PrepareContext,
+): Promise<VerificationClaims | undefined> {
+  if (!verificationToken) return undefined;
+  const claims = await verifiedToken(verificationToken, tokens, context);
+  if (!hasContact(contacts, claims)) {
+    throw invalidField('parameters.verificationToken', 'proves another contact than the one that the user is to have');
+  }
+  checkTokenUnused(context.organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
+  return claims;
+}
+
+/** The events by which a changed contact counts as proved; none without a token. @throws {CoordinatorError} as `verifiedChange` */
+export function changeProved(
+  organization: OrganizationView,
+  userId: string,
+  claims: VerificationClaims | undefined,
+): OrganizationEvent[] {
+  if (!claims) return [];
+  checkTokenUnused(organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
+  return [contactProved(userId, claims), tokenUsed(claims, 'USAGE_TYPE_UPDATE_CONTACT')];
+}
+
+/**
  * What the verification token of a sign-up says, its signature by the client checked against what is asked for; undefined
  * without a token.
  * @throws {CoordinatorError} INVALID_ARGUMENT unless the token is ours, of this organization, and signed for
@@ -48,7 +98,7 @@ export async function verifiedSignup(
       `was issued by organization \`${claims.organizationId}\`, not by \`${organization.organizationId}\``,
     );
   }
-  if (!rootUsers.some((user) => contactOf(user, claims) === claims.contact)) {
+  if (!rootUsers.some((user) => hasContact(user, claims))) {
     throw invalidField('parameters.verificationToken', 'proves a contact that no root user of the request has');
   }
   const user = rootUsers[0];
@@ -119,16 +169,20 @@ export function provenContact(
   user: { readonly userEmail?: string; readonly userPhoneNumber?: string },
   claims: VerificationClaims,
 ): OrganizationEvent[] {
-  if (contactOf(user, claims) !== claims.contact) return [];
-  const contact = claims.verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
-  return [{ type: 'UserContactVerified', data: { userId, contact } }];
+  return hasContact(user, claims) ? [contactProved(userId, claims)] : [];
 }
 
-function contactOf(
+function contactProved(userId: string, { verificationType }: VerificationClaims): OrganizationEvent {
+  const contact = verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
+  return { type: 'UserContactVerified', data: { userId, contact } };
+}
+
+function hasContact(
   { userEmail, userPhoneNumber }: { readonly userEmail?: string; readonly userPhoneNumber?: string },
-  { verificationType }: VerificationClaims,
-): string | undefined {
-  return verificationType === 'OTP_TYPE_EMAIL' ? userEmail : userPhoneNumber;
+  { verificationType, contact }: VerificationClaims,
+): boolean {
+  const held = verificationType === 'OTP_TYPE_EMAIL' ? userEmail : userPhoneNumber;
+  return held !== undefined && contactKey(held) === contactKey(contact);
 }
 
 interface SignupUser {

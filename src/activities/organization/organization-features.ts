@@ -1,4 +1,5 @@
-import { invalidField } from '../../domain/errors.js';
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
 import { featureNames, type FeatureName } from '../../domain/organization/settings.js';
 import { OneOf, Text } from '../../schema/fields.js';
 
@@ -25,6 +26,22 @@ export function checkFeatureValue(name: FeatureName, value: string): void {
       );
     }
   }
+}
+
+/**
+ * Refuses a way to log in that a sub-organization has switched off; organizations without a parent have no such switch.
+ * @throws {CoordinatorError} FAILED_PRECONDITION
+ */
+export function checkLoginFeature(
+  { organizationId, parentOrganizationId, features }: OrganizationView,
+  name: FeatureName,
+): void {
+  if (parentOrganizationId === undefined || features.has(name)) return;
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `\`${name}\` is switched off in sub-organization \`${organizationId}\`: ` +
+      'log in another way, or have its root users switch it on with set_organization_feature',
+  );
 }
 
 /** A web origin that may have passkeys (https, or http on this machine), or an app's (see `stamps/webauthn.ts`). */

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Email, Text, Uuid } from '../../schema/fields.js';
+import { changeProved, verifiedChange } from '../auth/verification.js';
 import { defineActivity } from '../define-activity.js';
-import { refuseVerificationToken } from './user-params.js';
 
 class UpdateUserEmailIntent {
   @Uuid({ about: 'The user whose address changes.' })
@@ -27,9 +27,18 @@ export const updateUserEmail = defineActivity({
   result: UpdateUserEmailResult,
   policy: { resource: 'USER', action: 'UPDATE' },
 
-  decide({ userId, userEmail, verificationToken }, { organization }) {
+  check({ userId }, organization) {
     existingUser(organization, userId);
-    refuseVerificationToken(verificationToken);
-    return { events: [{ type: 'UserUpdated', data: { userId, userEmail } }], result: { userId } };
+  },
+
+  async prepare({ userEmail, verificationToken = '' }, ports, context) {
+    return { claims: await verifiedChange({ userEmail, verificationToken }, ports, context) };
+  },
+
+  decide({ userId, userEmail }, { organization }, { claims }) {
+    return {
+      events: [{ type: 'UserUpdated', data: { userId, userEmail } }, ...changeProved(organization, userId, claims)],
+      result: { userId },
+    };
   },
 });

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Phone, Text, Uuid } from '../../schema/fields.js';
+import { changeProved, verifiedChange } from '../auth/verification.js';
 import { defineActivity } from '../define-activity.js';
-import { refuseVerificationToken } from './user-params.js';
 
 class UpdateUserPhoneNumberIntent {
   @Uuid({ about: 'The user whose number changes.' })
@@ -27,9 +27,21 @@ export const updateUserPhoneNumber = defineActivity({
   result: UpdateUserPhoneNumberResult,
   policy: { resource: 'USER', action: 'UPDATE' },
 
-  decide({ userId, userPhoneNumber, verificationToken }, { organization }) {
+  check({ userId }, organization) {
     existingUser(organization, userId);
-    refuseVerificationToken(verificationToken);
-    return { events: [{ type: 'UserUpdated', data: { userId, userPhoneNumber } }], result: { userId } };
+  },
+
+  async prepare({ userPhoneNumber, verificationToken = '' }, ports, context) {
+    return { claims: await verifiedChange({ userPhoneNumber, verificationToken }, ports, context) };
+  },
+
+  decide({ userId, userPhoneNumber }, { organization }, { claims }) {
+    return {
+      events: [
+        { type: 'UserUpdated', data: { userId, userPhoneNumber } },
+        ...changeProved(organization, userId, claims),
+      ],
+      result: { userId },
+    };
   },
 });

@@ -1,4 +1,3 @@
-import { invalidField } from '../../domain/errors.js';
 import { Email, Label, ListOf, OneOf, Phone, UuidList } from '../../schema/fields.js';
 import {
   ApiKeyParams,
@@ -77,13 +76,4 @@ export function liftUser(user: UserParams, field: string): UserParamsV4 {
 /** The same user in the newest shape. */
 export function liftUserV2({ apiKeys = [], ...rest }: UserParamsV2): UserParamsV4 {
   return { ...rest, apiKeys: apiKeys.map(liftApiKey) };
-}
-
-/** Refuses a proof of a contact: none can be genuine. @throws {CoordinatorError} INVALID_ARGUMENT */
-export function refuseVerificationToken(token: string | undefined): void {
-  if (!token) return;
-  throw invalidField(
-    'parameters.verificationToken',
-    'is not a token of this server, which has not issued any yet: send none, and the contact stays unverified',
-  );
 }

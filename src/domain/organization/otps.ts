@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
+import { contactKey } from './users.js';
 
 /** How one-time codes reach people. */
 export type OtpType = 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
@@ -72,11 +73,6 @@ export const evolveOtps: Evolvers<OtpEvent> = {
 /** What a used verification token is remembered by. */
 export function usedTokenKey(tokenId: string, usage: string): string {
   return `${tokenId} ${usage}`;
-}
-
-/** The one spelling of a contact: letter case makes no other mailbox. ASCII only, as other letters may. */
-export function contactKey(contact: string): string {
-  return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /**

@@ -104,6 +104,35 @@ export function changeUser(organization: Organization, userId: string, change: (
   if (user) organization.users.set(userId, change(user));
 }
 
+/** The one spelling of a contact: letter case makes no other mailbox. ASCII only, as other letters may. */
+export function contactKey(contact: string): string {
+  return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/**
+ * The user who has a contact, if somebody has. `only` asks for one that was proved to be the user's.
+ * @throws {CoordinatorError} FAILED_PRECONDITION when several have it: which of them is meant cannot be known
+ */
+export function userOfContact(
+  { users, organizationId }: OrganizationView,
+  kind: 'email' | 'phone-number',
+  contact: string,
+  only?: 'verified',
+): User | undefined {
+  const wanted = contactKey(contact);
+  const found = [...users.values()].filter((user) => {
+    const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
+    const isVerified = kind === 'email' ? user.emailVerified : user.phoneNumberVerified;
+    return held !== undefined && contactKey(held) === wanted && (only === undefined || isVerified === true);
+  });
+  if (found.length <= 1) return found[0];
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `${found.length} users of organization \`${organizationId}\` have the contact \`${contact}\`: ` +
+      'a login by contact needs that one user alone has it',
+  );
+}
+
 /** The user of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingUser(organization: OrganizationView, userId: string): User {
   const user = organization.users.get(userId);

@@ -1,0 +1,120 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { userOfContact, type User } from '../../domain/organization/users.js';
+import { authEmail, readEmailCustomization } from '../../delivery/templates.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Email, Flag, Hex, Label, Nested, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkLoginFeature } from '../organization/organization-features.js';
+import { EmailCustomizationParams, EmailCustomizationParamsV2, MailSender, senderOf } from './otp-params.js';
+import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
+
+class EmailAuthCustomizationParams extends EmailCustomizationParamsV2 {
+  @Label({ about: 'Who asks, as the recipient reads it.' })
+  appName!: string;
+}
+
+class EmailAuthParams extends MailSender {
+  @Email({ about: "The user's e-mail address, where the credentials are sent." })
+  email!: string;
+
+  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  targetPublicKey!: string;
+
+  @Label({ optional: true, about: 'The name of the new key; `Email Auth - <Timestamp>` unless given.' })
+  apiKeyName?: string;
+
+  @SessionSeconds()
+  expirationSeconds?: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys that email_auth made." })
+  invalidateExisting?: boolean;
+}
+
+class EmailAuthIntent extends EmailAuthParams {
+  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of the mail.' })
+  emailCustomization?: EmailCustomizationParams;
+}
+
+class EmailAuthIntentV3 extends EmailAuthParams {
+  @Nested(() => EmailAuthCustomizationParams, { about: 'The looks of the mail.' })
+  emailCustomization!: EmailAuthCustomizationParams;
+}
+
+class EmailAuthResult {
+  @Uuid()
+  userId!: string;
+
+  @Uuid()
+  apiKeyId!: string;
+}
+
+const resultKey = 'emailAuthResult';
+
+const lift = ({ emailCustomization, ...rest }: EmailAuthIntent): EmailAuthIntentV3 => ({
+  ...rest,
+  emailCustomization: { ...emailCustomization, appName: emailCustomization?.appName ?? '' },
+});
+
+/** Sends new credentials to a user by e-mail, sealed to a key that the user's client holds. */
+export const emailAuth = defineActivity({
+  type: 'ACTIVITY_TYPE_EMAIL_AUTH_V3',
+  resultKey,
+  summary: 'Sends new credentials to a user by e-mail, sealed to a key of the client.',
+  intent: EmailAuthIntentV3,
+  result: EmailAuthResult,
+  olderVersions: [
+    { type: 'ACTIVITY_TYPE_EMAIL_AUTH_V2', resultKey, intent: EmailAuthIntent, lift },
+    { type: 'ACTIVITY_TYPE_EMAIL_AUTH', resultKey, intent: EmailAuthIntent, lift },
+  ],
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  fromParent: true,
+
+  check({ email, targetPublicKey, emailCustomization }, organization) {
+    parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
+    readEmailCustomization(emailCustomization);
+    checkLoginFeature(organization, 'FEATURE_NAME_EMAIL_AUTH');
+    userToReach(organization, email);
+  },
+
+  async prepare(intent, { loginSecrets, delivery }, { organization, now }) {
+    const { email: to, targetPublicKey, emailCustomization } = intent;
+    const { publicKey, credentialBundle: bundle } = await loginSecrets.newApiKey(targetPublicKey);
+    const seconds = sessionSeconds(intent.expirationSeconds);
+    const mail = authEmail({
+      ...readEmailCustomization(emailCustomization),
+      appName: emailCustomization.appName || organization.name,
+      bundle,
+      expiresInMinutes: Math.ceil(seconds / 60),
+    });
+    const expiresAt = now + seconds * 1000;
+    const message = { channel: 'email', to, ...mail, ...senderOf(intent), expiresAt } as const;
+    delivery.check(message);
+    return { publicKey, message };
+  },
+
+  decide({ email, apiKeyName, expirationSeconds, invalidateExisting }, context, { publicKey }) {
+    const user = userToReach(context.organization, email);
+    const { apiKeyId, events } = sessionKeyEvents(context, user, {
+      publicKey,
+      curve: 'API_KEY_CURVE_P256',
+      credentialType: 'CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256',
+      apiKeyName,
+      expirationSeconds,
+      invalidateExisting,
+    });
+    return { events, result: { userId: user.userId, apiKeyId } };
+  },
+
+  afterwards: ({ message }, { delivery }) => void delivery.enqueue(message),
+});
+
+/** The result names the user, so an address of nobody cannot be answered as if it were somebody's. */
+function userToReach(organization: OrganizationView, email: string): User {
+  const user = userOfContact(organization, 'email', email);
+  if (user) return user;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no user of organization \`${organization.organizationId}\` has the e-mail address \`${email}\``,
+  );
+}

@@ -1,0 +1,79 @@
+import { userOfContact } from '../../domain/organization/users.js';
+import { Nested, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import {
+  checkOtpLogin,
+  checkOtpParams,
+  contactKind,
+  EmailCustomizationParams,
+  liftCustomization,
+  otpEvents,
+  OtpLooks,
+  OtpParams,
+  OtpRecipient,
+  prepareOtp,
+  sendOtp,
+} from './otp-params.js';
+import { otpLengths } from '../../domain/organization/otps.js';
+
+class InitOtpAuthIntent extends OtpRecipient {
+  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: EmailCustomizationParams;
+}
+
+class InitOtpAuthIntentV2 extends OtpLooks {
+  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: EmailCustomizationParams;
+}
+
+class InitOtpAuthResult {
+  @Uuid()
+  otpId!: string;
+}
+
+/**
+ * Sends a one-time code to a user's contact, for otp_auth. For a contact that no user has everything is the same, only that
+ * nothing is sent: neither the answer nor the events tell whether there is such a user.
+ */
+export const initOtpAuth = defineActivity({
+  type: 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3',
+  resultKey: 'initOtpAuthResultV2',
+  summary: 'Sends a one-time code to the contact of a user, who gets credentials for it with otp_auth.',
+  intent: OtpParams,
+  result: InitOtpAuthResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_INIT_OTP_AUTH_V2',
+      intent: InitOtpAuthIntentV2,
+      lift: (intent: InitOtpAuthIntentV2): OtpParams => liftCustomization(intent),
+    },
+    {
+      type: 'ACTIVITY_TYPE_INIT_OTP_AUTH',
+      intent: InitOtpAuthIntent,
+      lift: (intent: InitOtpAuthIntent): OtpParams => liftCustomization(intent),
+    },
+  ],
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  params: {
+    otp_length: { type: { kind: 'int' }, from: ({ otpLength = otpLengths.usual }) => BigInt(otpLength) },
+  },
+  fromParent: true,
+  apiKeyOnly: true,
+
+  check(params, organization) {
+    checkOtpParams(params);
+    checkOtpLogin(organization, params.otpType);
+    userOfContact(organization, contactKind(params.otpType), params.contact);
+  },
+
+  prepare(params, ports, context) {
+    const user = userOfContact(context.organization, contactKind(params.otpType), params.contact);
+    return prepareOtp(params, ports, context, { isDelivered: user !== undefined });
+  },
+
+  decide(params, context, prepared) {
+    return { events: otpEvents(params, 'auth', context, prepared), result: { otpId: prepared.otpId } };
+  },
+
+  afterwards: sendOtp,
+});

@@ -1,0 +1,66 @@
+import { Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import {
+  checkOtpParams,
+  liftCustomization,
+  OlderOtpParams,
+  otpEvents,
+  OtpParams,
+  prepareOtp,
+  sendOtp,
+} from './otp-params.js';
+
+class InitOtpIntentV3 extends OtpParams {
+  /** Older versions know of no key to seal the code to. Not a field of the wire. */
+  readonly withoutTarget?: true;
+}
+
+class InitOtpResult {
+  @Uuid()
+  otpId!: string;
+
+  @Text({ optional: true })
+  otpEncryptionTargetBundle?: string;
+}
+
+const resultKey = 'initOtpResult';
+
+/** Sends a one-time code to a contact, for verify_otp. Whether somebody has the contact does not matter. */
+export const initOtp = defineActivity({
+  type: 'ACTIVITY_TYPE_INIT_OTP_V3',
+  resultKey: 'initOtpResultV2',
+  summary: 'Sends a one-time code to a contact, which verify_otp turns into a verification token.',
+  intent: InitOtpIntentV3,
+  result: InitOtpResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_INIT_OTP_V2',
+      resultKey,
+      intent: OtpParams,
+      lift: (intent: OtpParams): InitOtpIntentV3 => ({ ...intent, withoutTarget: true }),
+    },
+    {
+      type: 'ACTIVITY_TYPE_INIT_OTP',
+      resultKey,
+      intent: OlderOtpParams,
+      lift: (intent: OlderOtpParams): InitOtpIntentV3 => ({ ...liftCustomization(intent), withoutTarget: true }),
+    },
+  ],
+  policy: { resource: 'OTP', action: 'CREATE' },
+
+  check(params) {
+    checkOtpParams(params);
+  },
+
+  prepare: (params, ports, context) => prepareOtp(params, ports, context, { withTarget: !params.withoutTarget }),
+
+  decide(params, context, prepared) {
+    const { otpId, targetBundle } = prepared;
+    return {
+      events: otpEvents(params, 'verify', context, prepared),
+      result: { otpId, ...(targetBundle === undefined ? {} : { otpEncryptionTargetBundle: targetBundle }) },
+    };
+  },
+
+  afterwards: sendOtp,
+});

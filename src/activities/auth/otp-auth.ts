@@ -1,0 +1,77 @@
+import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
+import { userOfContact } from '../../domain/organization/users.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkOtpLogin, contactKind } from './otp-params.js';
+import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+
+class OtpAuthIntent {
+  @Uuid({ about: 'The code that was sent, as init_otp_auth names it.' })
+  otpId!: string;
+
+  @Text({ min: 1, max: 64, about: 'The code; letter case does not matter.' })
+  otpCode!: string;
+
+  @Hex({ max: 130, removable: true, about: 'P-256 key that the credentials are sealed to; empty: no credentials.' })
+  targetPublicKey!: string;
+
+  @Label({ optional: true, about: 'The name of the new key; `OTP Auth - <Timestamp>` unless given.' })
+  apiKeyName?: string;
+
+  @SessionSeconds()
+  expirationSeconds?: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys that otp_auth made." })
+  invalidateExisting?: boolean;
+}
+
+class OtpAuthResult {
+  @Uuid()
+  userId!: string;
+
+  @Uuid({ optional: true })
+  apiKeyId?: string;
+
+  @Text({ optional: true })
+  credentialBundle?: string;
+}
+
+/** Gives credentials to the user whose contact has received a code. A wrong code counts, and the third locks it. */
+export const otpAuth = defineActivity({
+  type: 'ACTIVITY_TYPE_OTP_AUTH',
+  summary: 'Gives credentials to the user who knows the code that was sent with init_otp_auth.',
+  intent: OtpAuthIntent,
+  result: OtpAuthResult,
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  fromParent: true,
+
+  check({ otpId, targetPublicKey }, organization) {
+    if (targetPublicKey) parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
+    checkOtpLogin(organization, usableOtp(organization, otpId, 'auth').otpType);
+  },
+
+  async prepare({ otpId, otpCode, targetPublicKey }, { loginSecrets }) {
+    const codeHash = await loginSecrets.hashCode(otpId, otpCode);
+    return { codeHash, key: targetPublicKey ? await loginSecrets.newApiKey(targetPublicKey) : undefined };
+  },
+
+  decide({ otpId, apiKeyName, expirationSeconds, invalidateExisting }, context, { codeHash, key }) {
+    const { organization, now } = context;
+    const otp = usableOtp(organization, otpId, 'auth', now);
+    const user = userOfContact(organization, contactKind(otp.otpType), otp.contact);
+    if (!isCodeOf(otp, codeHash) || !user) return { events: wrongGuess(otp), failure: invalidOtpCode() };
+    const { userId } = user;
+    const used = otpEnded(otp, 'used');
+    if (!key) return { events: [used], result: { userId } };
+    const { apiKeyId, events } = sessionKeyEvents(context, user, {
+      publicKey: key.publicKey,
+      curve: 'API_KEY_CURVE_P256',
+      credentialType: 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256',
+      apiKeyName,
+      expirationSeconds,
+      invalidateExisting,
+    });
+    return { events: [used, ...events], result: { userId, apiKeyId, credentialBundle: key.credentialBundle } };
+  },
+});

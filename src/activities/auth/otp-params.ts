@@ -1,0 +1,245 @@
+import { invalidField } from '../../domain/errors.js';
+import { presentMembers } from '../../domain/organization/event.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import {
+  checkOtpSends,
+  otpLengths,
+  otpLifeSeconds,
+  otpSent,
+  type OtpEvent,
+  type OtpType,
+} from '../../domain/organization/otps.js';
+import type { FeatureName } from '../../domain/organization/settings.js';
+import { contactKey } from '../../domain/organization/users.js';
+import { checkSmsTemplate, otpEmail, otpSms, readEmailCustomization } from '../../delivery/templates.js';
+import {
+  DecimalString,
+  Email,
+  Flag,
+  isEmail,
+  isPhone,
+  Label,
+  Nested,
+  OneOf,
+  Text,
+  Whole,
+} from '../../schema/fields.js';
+import type { DecideContext, PrepareContext } from '../define-activity.js';
+import { checkLoginFeature } from '../organization/organization-features.js';
+import type { OutgoingMessage, PreparePorts } from '../ports.js';
+
+const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
+
+/** How a mail is changed; who asks is said beside it. */
+export class EmailCustomizationParamsV2 {
+  @Text({ optional: true, about: 'https URL of an image, in place of the name.' })
+  logoUrl?: string;
+
+  @Text({ optional: true, about: 'URL of a button; `%s` becomes the code or the bundle.' })
+  magicLinkTemplate?: string;
+
+  @Text({ optional: true, max: 16_384, about: 'A JSON object of strings, as text: words of the mail.' })
+  templateVariables?: string;
+
+  @Text({ optional: true, about: 'Not used: this server keeps no templates.' })
+  templateId?: string;
+}
+
+/** How a mail is changed, in older versions with the name of who asks. */
+export class EmailCustomizationParams extends EmailCustomizationParamsV2 {
+  @Text({
+    optional: true,
+    max: 255,
+    about: "Who asks, as the recipient reads it; the organization's name when absent.",
+  })
+  appName?: string;
+}
+
+class SmsCustomizationParams {
+  @Text({ optional: true, about: 'The whole text message, with `{{.OtpCode}}` once.' })
+  template?: string;
+}
+
+/** Who a mail comes from (specification, 4.3.3). */
+export class MailSender {
+  @Email({ optional: true, removable: true, about: 'Sender; used when its domain is one that may be sent from.' })
+  sendFromEmailAddress?: string;
+
+  @Text({ optional: true, max: 255, about: "Sender's name; `Notifications` unless given." })
+  sendFromEmailSenderName?: string;
+
+  @Email({ optional: true, removable: true, about: 'Where answers go.' })
+  replyToEmailAddress?: string;
+}
+
+/** What every version says of a code to send. */
+export class OtpRecipient extends MailSender {
+  @OneOf(otpTypes, { about: 'How the code is sent.' })
+  otpType!: OtpType;
+
+  @Text({ min: 1, max: 254, about: 'The e-mail address, or the phone number in E.164, that it is sent to.' })
+  contact!: string;
+
+  @Nested(() => SmsCustomizationParams, { optional: true, about: 'The words of a text message.' })
+  smsCustomization?: SmsCustomizationParams;
+
+  @Text({
+    optional: true,
+    max: 255,
+    about: 'Whom the code is counted against: three in three minutes; the contact unless given.',
+  })
+  userIdentifier?: string;
+}
+
+/** A code to send, with its looks. */
+export class OtpLooks extends OtpRecipient {
+  @Whole({ ...otpLengths, optional: true, about: `Characters of the code; ${otpLengths.usual} unless given.` })
+  otpLength?: number;
+
+  @Flag({ optional: true, about: 'Letters and digits of the bech32 alphabet (default), or decimal digits only.' })
+  alphanumeric?: boolean;
+}
+
+/** Life of a code, as all but the oldest versions take it. */
+const OtpSeconds = () =>
+  DecimalString({
+    optional: true,
+    min: 1,
+    max: otpLifeSeconds.max,
+    about: `Life of the code in seconds; ${otpLifeSeconds.usual} unless given.`,
+  });
+
+/** A code to send, as newest versions say it. */
+export class OtpParams extends OtpLooks {
+  @Label({ about: 'Who asks, as the recipient reads it.' })
+  appName!: string;
+
+  @Nested(() => EmailCustomizationParamsV2, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: EmailCustomizationParamsV2;
+
+  @OtpSeconds()
+  expirationSeconds?: string;
+}
+
+/** A code to send, as the first version of init_otp says it. */
+export class OlderOtpParams extends OtpLooks {
+  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: EmailCustomizationParams;
+
+  @OtpSeconds()
+  expirationSeconds?: string;
+}
+
+/** The name of who asks, taken out of where older versions have it. */
+export function liftCustomization<Params extends { readonly emailCustomization?: EmailCustomizationParams }>({
+  emailCustomization,
+  ...rest
+}: Params): Omit<Params, 'emailCustomization'> & { appName: string; emailCustomization: EmailCustomizationParamsV2 } {
+  const { appName = '', ...customization } = emailCustomization ?? {};
+  return { ...rest, appName, emailCustomization: customization };
+}
+
+/** Refuses a login by a code of that kind where it is switched off. @throws {CoordinatorError} FAILED_PRECONDITION */
+export function checkOtpLogin(organization: OrganizationView, otpType: OtpType): void {
+  const feature: Readonly<Record<OtpType, FeatureName>> = {
+    OTP_TYPE_EMAIL: 'FEATURE_NAME_OTP_EMAIL_AUTH',
+    OTP_TYPE_SMS: 'FEATURE_NAME_SMS_AUTH',
+  };
+  checkLoginFeature(organization, feature[otpType]);
+}
+
+/** The kind of contact that codes of a type are sent to. */
+export const contactKind = (otpType: OtpType): 'email' | 'phone-number' =>
+  otpType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
+
+/**
+ * Refuses what no message could be made of.
+ * @throws {CoordinatorError} INVALID_ARGUMENT that names the field
+ */
+export function checkOtpParams({ otpType, contact, emailCustomization = {}, smsCustomization }: OtpParams): void {
+  const isContact = otpType === 'OTP_TYPE_EMAIL' ? isEmail(contact) : isPhone(contact);
+  if (!isContact) {
+    const rule = otpType === 'OTP_TYPE_EMAIL' ? 'an e-mail address' : 'a phone number in E.164, such as +13214567890';
+    throw invalidField('parameters.contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
+  }
+  readEmailCustomization(emailCustomization);
+  if (smsCustomization?.template) checkSmsTemplate(smsCustomization.template);
+}
+
+/** The members of a mail that say who it comes from. */
+export function senderOf({ sendFromEmailAddress, sendFromEmailSenderName, replyToEmailAddress }: MailSender) {
+  return presentMembers({
+    from: sendFromEmailAddress || undefined,
+    fromName: sendFromEmailSenderName || undefined,
+    replyTo: replyToEmailAddress || undefined,
+  });
+}
+
+/** A code before it is recorded. The code itself is in the message and nowhere else. */
+interface PreparedOtp {
+  readonly otpId: string;
+  readonly codeHash: string;
+  /** Undefined for nobody to be reached: the code is known to nobody then. */
+  readonly message: OutgoingMessage | undefined;
+  readonly vaultId?: string;
+  readonly targetBundle?: string;
+}
+
+/**
+ * Makes a code, its message, and with `withTarget` a key to seal it to. Takes the same time whether it `isDelivered`.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many sends, or what delivery refuses
+ */
+export async function prepareOtp(
+  params: OtpParams,
+  { loginSecrets, delivery }: PreparePorts,
+  { organization, now, newId }: PrepareContext,
+  { isDelivered = true, withTarget = false }: { readonly isDelivered?: boolean; readonly withTarget?: boolean } = {},
+): Promise<PreparedOtp> {
+  checkOtpSends(organization, identifierOf(params), now);
+  const otpId = newId();
+  const { otpLength = otpLengths.usual, alphanumeric = true, contact } = params;
+  const code = loginSecrets.newCode(otpLength, alphanumeric ? 'bech32' : 'digits', contact);
+  const codeHash = await loginSecrets.hashCode(otpId, code);
+  const message = { ...messageOf(params, code, organization.name), otpId, expiresAt: now + lifeOf(params) * 1000 };
+  // Refused before there is a code that nobody could get; and for everybody alike, or it would tell who is reached.
+  delivery.check(message);
+  const target = withTarget ? await loginSecrets.startOtpTarget(organization.organizationId) : {};
+  return { otpId, codeHash, message: isDelivered ? message : undefined, ...target };
+}
+
+/** The events of a code that is sent. @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many */
+export function otpEvents(
+  params: OtpParams,
+  purpose: 'verify' | 'auth',
+  { organization, now }: Pick<DecideContext, 'organization' | 'now'>,
+  { otpId, codeHash, vaultId }: PreparedOtp,
+): OtpEvent[] {
+  const { otpType, contact } = params;
+  const expiresAt = now + lifeOf(params) * 1000;
+  const facts = { otpId, purpose, otpType, contact, codeHash, expiresAt, userIdentifier: identifierOf(params) };
+  return otpSent(organization, { ...facts, ...presentMembers({ vaultId }) }, now);
+}
+
+/** Sends a code that is recorded. @throws {CoordinatorError} when delivery takes no more */
+export function sendOtp({ message }: PreparedOtp, { delivery }: PreparePorts): void {
+  if (message) delivery.enqueue(message);
+}
+
+const lifeOf = ({ expirationSeconds }: OtpParams): number => Number(expirationSeconds ?? otpLifeSeconds.usual);
+
+const identifierOf = ({ userIdentifier, contact }: OtpParams): string => userIdentifier || contactKey(contact);
+
+function messageOf(params: OtpParams, code: string, organizationName: string): OutgoingMessage {
+  const { otpType, contact: to, emailCustomization = {}, smsCustomization } = params;
+  const appName = params.appName || organizationName;
+  const expiresInMinutes = Math.ceil(lifeOf(params) / 60);
+  if (otpType === 'OTP_TYPE_SMS') {
+    return {
+      channel: 'sms',
+      to,
+      text: otpSms({ code, appName, template: smsCustomization?.template, expiresInMinutes }),
+    };
+  }
+  const mail = otpEmail({ appName, ...readEmailCustomization(emailCustomization), code, expiresInMinutes });
+  return { channel: 'email', to, ...mail, ...senderOf(params) };
+}

@@ -1,0 +1,113 @@
+import { invalidField } from '../../domain/errors.js';
+import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { DecimalString, Hex, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+/** Life of a verification token in seconds (client protocol, section 8.1). */
+const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
+
+class VerifyOtpParams {
+  @Uuid({ about: 'The code that was sent, as init_otp names it.' })
+  otpId!: string;
+
+  @DecimalString({
+    optional: true,
+    min: 1,
+    max: tokenLifeSeconds.max,
+    about: `Life of the verification token in seconds; ${tokenLifeSeconds.usual} unless given.`,
+  })
+  expirationSeconds?: string;
+}
+
+class VerifyOtpIntent extends VerifyOtpParams {
+  @Text({ min: 1, max: 64, about: 'The code; letter case does not matter.' })
+  otpCode!: string;
+
+  @Hex({
+    optional: true,
+    max: 130,
+    removable: true,
+    about: 'P-256 key that the verification token is bound to: only who has it can use the token.',
+  })
+  publicKey?: string;
+}
+
+class VerifyOtpIntentV2 extends VerifyOtpParams {
+  @Text({
+    min: 1,
+    about: 'The code and the key that the token is bound to, sealed to the key that came with init_otp.',
+  })
+  encryptedOtpBundle!: string;
+
+  /** What the first version says in the clear. Not a field of the wire. */
+  readonly plain?: { readonly code: string; readonly publicKey?: string };
+}
+
+class VerifyOtpResult {
+  @Text()
+  verificationToken!: string;
+}
+
+const resultKey = 'verifyOtpResult';
+
+/** Turns a code into a proof of the contact that it was sent to. A wrong code counts, and the third locks it. */
+export const verifyOtp = defineActivity({
+  type: 'ACTIVITY_TYPE_VERIFY_OTP_V2',
+  resultKey,
+  summary: 'Gives a verification token to who knows the code that was sent with init_otp.',
+  intent: VerifyOtpIntentV2,
+  result: VerifyOtpResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_VERIFY_OTP',
+      resultKey,
+      intent: VerifyOtpIntent,
+      lift: ({ otpCode, publicKey, ...rest }: VerifyOtpIntent): VerifyOtpIntentV2 => ({
+        ...rest,
+        encryptedOtpBundle: '',
+        plain: { code: otpCode, ...(publicKey ? { publicKey } : {}) },
+      }),
+    },
+  ],
+  policy: { resource: 'OTP', action: 'VERIFY' },
+
+  check({ otpId, plain }, organization) {
+    const { vaultId } = usableOtp(organization, otpId, 'verify');
+    if (plain?.publicKey) parsePublicKey('CURVE_P256', plain.publicKey, 'parameters.publicKey');
+    if (!plain && vaultId === undefined) {
+      throw invalidField(
+        'parameters.encryptedOtpBundle',
+        'cannot be opened: the code was sent without a key to seal it to; send it with ACTIVITY_TYPE_INIT_OTP_V3',
+      );
+    }
+  },
+
+  async prepare({ otpId, encryptedOtpBundle, expirationSeconds, plain }, { loginSecrets, tokens }, context) {
+    const { organization, now, newId } = context;
+    const { organizationId } = organization;
+    const otp = usableOtp(organization, otpId, 'verify', now);
+    const place = { organizationId, vaultId: otp.vaultId ?? '' };
+    const { code, publicKey } = plain ?? (await loginSecrets.openOtpBundle(place, encryptedOtpBundle));
+    const codeHash = await loginSecrets.hashCode(otpId, code);
+    if (!isCodeOf(otp, codeHash)) return { codeHash, verificationToken: undefined };
+    const key = publicKey === undefined ? undefined : parsePublicKey('CURVE_P256', publicKey).toString('hex');
+    const verificationToken = await tokens.signVerification({
+      tokenId: newId(),
+      verificationType: otp.otpType,
+      contact: otp.contact,
+      organizationId,
+      ...(key === undefined ? {} : { publicKey: key }),
+      expiresAt: now + Number(expirationSeconds ?? tokenLifeSeconds.usual) * 1000,
+    });
+    return { codeHash, verificationToken };
+  },
+
+  decide({ otpId }, { organization, now }, { codeHash, verificationToken }) {
+    const otp = usableOtp(organization, otpId, 'verify', now);
+    if (!isCodeOf(otp, codeHash) || verificationToken === undefined) {
+      return { events: wrongGuess(otp), failure: invalidOtpCode() };
+    }
+    return { events: [otpEnded(otp, 'used')], result: { verificationToken } };
+  },
+});
