@@ -1,4 +1,3 @@
-import type { VerifiedRegistration } from '../../src/activities/ports.js';
 import {
   decideSubmit,
   decideVote,
@@ -20,6 +19,7 @@ import type { OrganizationEvent, OrganizationView } from '../../src/domain/organ
 import type { EventMetadata } from '../../src/event-store/chain.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { upcast } from '../../src/event-store/upcast.js';
+import { preparedFrom } from './prepared-from.js';
 
 /** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
@@ -90,7 +90,7 @@ function submitAgain(
 ) {
   const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
   const version = activityVersion(bench.registry, type);
-  const prepared = preparedFrom(bench.registry, type, parameters, effects);
+  const prepared = preparation(bench.registry, type, parameters, effects, bench.organization);
   const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs };
   const decide = (submission: Submission) => decideSubmit(bench, submission, vote, party, prepared);
   const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
@@ -117,7 +117,7 @@ function voteAgain(
   const { activityId, vote } = event.data;
   const open = bench.organization.openActivities.get(activityId);
   if (!open) throw new Error(`a vote on activity \`${activityId}\`, which does not wait`);
-  const prepared = preparedFrom(bench.registry, open.type, open.intent, effects);
+  const prepared = preparation(bench.registry, open.type, open.intent, effects, bench.organization);
   // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
@@ -136,12 +136,13 @@ function partyOf({ users }: OrganizationView, { userId, credentialId, publicKey 
   return { userId, credential };
 }
 
-/** What `prepare` must have given, read off the effects. */
-function preparedFrom(
+/** What `prepare` must have given, or why it could not. */
+function preparation(
   registry: Registry,
   type: string,
   parameters: object,
   effects: readonly OrganizationEvent[],
+  organization: OrganizationView,
 ): Prepared {
   const version = activityVersion(registry, type);
   const end = effects.at(-1);
@@ -150,26 +151,8 @@ function preparedFrom(
     const { code, message } = end.data.failure;
     return { refusal: new CoordinatorError(code, message) };
   }
-  const registrationsOf = (owner: string): VerifiedRegistration[] =>
-    effects.flatMap((effect) => {
-      if (effect.type !== 'AuthenticatorCreated' || effect.data.userId !== owner) return [];
-      const { userId: _user, authenticatorId: _id, authenticatorName: _name, ...registration } = effect.data;
-      return [registration];
-    });
-  switch (version.definition.type) {
-    case 'ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2':
-      return { value: registrationsOf((newestIntent(version, parameters) as { userId: string }).userId) };
-    case 'ACTIVITY_TYPE_CREATE_USERS_V4':
-      return {
-        value: effects.flatMap((effect) =>
-          effect.type === 'UserCreated'
-            ? [{ authenticators: registrationsOf(effect.data.userId), identities: [] }]
-            : [],
-        ),
-      };
-    default:
-      throw new Error(`say how the effects of ${type} show what it has prepared`);
-  }
+  const intent = newestIntent(version, parameters);
+  return { value: preparedFrom(version.definition.type, { intent, organization, effects }) };
 }
 
 function sameVerdict(one: Verdict, other: Verdict): void {

@@ -1,0 +1,107 @@
+import type { DerivedAccount, NewPrivateKey, VerifiedRegistration } from '../../src/activities/ports.js';
+import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
+import { signingKeyOf } from '../../src/domain/organization/signing-keys.js';
+
+/** An activity that was done, as history tells it. */
+interface Done {
+  /** Of the newest version. */
+  readonly intent: object;
+  /** As it was decided on. */
+  readonly organization: OrganizationView;
+  readonly effects: readonly OrganizationEvent[];
+}
+
+type Effect<Type extends OrganizationEvent['type']> = Extract<OrganizationEvent, { type: Type }>['data'];
+
+/** Data of the effects of a type, in order. */
+function all<Type extends OrganizationEvent['type']>({ effects }: Done, type: Type): Effect<Type>[] {
+  return effects.flatMap((effect) => (effect.type === type ? [effect.data as Effect<Type>] : []));
+}
+
+function first<Type extends OrganizationEvent['type']>(done: Done, type: Type): Effect<Type> {
+  const [data] = all(done, type);
+  if (!data) throw new Error(`a \`${type}\` should be among the effects`);
+  return data;
+}
+
+const resultOf = (done: Done) => first(done, 'ActivityCompleted').result;
+
+function registrations(done: Done, owner: string): VerifiedRegistration[] {
+  return all(done, 'AuthenticatorCreated')
+    .filter(({ userId }) => userId === owner)
+    .map(({ userId: _user, authenticatorId: _id, authenticatorName: _name, ...registration }) => registration);
+}
+
+function derivedAccounts(done: Done): DerivedAccount[] {
+  return all(done, 'WalletAccountsCreated').flatMap(({ accounts }) =>
+    accounts.map(({ curve, path, addressFormat, address, publicKey }) => ({
+      curve,
+      path,
+      addressFormat,
+      address,
+      publicKey,
+    })),
+  );
+}
+
+function newWallet(done: Done) {
+  return { vaultId: first(done, 'WalletCreated').vaultId, accounts: derivedAccounts(done) };
+}
+
+function newPrivateKeys(done: Done): NewPrivateKey[] {
+  return all(done, 'PrivateKeyCreated').map(({ vaultId, publicKey, addresses }) => ({ vaultId, publicKey, addresses }));
+}
+
+function startedImport(done: Done) {
+  const { vaultId, targetPublicKey } = first(done, 'ImportStarted');
+  return { vaultId, targetPublicKey, importBundle: resultOf(done)['importBundle'] };
+}
+
+const signedBy = ({ intent, organization }: Done) =>
+  signingKeyOf(organization, (intent as { signWith: string }).signWith);
+
+const withoutToken = () => ({ claims: undefined });
+
+/** How the effects of each activity show what its `prepare` gave, by its newest type. */
+const readers: Readonly<Record<string, (done: Done) => unknown>> = {
+  ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
+  ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withoutToken() }),
+  ACTIVITY_TYPE_CREATE_USERS_V4: (done) =>
+    all(done, 'UserCreated').map(({ userId }) => ({ authenticators: registrations(done, userId), identities: [] })),
+  ACTIVITY_TYPE_CREATE_WALLET: newWallet,
+  ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS: (done) => {
+    const addresses = resultOf(done)['addresses'] as string[];
+    const recorded = derivedAccounts(done);
+    // Accounts that are not kept leave nothing but their addresses.
+    return recorded.length > 0 ? recorded : addresses.map((address) => ({ address }));
+  },
+  ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: (done) => resultOf(done)['exportBundle'],
+  ACTIVITY_TYPE_EXPORT_WALLET: (done) => resultOf(done)['exportBundle'],
+  ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT: (done) => ({
+    walletAccountId: first(done, 'WalletAccountExported').walletAccountId,
+    exportBundle: resultOf(done)['exportBundle'],
+  }),
+  ACTIVITY_TYPE_IMPORT_PRIVATE_KEY: (done) => ({
+    importId: first(done, 'ImportEnded').importId,
+    sealed: newPrivateKeys(done)[0],
+  }),
+  ACTIVITY_TYPE_IMPORT_WALLET: (done) => ({ importId: first(done, 'ImportEnded').importId, ...newWallet(done) }),
+  ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY: startedImport,
+  ACTIVITY_TYPE_INIT_IMPORT_WALLET: startedImport,
+  ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: (done) => ({ key: signedBy(done), signature: resultOf(done) }),
+  ACTIVITY_TYPE_SIGN_RAW_PAYLOADS: (done) => ({ key: signedBy(done), signatures: resultOf(done)['signatures'] }),
+  ACTIVITY_TYPE_SIGN_TRANSACTION_V2: (done) => ({
+    key: signedBy(done),
+    signedTransaction: resultOf(done)['signedTransaction'],
+  }),
+  ACTIVITY_TYPE_UPDATE_USER_EMAIL: withoutToken,
+  ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withoutToken,
+};
+
+/** What `prepare` must have given, read off the effects. */
+export function preparedFrom(newestType: string, done: Done): unknown {
+  const read = readers[newestType];
+  if (!read) throw new Error(`say how the effects of ${newestType} show what it has prepared`);
+  return read(done);
+}
