@@ -38,6 +38,7 @@ import {
   attestedElsewhere,
   noSuchActivity,
   notWaiting,
+  organizationDeleted,
   organizationMismatch,
   storeRefusal,
 } from './refusals.js';
@@ -138,7 +139,8 @@ export class Driver {
   /** What a user may do about an activity now; nothing about one that does not wait for votes. */
   rights(organization: OrganizationView, activityId: string, userId: string): ReturnType<typeof rightsOf> {
     const open = organization.openActivities.get(activityId);
-    if (!open || !organization.users.has(userId)) return { canApprove: false, canReject: false };
+    if (!open || organization.isDeleted || !organization.users.has(userId))
+      return { canApprove: false, canReject: false };
     return rightsOf(this.bench(organization, 0), open, userId);
   }
 
@@ -306,6 +308,8 @@ export class Driver {
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
+    // After what was known: whoever asks again for the deletion itself is told that it was done.
+    if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     const outcome = this.verdict(job, caller, bench, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;

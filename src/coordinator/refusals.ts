@@ -68,6 +68,16 @@ export function organizationMismatch(targeted: string, own: string): Coordinator
   );
 }
 
+/** A sub-organization that is no more: its parent may still read what it was. */
+export function organizationDeleted(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${organizationId}\` was deleted: nobody can act or read in it any more, but its parent organization can ` +
+      'read what was recorded',
+    { category: 'ORGANIZATION_NOT_FOUND' },
+  );
+}
+
 export function apiKeyOnly(type: string): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',

@@ -15,7 +15,7 @@ import { verifyPasskey } from './passkeys.js';
 import { CLOCK, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
 import type { StampedRequest } from './requests.js';
-import { attestedElsewhere } from './refusals.js';
+import { attestedElsewhere, organizationDeleted } from './refusals.js';
 import { resolveCaller } from './resolve-caller.js';
 import { validate } from './validate.js';
 import { Whereabouts } from './whereabouts.js';
@@ -60,6 +60,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
     const caller = resolveCaller(stamp, organization, parent?.organization, this.clock.now());
+    if (organization.isDeleted && caller.organizationId === organizationId) throw organizationDeleted(organizationId);
     if (stamp.kind === 'webauthn')
       await verifyPasskey(stamp, body, organizationId, { loader: this.loader, clock: this.clock });
     await this.runner.passed(minPosition, readWaitMs);

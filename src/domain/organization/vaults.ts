@@ -1,4 +1,4 @@
-import type { OrganizationEvent } from './organization.js';
+import type { OrganizationEvent, OrganizationView } from './organization.js';
 
 /** The vaults that are to be shredded once this has been recorded: nothing of the organization needs them any more. */
 export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
@@ -18,4 +18,18 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
     default:
       return [];
   }
+}
+
+/** Every vault that the organization has now: what it knows of keys and secrets lies in these. */
+export function vaultsOf(organization: OrganizationView): readonly string[] {
+  const { wallets, privateKeys, imports, otps, oauth2Credentials, authProxy } = organization;
+  const holders: readonly { readonly vaultId?: string }[] = [
+    ...wallets.values(),
+    ...privateKeys.values(),
+    ...imports.values(),
+    ...otps.values(),
+    ...oauth2Credentials.values(),
+    ...(authProxy ? [authProxy] : []),
+  ];
+  return holders.flatMap(({ vaultId }) => (vaultId === undefined ? [] : [vaultId]));
 }

@@ -1,0 +1,76 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { vaultsOf } from '../../domain/organization/vaults.js';
+import { Flag, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteSubOrganizationIntent {
+  @Flag({
+    optional: true,
+    about: 'True: also wallets and private keys that were never exported, which nobody will have any more.',
+  })
+  deleteWithoutExport?: boolean;
+}
+
+class DeleteSubOrganizationResult {
+  @Uuid()
+  subOrganizationUuid!: string;
+}
+
+/**
+ * Deletes the sub-organization it is submitted in, for good. Policies may ask for more approvals or forbid it; that one of
+ * its own root users asks for it is not theirs to waive (client protocol 9.4).
+ */
+export const deleteSubOrganization = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION',
+  summary: 'Deletes the sub-organization it is submitted in, and shreds every secret of it; its history stays.',
+  intent: DeleteSubOrganizationIntent,
+  result: DeleteSubOrganizationResult,
+  policy: { resource: 'ORGANIZATION', action: 'DELETE' },
+
+  check({ deleteWithoutExport = false }, organization) {
+    const { organizationId, parentOrganizationId } = organization;
+    if (parentOrganizationId === undefined) {
+      throw new CoordinatorError(
+        'FAILED_PRECONDITION',
+        `organization \`${organizationId}\` is no sub-organization: only one that has a parent can be deleted`,
+      );
+    }
+    if (!deleteWithoutExport) checkAllExported(organization);
+  },
+
+  decide(_intent, { organization, submitterId }) {
+    const { organizationId, rootQuorum } = organization;
+    if (!rootQuorum.userIds.includes(submitterId)) {
+      throw new CoordinatorError(
+        'PERMISSION_DENIED',
+        `user \`${submitterId}\` is not in the root quorum of organization \`${organizationId}\`: only a root user of a ` +
+          'sub-organization may delete it',
+        { category: 'REQUEST_NOT_AUTHORIZED' },
+      );
+    }
+    return {
+      events: [{ type: 'OrganizationDeleted', data: { organizationId, vaultIds: vaultsOf(organization) } }],
+      result: { subOrganizationUuid: organizationId },
+    };
+  },
+});
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT that names the first wallet or private key that would be lost */
+function checkAllExported({ wallets, privateKeys }: OrganizationView): void {
+  for (const { exported, walletId } of wallets.values()) {
+    if (!exported) throw notExported('wallet', walletId, 'export_wallet');
+  }
+  for (const { exported, privateKeyId } of privateKeys.values()) {
+    if (!exported) throw notExported('private key', privateKeyId, 'export_private_key');
+  }
+}
+
+function notExported(noun: string, id: string, remedy: string): CoordinatorError {
+  return new CoordinatorError(
+    'INVALID_ARGUMENT',
+    `${noun} has not been exported: \`${id}\` would be lost: export it with ${remedy} first, or send ` +
+      'deleteWithoutExport: true',
+    { category: 'REQUEST_INVALID' },
+  );
+}
