@@ -20,7 +20,7 @@ export class WrongKek extends Error {
 
 const kekPattern = /^[0-9a-f]{64}$/i;
 /** How often, and every how many milliseconds, a file that is just being made is looked at until it has its key. */
-const looks = { count: 40, everyMs: 50 };
+const looks = { count: 200, everyMs: 50 };
 
 /** The keys of the source, the current one first; undefined when there are none yet. @throws {WrongKek} for text that is no key */
 export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | undefined> {

@@ -62,15 +62,14 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
 
   // What is sealed from here on is sealed under the new key by everybody who knows it, so a walk may end here.
   const begun = await recordNext(world, kekId);
-  let rewrapped = 0;
   const vault = new Vault({ ...world, keyEncryption: both });
-  const vaults = await eachVault(store, begun, async (id) => void (rewrapped += await vault.rewrap(id)));
+  const { vaults, total: rewrapped } = await eachVault(store, begun, (vaultId) => vault.rewrap(vaultId));
   const done = await recordNext(world, kekId, { vaults, dataKeys: rewrapped });
 
-  let dataKeys = 0;
+  let dataKeys: number;
   const judge = new Vault({ ...world, keyEncryption: alone });
   try {
-    await eachVault(store, done, async (id) => void (dataKeys += await judge.verify(id)));
+    ({ total: dataKeys } = await eachVault(store, done, (vaultId) => judge.verify(vaultId)));
   } catch (error) {
     throw new WrongKek(
       `not everything opens under the new key-encryption key ${kekId} alone (${(error as Error).message}): keep the ` +
@@ -137,17 +136,26 @@ async function recordNext(
   }
 }
 
-/** Does something to every vault that begins before a position; how many there are. */
-function eachVault(store: EventStore, until: bigint, work: (vaultId: string) => Promise<void>): Promise<number> {
+/** Does something to every vault that begins before a position; how many there are, and the sum of what came of it. */
+function eachVault(
+  store: EventStore,
+  until: bigint,
+  work: (vaultId: string) => Promise<number>,
+): Promise<{ readonly vaults: number; readonly total: number }> {
   return new Promise((resolve, reject) => {
-    let count = 0;
+    let vaults = 0;
+    let total = 0;
     const onEvents = async (events: readonly RecordedEvent[]): Promise<void> => {
       const begun = events.filter(({ revision }) => revision === 0).map(({ stream }) => vaultIdOf(stream));
       const vaultIds = begun.filter((vaultId) => vaultId !== undefined);
-      for (let at = 0; at < vaultIds.length; at += atOnce) await Promise.all(vaultIds.slice(at, at + atOnce).map(work));
-      count += vaultIds.length;
+      vaults += vaultIds.length;
+      for (let at = 0; at < vaultIds.length; at += atOnce) {
+        for (const count of await Promise.all(vaultIds.slice(at, at + atOnce).map(work))) total += count;
+      }
       // Not awaited: it ends when this handler has.
-      if (events.some(({ position }) => position >= until)) subscription.close().then(() => resolve(count), reject);
+      if (events.some(({ position }) => position >= until)) {
+        subscription.close().then(() => resolve({ vaults, total }), reject);
+      }
     };
     const subscription: Subscription = store.subscribe({ after: 'start', onEvents, onError: reject });
   });
