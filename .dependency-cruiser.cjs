@@ -75,11 +75,17 @@ module.exports = {
       '^src/event-store/(event-store|chain|upcast)\\.ts$',
       '^src/read-models/(database|define-query|runner)\\.ts$',
     ]),
+    only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [
+      '^src/client/',
+      '^src/config\\.ts$',
+      '^src/domain/errors\\.ts$',
+      '^src/stamps/',
+    ]),
     only('http-knows-doors', '^src/http/', [
-      '^src/coordinator/(answers|ports|registry|requests|run-query|submit-activity)\\.ts$',
+      '^src/coordinator/(answers|auth-proxies|ports|registry|requests|run-query|submit-activity)\\.ts$',
       '^src/domain/errors\\.ts$',
       '^src/event-store/event-store\\.ts$',
-      '^src/keyring/installation-keys\\.ts$',
+      '^src/keyring/(installation-keys|oidc-issuer)\\.ts$',
       '^src/read-models/',
       '^src/schema/',
       '^src/stamps/',
@@ -93,6 +99,7 @@ module.exports = {
         pathNot: [
           '^src/(main|app\\.module)\\.ts$',
           '^src/http/',
+          '^src/auth-proxy/(auth-proxy\\.module|(?:auth-proxy|proxy-health)\\.controller)\\.ts$',
           '^src/coordinator/(cast-vote|run-query|submit-activity)\\.ts$',
           '^src/stamps/stamp\\.guard\\.ts$',
         ],

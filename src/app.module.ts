@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { activities } from './activities/index.js';
+import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
 import type { Config } from './config.js';
 import { ActivityAnswers } from './coordinator/answers.js';
+import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver } from './coordinator/drive.js';
@@ -32,6 +35,7 @@ import { Whereabouts } from './coordinator/whereabouts.js';
 import { oauthIdentity } from './domain/organization/oauth-identity.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
+import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
 import { DocsController } from './http/docs.controller.js';
 import { ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
 import { Freshness } from './http/freshness.js';
@@ -42,13 +46,19 @@ import type { Delivery } from './delivery/delivery.js';
 import { DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
+import { listeningAddress } from './http/listening-address.js';
 import { SubmitController } from './http/submit.controller.js';
+import { WellKnownController } from './http/well-known.controller.js';
 import { InstallationKeys } from './keyring/installation-keys.js';
 import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
+import { OidcIssuer } from './keyring/oidc-issuer.js';
 import { guardedFetch } from './oidc/guarded-fetch.js';
+import { Oauth2Client } from './oidc/oauth2-client.js';
+import { knownOauth2Providers } from './oidc/oauth2-providers.js';
 import { OidcVerifier } from './oidc/verify-token.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
 import { subOrganizationsWith } from './read-models/credential-owners.js';
+import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
@@ -89,10 +99,30 @@ class AppModule {}
 function coordinatorModule(
   config: Config,
   { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
-  { vault, keys, keyring, loginSecrets, proxyKeys, tokens }: OpenKeyring,
+  { vault, keys, keyring, loginSecrets, oauthSecrets, proxyKeys, tokens }: OpenKeyring,
+  address: () => string,
+  ownAddress: () => string,
 ): DynamicModule {
+  const isProxyToo = config.app === 'all';
+  const proxySecret = config.proxySecret ?? (isProxyToo ? randomBytes(32).toString('base64url') : undefined);
+  const proxy =
+    isProxyToo && proxySecret !== undefined
+      ? [
+          AuthProxyModule.register({
+            apiUrl: () => config.apiUrl ?? ownAddress(),
+            secret: proxySecret,
+            limits: config.proxyLimits,
+            clock,
+            isAlone: false,
+          }),
+        ]
+      : [];
   const { allowPrivateNetwork, oidcIssuers: issuers } = config;
-  const oidc = new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork }), issuers });
+  const fetch = guardedFetch({ allowPrivateNetwork });
+  const issuer = new OidcIssuer({ keys, randomness, address });
+  const oidc = new OidcVerifier({ clock, fetch, issuers, own: issuer });
+  const oauth2Providers = { ...knownOauth2Providers, ...config.oauth2Providers };
+  const oauth2 = new Oauth2Client({ fetch, clock, providers: oauth2Providers, secrets: oauthSecrets, issuer });
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -103,6 +133,7 @@ function coordinatorModule(
     { provide: ROWS, useValue: projecting.rows },
     { provide: OIDC, useValue: oidc },
     { provide: InstallationKeys, useValue: keys },
+    { provide: OidcIssuer, useValue: issuer },
     Metrics,
     {
       provide: ReadModelRunner,
@@ -162,6 +193,8 @@ function coordinatorModule(
             proxyKeys,
             tokens,
             oidc,
+            oauth2,
+            oauthSecrets,
             delivery,
             organizations: {
               founded: (id) => readFounding(store, id),
@@ -189,6 +222,20 @@ function coordinatorModule(
       useFactory: (loader: OrganizationLoader, runner: ReadModelRunner, rows: Rows) =>
         new Whereabouts({ loader, owners: credentialOwners(runner, rows), tokens, oidc, clock }),
     },
+    {
+      provide: AuthProxies,
+      inject: [OrganizationLoader, REGISTRY, ReadModelRunner, ROWS],
+      useFactory: (loader: OrganizationLoader, registry: Registry, runner: ReadModelRunner, rows: Rows) =>
+        new AuthProxies({
+          loader,
+          registry,
+          passed: (position) => runner.passed(position, readWaitMs),
+          organizationOfConfig: (configId) => organizationOfConfig(rows, configId),
+          isOriginAllowedAnywhere: (origin) => isOriginAllowedAnywhere(rows, origin),
+          stamp: (place, body) => proxyKeys.stamp(place, body),
+        }),
+    },
+    { provide: PROXY_SECRET, useValue: { value: proxySecret } },
     { provide: APP_FILTER, useClass: ErrorsFilter },
     SubmitActivityHandler,
     CastVoteHandler,
@@ -199,8 +246,16 @@ function coordinatorModule(
   ];
   return {
     module: AppModule,
-    imports: [CqrsModule.forRoot()],
-    controllers: [SubmitController, QueryController, DiscoveryController, OperationsController, DocsController],
+    imports: [CqrsModule.forRoot(), ...proxy],
+    controllers: [
+      AuthProxyKeysController,
+      SubmitController,
+      QueryController,
+      DiscoveryController,
+      WellKnownController,
+      OperationsController,
+      DocsController,
+    ],
     providers,
   };
 }
@@ -234,39 +289,24 @@ function credentialOwners(runner: ReadModelRunner, rows: Rows): CredentialOwners
   };
 }
 
-/** A coordinator that has been put together and can listen. */
-export interface Coordinator {
+/** A server that has been put together and can listen. */
+export interface Server {
   readonly app: NestFastifyApplication;
-  /** Finishes what was accepted, then lets go of everything; the store is closed too. */
+  /** Finishes what was accepted, then lets go of everything. */
   close(): Promise<void>;
 }
 
-/** Puts the parts together. The read models follow the store from here on. */
-export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
-  const adapter = new FastifyAdapter({
+function newAdapter({ trustProxy }: Config): FastifyAdapter {
+  return new FastifyAdapter({
     bodyLimit: maxBody,
-    trustProxy: config.trustProxy,
+    trustProxy,
     forceCloseConnections: 'idle',
     frameworkErrors: refuseUnreadablePath,
     requestTimeout: maxRequestMs,
   });
-  const fastify = adapter.getInstance();
-  const { clock, randomness } = adapters;
-  const { sandboxUntil } = config;
-  if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {
-    const until = new Date(sandboxUntil).toISOString();
-    adapters.logger.warn(
-      { until },
-      'SANDBOX is on: anybody can log in as user@example.com and +19999999999 with 000000',
-    );
-  }
-  const opened = await openKeyring({ ...adapters, sandboxUntil, newId: () => uuidV7(clock, randomness) });
-  const app = await NestFactory.create<NestFastifyApplication>(coordinatorModule(config, adapters, opened), adapter, {
-    logger: nestLogger(adapters.logger),
-    bodyParser: false,
-    abortOnError: false,
-  });
+}
 
+function prepareServer(fastify: ReturnType<FastifyAdapter['getInstance']>): void {
   // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -275,6 +315,79 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     void reply.headers(headers);
     done();
   });
+}
+
+async function closeServer(app: NestFastifyApplication): Promise<void> {
+  const { server } = app.getHttpAdapter().getInstance();
+  // A connection whose last request ends while we close would be kept for the next one, and the process with it.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  await app.close();
+  clearInterval(idle);
+}
+
+@Module({})
+class ProxyModule {}
+
+/** The auth proxy as a server of its own, which needs nothing but the address of the API and the secret. */
+export async function createAuthProxy(
+  config: Config,
+  { secret, logger }: { readonly secret: string; readonly logger: Logger },
+): Promise<Server> {
+  const { apiUrl = '', proxyLimits: limits } = config;
+  const proxy = AuthProxyModule.register({ apiUrl: () => apiUrl, secret, limits, clock: Date, isAlone: true });
+  const providers = [
+    { provide: LOGGER, useValue: logger },
+    { provide: APP_FILTER, useClass: ErrorsFilter },
+  ];
+  const adapter = newAdapter(config);
+  const app = await NestFactory.create<NestFastifyApplication>(
+    { module: ProxyModule, imports: [proxy], providers },
+    adapter,
+    { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
+  );
+  prepareServer(adapter.getInstance());
+  await app.init();
+  return { app, close: () => closeServer(app) };
+}
+
+/** A coordinator that has been put together and can listen. */
+export interface Coordinator extends Server {
+  /** Finishes what was accepted, then lets go of everything; the store is closed too. */
+  close(): Promise<void>;
+}
+
+/** Puts the parts together. The read models follow the store from here on. */
+export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
+  const adapter = newAdapter(config);
+  const fastify = adapter.getInstance();
+  const { clock, randomness } = adapters;
+  const { sandboxUntil } = config;
+  if (config.allowPrivateNetwork) {
+    adapters.logger.warn(
+      'ALLOW_PRIVATE_NETWORK is true: OIDC issuers, OAuth 2.0 providers and webhooks may be plain http and on loopback or ' +
+        'private addresses; for development only, never where strangers send requests',
+    );
+  }
+  if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {
+    const until = new Date(sandboxUntil).toISOString();
+    adapters.logger.warn(
+      { until },
+      'SANDBOX is on: anybody can log in as user@example.com and +19999999999 with 000000',
+    );
+  }
+  const opened = await openKeyring({ ...adapters, sandboxUntil, newId: () => uuidV7(clock, randomness) });
+  const address = () => config.publicUrl ?? listeningAddress(fastify.server);
+  const app = await NestFactory.create<NestFastifyApplication>(
+    coordinatorModule(config, adapters, opened, address, () => listeningAddress(fastify.server)),
+    adapter,
+    {
+      logger: nestLogger(adapters.logger),
+      bodyParser: false,
+      abortOnError: false,
+    },
+  );
+
+  prepareServer(fastify);
   app.enableCors({
     origin: '*',
     methods: ['GET', 'POST'],
@@ -310,10 +423,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   return {
     app,
     async close() {
-      // A connection whose last request ends while we close would be kept for the next one, and the process with it.
-      const idle = setInterval(() => fastify.server.closeIdleConnections(), 50);
-      await app.close();
-      clearInterval(idle);
+      await closeServer(app);
       await app.get(Driver).drain();
       await adapters.delivery.close();
       await runner.close();

@@ -48,6 +48,22 @@ export interface Config {
   readonly kek: string | undefined;
   /** File of the key-encryption keys, one a line. */
   readonly kekFile: string;
+  /** What this process serves: the Activity API, the auth proxy, or both on one port. */
+  readonly app: 'all' | 'api' | 'proxy';
+  /** Where an auth proxy by itself finds the Activity API; undefined means this same process. */
+  readonly apiUrl: string | undefined;
+  /** What an auth proxy shows to the API for stamps; undefined for a secret file, or one of this process only. */
+  readonly proxySecret: string | undefined;
+  /** File of that secret; the API makes it when it is not there. */
+  readonly proxySecretFile: string | undefined;
+  /** Where the auth proxy is reached from outside, if it is a server of its own. */
+  readonly authProxyUrl: string | undefined;
+  /** Limits of the auth proxy: requests a minute, and codes to one contact in ten minutes; undefined is no limit. */
+  readonly proxyLimits: {
+    readonly perAddress: number | undefined;
+    readonly perConfiguration: number | undefined;
+    readonly perContact: number | undefined;
+  };
   /** Where this server is reached from outside; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
   /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
@@ -67,12 +83,23 @@ export interface Config {
   readonly oidcIssuers: readonly string[];
   /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
   readonly sandboxUntil: number | undefined;
+  /** OAuth 2.0 providers beside, or in place of, those that are known. */
+  readonly oauth2Providers: Readonly<Record<string, Oauth2ProviderSettings>>;
   /** Undefined: e-mail goes to the outbox. Holds a password. */
   readonly smtp: SmtpServer | undefined;
   /** Undefined: a sender at the SMTP server, and callers may name any other. */
   readonly mailFrom: MailFrom | undefined;
   /** Undefined: text messages go to the outbox. Holds a token. */
   readonly sms: SmsGateway | undefined;
+}
+
+/** An OAuth 2.0 provider (OAUTH2_PROVIDERS; see `oidc/oauth2-providers.ts`). */
+export interface Oauth2ProviderSettings {
+  readonly tokenUrl: string;
+  readonly userUrl: string;
+  readonly userId: string;
+  readonly scopes: readonly string[];
+  readonly clientAuthentication: 'basic' | 'post';
 }
 
 /** A setting that cannot be used; the message is the one line that the operator sees. */
@@ -100,6 +127,30 @@ export const settings = [
   ],
   ['KEK_FILE', '', 'File with the key-encryption key; `kek` in DATA_DIR when empty, made on the first start.'],
   ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
+  ['APP', 'all', 'What this process serves: `api`, `proxy` (the auth proxy), or `all`, both on one port.'],
+  ['API_URL', '', 'Where the auth proxy finds the API, such as `http://coordinator:8080`; this server when empty.'],
+  [
+    'PROXY_SECRET',
+    '',
+    'What the auth proxy shows to the API, 32 characters or more, the same for both; made at each start when empty.',
+  ],
+  ['PROXY_SECRET_FILE', '', 'File with that secret, instead of PROXY_SECRET; the API makes it when it is not there.'],
+  [
+    'AUTH_PROXY_URL',
+    '',
+    'Where the auth proxy is reached from outside, if it is a server of its own; for `root.json`.',
+  ],
+  ['PROXY_RATE_LIMIT_PER_ADDRESS', '600', 'Requests a minute from one address to the auth proxy; `0` is no limit.'],
+  [
+    'PROXY_RATE_LIMIT_PER_CONFIGURATION',
+    '6000',
+    'Requests a minute for one configuration of the auth proxy; `0` is no limit.',
+  ],
+  [
+    'PROXY_RATE_LIMIT_PER_CONTACT',
+    '10',
+    'Codes to one contact in ten minutes, through the auth proxy; `0` is no limit.',
+  ],
   [
     'ROOT_API_PUBLIC_KEY',
     '',
@@ -119,6 +170,11 @@ export const settings = [
     'OIDC_ISSUERS',
     '',
     'The only issuers whose OIDC tokens are taken, separated by commas or spaces; any public https issuer when empty.',
+  ],
+  [
+    'OAUTH2_PROVIDERS',
+    '',
+    'Further OAuth 2.0 providers as JSON: `{"OAUTH2_PROVIDER_…": {"tokenUrl", "userUrl", "userId", "scopes"}}`.',
   ],
   [
     'SMTP_URL',
@@ -180,6 +236,32 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
     throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
   }
+  const app = oneOf('APP', ['all', 'api', 'proxy']);
+  const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
+    const value = optional(name);
+    if (value === undefined || isWebOrigin(value)) return value;
+    throw new BadSetting(name, value, 'must be an origin such as http://coordinator:8080, without a path');
+  });
+  const proxySecret = optional('PROXY_SECRET');
+  const proxySecretFile = optional('PROXY_SECRET_FILE');
+  if (proxySecret !== undefined && !/^[\x21-\x7e]{32,512}$/.test(proxySecret)) {
+    const rule = `must be 32 to 512 printable characters without spaces; it has ${proxySecret.length}`;
+    throw new BadSetting('PROXY_SECRET', '…', rule);
+  }
+  if (proxySecret !== undefined && proxySecretFile !== undefined) {
+    throw new BadSetting('PROXY_SECRET_FILE', proxySecretFile, 'must be empty when PROXY_SECRET is set');
+  }
+  if (app === 'proxy' && apiUrl === undefined) {
+    throw new BadSetting('API_URL', '', 'must say where the Activity API is when APP is proxy');
+  }
+  if (app === 'proxy' && proxySecret === undefined && proxySecretFile === undefined) {
+    throw new BadSetting('PROXY_SECRET', '', 'must be set, or PROXY_SECRET_FILE, when APP is proxy');
+  }
+  const limit = (name: SettingName): number | undefined => {
+    const value = text(name);
+    if (!/^(?:0|[1-9]\d{0,6})$/.test(value)) throw new BadSetting(name, value, 'must be a whole number; 0 is no limit');
+    return Number(value) || undefined;
+  };
   const rootApiPublicKey = optional('ROOT_API_PUBLIC_KEY')?.toLowerCase();
   if (rootApiPublicKey !== undefined && !isCompressedKey(rootApiPublicKey)) {
     // It may be the private key that was put here, so it is not shown.
@@ -209,6 +291,16 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     eventStore: eventStoreOf(text('EVENT_STORE')),
     kek: keksOf(optional('KEK')),
     kekFile: optional('KEK_FILE') ?? join(text('DATA_DIR'), 'kek'),
+    app,
+    apiUrl,
+    proxySecret,
+    proxySecretFile,
+    authProxyUrl,
+    proxyLimits: Object.freeze({
+      perAddress: limit('PROXY_RATE_LIMIT_PER_ADDRESS'),
+      perConfiguration: limit('PROXY_RATE_LIMIT_PER_CONFIGURATION'),
+      perContact: limit('PROXY_RATE_LIMIT_PER_CONTACT'),
+    }),
     publicUrl,
     rootApiPublicKey,
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
@@ -221,6 +313,8 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     allowPrivateNetwork,
     oidcIssuers: Object.freeze(oidcIssuers),
     sandboxUntil: sandboxEnd(optional('SANDBOX')),
+    oauth2Providers:
+      given('OAUTH2_PROVIDERS', (value) => oauth2ProvidersOf(value, allowPrivateNetwork)) ?? Object.freeze({}),
     smtp: given('SMTP_URL', smtpServerOf),
     mailFrom: given('MAIL_FROM', mailFromOf),
     sms: given('SMS_WEBHOOK_URL', smsGatewayOf),
@@ -235,6 +329,41 @@ function isWebOrigin(text: string): boolean {
 /** What an issuer may call itself (OpenID Connect Discovery 1.0, section 3): a URL without query and fragment. */
 function isIssuer(text: string): boolean {
   return /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text);
+}
+
+/** What may be said of an OAuth 2.0 provider; `userId` is a path of member names in the answer of `userUrl`. */
+function oauth2ProvidersOf(value: string, allowPlain: boolean): Record<string, Oauth2ProviderSettings> {
+  const rule = (text: string): BadSetting => new BadSetting('OAUTH2_PROVIDERS', '…', text);
+  const read: Record<string, Oauth2ProviderSettings> = {};
+  for (const [name, profile] of Object.entries(jsonObject(value) ?? {})) {
+    const must = (what: string): BadSetting => rule(`${name} must have ${what}`);
+    if (!/^OAUTH2_PROVIDER_[A-Z0-9_]{1,32}$/.test(name))
+      throw rule(`\`${name}\` must be a name such as OAUTH2_PROVIDER_GITHUB`);
+    const { tokenUrl, userUrl, userId = 'id', scopes = [], clientAuthentication = 'basic', ...others } = profile ?? {};
+    for (const url of [tokenUrl, userUrl]) {
+      const isTaken = typeof url === 'string' && URL.canParse(url) && (allowPlain ? /^https?:/ : /^https:/).test(url);
+      if (!isTaken) throw must('a tokenUrl and a userUrl, both https unless ALLOW_PRIVATE_NETWORK is true');
+    }
+    if (typeof userId !== 'string' || !/^\w+(?:\.\w+)*$/.test(userId)) throw must('a userId such as id or data.id');
+    if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string')) throw must('a list of scopes');
+    if (clientAuthentication !== 'basic' && clientAuthentication !== 'post') {
+      throw must('a clientAuthentication of basic or post');
+    }
+    if (Object.keys(others).length > 0) throw must(`no \`${Object.keys(others)[0]}\``);
+    read[name] = { tokenUrl: tokenUrl as string, userUrl: userUrl as string, userId, scopes, clientAuthentication };
+  }
+  if (Object.keys(read).length === 0) throw rule('must be a JSON object of providers');
+  return read;
+}
+
+function jsonObject(text: string): Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    return value as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A point of P-256 in its compressed form: with anything else as its key the root user could never sign. */

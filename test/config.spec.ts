@@ -3,6 +3,14 @@ import { generateApiKeyPair } from '../src/testing/index.js';
 
 const { publicKey, privateKey } = generateApiKeyPair((count) => new Uint8Array(count).fill(7));
 
+const gitea = {
+  tokenUrl: 'http://127.0.0.1:3000/login/oauth/access_token',
+  userUrl: 'http://127.0.0.1:3000/api/v1/user',
+  userId: 'account.id',
+  scopes: ['read:user'],
+  clientAuthentication: 'post',
+};
+
 function badness(name: string, value: string): string {
   try {
     readConfig({ [name]: value });
@@ -28,6 +36,7 @@ test('without a word the server listens on this machine and keeps events in ./da
     trustProxy: false,
     allowPrivateNetwork: false,
     oidcIssuers: [],
+    oauth2Providers: {},
     sandboxUntil: undefined,
     smtp: undefined,
     mailFrom: undefined,
@@ -52,6 +61,7 @@ test('every setting is read', () => {
     TRUST_PROXY: 'true',
     ALLOW_PRIVATE_NETWORK: 'true',
     OIDC_ISSUERS: 'https://accounts.google.com, https://tenant.example.com/ http://127.0.0.1:9000/realm',
+    OAUTH2_PROVIDERS: JSON.stringify({ OAUTH2_PROVIDER_GITEA: gitea }),
     SMTP_URL: 'smtps://mailer%40example.com:p%40ss%2Fword@smtp.example.com',
     MAIL_FROM: 'Example <no-reply@example.com>, @example.org',
     SMS_WEBHOOK_URL: 'https://sms.example.com/send?key=secret',
@@ -72,6 +82,7 @@ test('every setting is read', () => {
     trustProxy: true,
     allowPrivateNetwork: true,
     oidcIssuers: ['https://accounts.google.com', 'https://tenant.example.com/', 'http://127.0.0.1:9000/realm'],
+    oauth2Providers: { OAUTH2_PROVIDER_GITEA: gitea },
     smtp: {
       host: 'smtp.example.com',
       port: 465,
@@ -97,6 +108,7 @@ test('nothing of it can be changed', () => {
   expect(Object.isFrozen(config)).toBe(true);
   expect(Object.isFrozen(config.rateLimits)).toBe(true);
   expect(Object.isFrozen(config.oidcIssuers)).toBe(true);
+  expect(Object.isFrozen(config.oauth2Providers)).toBe(true);
 });
 
 test.each([
@@ -155,6 +167,46 @@ test('one bad issuer among good ones is the one that is named', () => {
 test('an issuer with a password is refused, and the password not shown', () => {
   const message = badness('OIDC_ISSUERS', 'https://admin:changeit@issuer.example');
   expect(message).toMatch(/^OIDC_ISSUERS=https:\/\/…@issuer\.example: must be issuers /);
+});
+
+describe('OAUTH2_PROVIDERS', () => {
+  const safe = { tokenUrl: 'https://id.example.com/token', userUrl: 'https://id.example.com/me' };
+  const read = (providers: unknown, more = {}) =>
+    readConfig({ OAUTH2_PROVIDERS: JSON.stringify(providers), ...more }).oauth2Providers;
+
+  it('needs two addresses, and has defaults for the rest', () => {
+    expect(read({ OAUTH2_PROVIDER_ACME_2: safe })).toEqual({
+      OAUTH2_PROVIDER_ACME_2: { ...safe, userId: 'id', scopes: [], clientAuthentication: 'basic' },
+    });
+  });
+
+  it.each([
+    ['no JSON', '{'],
+    ['no object', '[]'],
+    ['nothing', '{}'],
+    ['another name', { ACME: safe }],
+    ['a name in small letters', { OAUTH2_PROVIDER_acme: safe }],
+    ['no profile', { OAUTH2_PROVIDER_ACME: null }],
+    ['a text for a profile', { OAUTH2_PROVIDER_ACME: 'https://id.example.com/token' }],
+    ['one address', { OAUTH2_PROVIDER_ACME: { tokenUrl: safe.tokenUrl } }],
+    ['no address', { OAUTH2_PROVIDER_ACME: { ...safe, userUrl: 'id.example.com/me' } }],
+    ['plain http', { OAUTH2_PROVIDER_ACME: { ...safe, tokenUrl: 'http://id.example.com/token' } }],
+    ['another scheme', { OAUTH2_PROVIDER_ACME: { ...safe, tokenUrl: 'file:///etc/passwd' } }],
+    ['an odd path', { OAUTH2_PROVIDER_ACME: { ...safe, userId: 'data..id' } }],
+    ['odd scopes', { OAUTH2_PROVIDER_ACME: { ...safe, scopes: 'read' } }],
+    ['an odd way to authenticate', { OAUTH2_PROVIDER_ACME: { ...safe, clientAuthentication: 'none' } }],
+    ['a member that is none', { OAUTH2_PROVIDER_ACME: { ...safe, tokenURL: safe.tokenUrl } }],
+  ])('is refused with %s', (_what, value) => {
+    const message = badness('OAUTH2_PROVIDERS', typeof value === 'string' ? value : JSON.stringify(value));
+    expect(message).toMatch(/^OAUTH2_PROVIDERS=…: (?:OAUTH2_PROVIDER_ACME must have|.*must be) /);
+  });
+
+  it('may be on a private network where that is allowed', () => {
+    expect(() => read({ OAUTH2_PROVIDER_GITEA: gitea })).toThrow(BadSetting);
+    expect(read({ OAUTH2_PROVIDER_GITEA: gitea }, { ALLOW_PRIVATE_NETWORK: 'true' })).toMatchObject({
+      OAUTH2_PROVIDER_GITEA: gitea,
+    });
+  });
 });
 
 test('a connection string is taken as it is, and its password never shown', () => {

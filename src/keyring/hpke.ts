@@ -109,7 +109,17 @@ export async function sealCredentialBundle(
   ephemeralSeed?: Uint8Array,
 ): Promise<string> {
   checkPrivateKey('CURVE_P256', privateKey);
-  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, privateKey, undefined, ephemeralSeed);
+  return sealTextBundle(targetPublicKey, privateKey, undefined, ephemeralSeed);
+}
+
+/** Seals anything in the form of a credential bundle, which published clients open whatever is in it. */
+export async function sealTextBundle(
+  targetPublicKey: string,
+  plaintext: Uint8Array,
+  title?: string,
+  ephemeralSeed?: Uint8Array,
+): Promise<string> {
+  const { encappedPublic, ciphertext } = await sealMessage(targetPublicKey, plaintext, title, ephemeralSeed);
   const encapsulated = parsePublicKey('CURVE_P256', encappedPublic);
   return base58check.encode(Buffer.concat([encapsulated, Buffer.from(ciphertext, 'hex')]));
 }

@@ -86,7 +86,21 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
     'initImportPrivateKeyIntent',
     'initImportPrivateKeyResult',
   ],
+  ['email_auth', 'ACTIVITY_TYPE_EMAIL_AUTH_V3', 'emailAuthIntentV3', 'emailAuthResult'],
+  ['email_auth', 'ACTIVITY_TYPE_EMAIL_AUTH_V2', 'emailAuthIntentV2', 'emailAuthResult'],
+  ['email_auth', 'ACTIVITY_TYPE_EMAIL_AUTH', 'emailAuthIntent', 'emailAuthResult'],
+  ['init_otp', 'ACTIVITY_TYPE_INIT_OTP_V3', 'initOtpIntentV3', 'initOtpResultV2'],
+  ['init_otp', 'ACTIVITY_TYPE_INIT_OTP_V2', 'initOtpIntentV2', 'initOtpResult'],
+  ['init_otp', 'ACTIVITY_TYPE_INIT_OTP', 'initOtpIntent', 'initOtpResult'],
+  ['init_otp_auth', 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3', 'initOtpAuthIntentV3', 'initOtpAuthResultV2'],
+  ['init_otp_auth', 'ACTIVITY_TYPE_INIT_OTP_AUTH_V2', 'initOtpAuthIntentV2', 'initOtpAuthResultV2'],
+  ['init_otp_auth', 'ACTIVITY_TYPE_INIT_OTP_AUTH', 'initOtpAuthIntent', 'initOtpAuthResult'],
+  ['otp_auth', 'ACTIVITY_TYPE_OTP_AUTH', 'otpAuthIntent', 'otpAuthResult'],
+  ['otp_login', 'ACTIVITY_TYPE_OTP_LOGIN_V2', 'otpLoginIntentV2', 'otpLoginResult'],
+  ['otp_login', 'ACTIVITY_TYPE_OTP_LOGIN', 'otpLoginIntent', 'otpLoginResult'],
   ['reject_activity', 'ACTIVITY_TYPE_REJECT_ACTIVITY', 'rejectActivityIntent', ''],
+  ['verify_otp', 'ACTIVITY_TYPE_VERIFY_OTP_V2', 'verifyOtpIntentV2', 'verifyOtpResult'],
+  ['verify_otp', 'ACTIVITY_TYPE_VERIFY_OTP', 'verifyOtpIntent', 'verifyOtpResult'],
   [
     'remove_organization_feature',
     'ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE',
@@ -205,10 +219,16 @@ const resources: Readonly<Record<string, string>> = {
   ENABLE_AUTH_PROXY: 'AUTH_PROXY CREATE',
   UPDATE_AUTH_PROXY_CONFIG: 'AUTH_PROXY UPDATE',
   DELETE_WALLET_ACCOUNTS: 'WALLET DELETE',
+  EMAIL_AUTH: 'AUTH CREATE',
   EXPORT_WALLET: 'WALLET EXPORT',
   EXPORT_WALLET_ACCOUNT: 'WALLET EXPORT',
   IMPORT_WALLET: 'WALLET IMPORT',
   INIT_IMPORT_WALLET: 'WALLET IMPORT',
+  INIT_OTP: 'OTP CREATE',
+  INIT_OTP_AUTH: 'AUTH CREATE',
+  OTP_AUTH: 'AUTH CREATE',
+  OTP_LOGIN: 'AUTH CREATE',
+  VERIFY_OTP: 'OTP VERIFY',
   UPDATE_WALLET: 'WALLET UPDATE',
 };
 
@@ -277,13 +297,13 @@ describe('the list of activities', () => {
       'DELETE_API_KEYS',
       'DELETE_AUTHENTICATORS',
     ]);
-    for (const one of own) expect(one.ownCredentialsOf!({ userId: 'u' })).toBe('u');
+    for (const one of own) expect(one.ownCredentialsOf!({ userId: 'u' }, 'u')).toBe('u');
   });
 
   it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
     const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] };
     const keys = { encoding: 'e', hashFunction: 'h', type: 't', walletId: 'w', targetPublicKey: '02aa' };
-    const intent = { ...users, ...keys };
+    const intent = { ...users, ...keys, otpLength: 6, sessionProfileId: 's' };
     const shown = definitions.flatMap((one) =>
       isVote(one)
         ? []
@@ -302,6 +322,8 @@ describe('the list of activities', () => {
       ['EXPORT_PRIVATE_KEY', 'target_public_key', 'string', '02aa'],
       ['EXPORT_WALLET', 'target_public_key', 'string', '02aa'],
       ['EXPORT_WALLET_ACCOUNT', 'target_public_key', 'string', '02aa'],
+      ['INIT_OTP_AUTH', 'otp_length', 'int', 6n],
+      ['OTP_LOGIN', 'session_profile_id', 'string', 's'],
       ['SIGN_RAW_PAYLOAD', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOAD', 'hash_function', 'string', 'h'],
       ['SIGN_RAW_PAYLOADS', 'encoding', 'string', 'e'],

@@ -4,8 +4,11 @@ import { uuidV7 } from '../../src/coordinator/ids.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
 import { openKeyring, type OpenKeyring } from '../../src/keyring/open-keyring.js';
 import { guardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { Oauth2Client } from '../../src/oidc/oauth2-client.js';
+import { knownOauth2Providers } from '../../src/oidc/oauth2-providers.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
@@ -22,10 +25,15 @@ export async function preparePorts(
   const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
   const newId = () => uuidV7(clock, randomness);
   const kept = new KeptMessages();
+  const opened = await openKeyring({ store, keyEncryption, clock, randomness, newId });
+  const fetch = guardedFetch({ allowPrivateNetwork: false });
+  const issuer = new OidcIssuer({ keys: opened.keys, randomness, address: () => 'https://countersign.example' });
+  const { oauthSecrets: secrets } = opened;
   return {
     verifyRegistration,
-    ...(await openKeyring({ store, keyEncryption, clock, randomness, newId })),
-    oidc: new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork: false }) }),
+    ...opened,
+    oidc: new OidcVerifier({ clock, fetch, own: issuer }),
+    oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       founded: (id) => readFounding(store, id),

@@ -1,0 +1,14 @@
+import type { Server } from 'node:http';
+
+/**
+ * The origin at which a server that listens is reached on its machine, such as `http://127.0.0.1:8080`.
+ * @throws before it listens
+ */
+export function listeningAddress(server: Server): string {
+  const bound = server.address();
+  if (typeof bound !== 'object' || bound === null) throw new Error('the server does not listen yet: set PUBLIC_URL');
+  const { address, family, port } = bound;
+  if (address === '0.0.0.0') return `http://127.0.0.1:${port}`;
+  if (address === '::' || address === '::1') return `http://localhost:${port}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

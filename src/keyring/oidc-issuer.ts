@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { p256 } from '@noble/curves/nist.js';
+import { sealTextBundle } from './hpke.js';
+import type { InstallationKeys } from './installation-keys.js';
+
+interface Ports {
+  readonly keys: InstallationKeys;
+  readonly randomness: { bytes(count: number): Uint8Array };
+  /** Where the installation is reached from outside; known once it listens. */
+  readonly address: () => string;
+}
+
+/** What a token of ours says of somebody. */
+interface Claims {
+  readonly audience: string;
+  readonly subject: string;
+  readonly nonce: string;
+  /** Milliseconds since the epoch. */
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** Goes into the token sealed to the caller's P-256 key (hex), for the caller only. */
+  readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
+}
+
+/**
+ * This installation as an OpenID issuer: for people whom an OAuth 2.0 provider knows that issues no ID tokens itself
+ * (client protocol, section 8.4). ES256 by the key `oidc-issuer`; signatures are deterministic (RFC 6979).
+ */
+export class OidcIssuer {
+  constructor(private readonly ports: Ports) {}
+
+  get issuer(): string {
+    return this.ports.address();
+  }
+
+  /** The one public key (RFC 7517); its id is its thumbprint (RFC 7638). */
+  keys() {
+    const point = Buffer.from(this.ports.keys.publicKey('oidc-issuer', 'uncompressed'), 'hex');
+    const [x, y] = [point.toString('base64url', 1, 33), point.toString('base64url', 33)];
+    const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'P-256', kty: 'EC', x, y }));
+    return [{ kty: 'EC', crv: 'P-256', x, y, kid: thumbprint.digest('base64url'), alg: 'ES256', use: 'sig' }] as const;
+  }
+
+  /**
+   * An ID token (OpenID Connect Core 1.0, section 2), compact.
+   * @throws {CoordinatorError} INVALID_ARGUMENT when the target key is none
+   */
+  async sign({ audience, subject, nonce, issuedAt, expiresAt, bearerToken }: Claims): Promise<string> {
+    const [{ kid }] = this.keys();
+    const payload = {
+      iss: this.issuer,
+      aud: audience,
+      sub: subject,
+      nonce,
+      iat: Math.floor(issuedAt / 1000),
+      exp: Math.floor(expiresAt / 1000),
+      ...(bearerToken ? { encrypted_bearer_token: await this.seal(bearerToken) } : {}),
+    };
+    const input = [{ alg: 'ES256', kid, typ: 'JWT' }, payload]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+    return this.ports.keys.use('oidc-issuer', (key) => {
+      return `${input}.${Buffer.from(p256.sign(Buffer.from(input), key)).toString('base64url')}`;
+    });
+  }
+
+  private seal({ text, targetPublicKey }: NonNullable<Claims['bearerToken']>): Promise<string> {
+    const seed = this.ports.randomness.bytes(32);
+    return sealTextBundle(targetPublicKey, Buffer.from(text), 'parameters.bearerTokenTargetPublicKey', seed);
+  }
+}

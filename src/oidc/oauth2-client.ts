@@ -1,0 +1,195 @@
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { GuardedFetchError, type GuardedFetch, type GuardedRequest, type GuardedResponse } from './guarded-fetch.js';
+import { subjectPrefix, type Oauth2Provider } from './oauth2-providers.js';
+
+interface SecretPlace {
+  readonly organizationId: string;
+  readonly vaultId: string;
+}
+
+interface Ports {
+  readonly fetch: GuardedFetch;
+  readonly clock: { now(): number };
+  readonly providers: Readonly<Record<string, Oauth2Provider>>;
+  readonly secrets: { use<Result>(place: SecretPlace, use: (secret: string) => Promise<Result>): Promise<Result> };
+  readonly issuer: {
+    sign(claims: {
+      readonly audience: string;
+      readonly subject: string;
+      readonly nonce: string;
+      readonly issuedAt: number;
+      readonly expiresAt: number;
+      readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
+    }): Promise<string>;
+  };
+}
+
+/** A code that somebody brings back from a provider, and what it was asked for with. */
+interface Authentication {
+  readonly provider: string;
+  readonly clientId: string;
+  /** Where the secret of the application is sealed. */
+  readonly secret: SecretPlace;
+  readonly authCode: string;
+  readonly redirectUri: string;
+  /** PKCE (RFC 7636). */
+  readonly codeVerifier: string;
+  readonly nonce: string;
+  readonly bearerTokenTargetPublicKey?: string | undefined;
+}
+
+/** How long a token of ours is good for, in milliseconds: it is spent on a login at once. */
+const tokenLifeMs = 5 * 60 * 1000;
+
+const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
+
+/** Finds out at OAuth 2.0 providers who somebody is, and says so in ID tokens of ours (client protocol, section 8.4). */
+export class Oauth2Client {
+  constructor(private readonly ports: Ports) {}
+
+  /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
+  checkProvider(provider: string): void {
+    this.providerOf(provider);
+  }
+
+  /**
+   * Exchanges the code, asks whose it is, and gives an ID token: audience the client id, subject `<provider>:<id>`, good
+   * for five minutes. The client secret is open for the exchange only.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for a code that is not taken, FAILED_PRECONDITION for an application that
+   * is not, UNAVAILABLE for a provider that does not answer
+   */
+  async authenticate(asked: Authentication): Promise<string> {
+    const { clock, issuer } = this.ports;
+    const { provider, clientId, nonce, bearerTokenTargetPublicKey: targetPublicKey } = asked;
+    const profile = this.providerOf(provider);
+    const accessToken = await this.exchange(profile, asked);
+    const userId = await this.userId(profile, provider, accessToken);
+    const issuedAt = clock.now();
+    return issuer.sign({
+      audience: clientId,
+      subject: `${subjectPrefix(provider)}:${userId}`,
+      nonce,
+      issuedAt,
+      expiresAt: issuedAt + tokenLifeMs,
+      ...(targetPublicKey ? { bearerToken: { text: accessToken, targetPublicKey } } : {}),
+    });
+  }
+
+  private providerOf(provider: string): Oauth2Provider {
+    const { providers } = this.ports;
+    if (Object.hasOwn(providers, provider)) return providers[provider]!;
+    throw new CoordinatorError(
+      'INVALID_ARGUMENT',
+      `OAuth 2.0 provider \`${provider}\` is not configured: use one of ${Object.keys(providers).join(', ')}, or add it to OAUTH2_PROVIDERS`,
+      { category: 'OAUTH2_PROVIDER_NOT_CONFIGURED' },
+    );
+  }
+
+  /** RFC 6749, section 4.1.3, with PKCE. */
+  private exchange({ tokenUrl, clientAuthentication }: Oauth2Provider, asked: Authentication): Promise<string> {
+    const { provider, clientId, secret, authCode, redirectUri, codeVerifier } = asked;
+    const code = {
+      grant_type: 'authorization_code',
+      code: authCode,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier,
+    };
+    return this.ports.secrets.use(secret, async (clientSecret) => {
+      const response = await this.call(
+        tokenUrl,
+        clientAuthentication === 'basic'
+          ? {
+              method: 'POST',
+              headers: { ...form, authorization: basic(clientId, clientSecret) },
+              // Some providers ask for the client id beside the header; the header decides.
+              body: String(new URLSearchParams({ ...code, client_id: clientId })),
+            }
+          : {
+              method: 'POST',
+              headers: form,
+              body: String(new URLSearchParams({ ...code, client_id: clientId, client_secret: clientSecret })),
+            },
+        provider,
+      );
+      const answer = jsonOf(response);
+      const { access_token: token, token_type: type } = answer;
+      const isBearer = type === undefined || (typeof type === 'string' && /^bearer$/i.test(type));
+      if (response.status === 200 && isToken(token) && isBearer) return token;
+      throw refusedExchange(provider, answer['error']);
+    });
+  }
+
+  private async userId(profile: Oauth2Provider, provider: string, accessToken: string): Promise<string> {
+    const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` };
+    const response = await this.call(profile.userUrl, { headers }, provider);
+    const refuse = (problem: string): CoordinatorError =>
+      new CoordinatorError(
+        'FAILED_PRECONDITION',
+        `${provider} ${problem}: ask for the scopes ${profile.scopes.join(' and ')} when the person is sent there`,
+      );
+    if (response.status !== 200) throw refuse(`does not say whose the code is (HTTP status ${response.status})`);
+    let value: unknown = jsonOf(response);
+    for (const member of profile.userId.split('.')) {
+      value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
+    }
+    const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
+    // It becomes part of who a user is: what is odd about it could make two people one.
+    if (typeof id !== 'string' || !/^[\w.@+-]{1,128}$/.test(id)) throw refuse(`gives no \`${profile.userId}\``);
+    return id;
+  }
+
+  /** An answer of a provider that is not about its own troubles. */
+  private async call(url: string, request: GuardedRequest, provider: string): Promise<GuardedResponse> {
+    let response: GuardedResponse;
+    try {
+      response = await this.ports.fetch(url, request);
+    } catch (error) {
+      if (!(error instanceof GuardedFetchError)) throw error;
+      const code = error.mayPass ? 'UNAVAILABLE' : 'FAILED_PRECONDITION';
+      throw new CoordinatorError(code, `${provider} cannot be asked: ${error.message}`, { cause: error });
+    }
+    const { status } = response;
+    if (status < 500 && status !== 429) return response;
+    throw new CoordinatorError(
+      'UNAVAILABLE',
+      `${provider} answers with HTTP status ${status}: send the person there again for a new code`,
+    );
+  }
+}
+
+/** RFC 6749, section 2.3.1: both parts form-encoded before they are joined. */
+function basic(clientId: string, clientSecret: string): string {
+  const encoded = [clientId, clientSecret].map((part) => String(new URLSearchParams({ part })).slice('part='.length));
+  return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`;
+}
+
+function jsonOf({ body }: GuardedResponse): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // The parser would quote what may hold a token.
+  }
+  return {};
+}
+
+/** RFC 6750, section 2.1. */
+const isToken = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= 8_192 && /^[\w.~+/-]+=*$/.test(value);
+
+/** RFC 6749, section 5.2: only its own error codes are repeated, as anything else may be what was sent. */
+function refusedExchange(provider: string, error: unknown): CoordinatorError {
+  const isApplication = error === 'invalid_client' || error === 'unauthorized_client';
+  if (isApplication) {
+    return new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `${provider} does not know the application (${error}): check client id and secret, then update_oauth2_credential`,
+    );
+  }
+  const isKnown = error === 'invalid_grant' || error === 'invalid_request' || error === 'unsupported_grant_type';
+  return invalidField(
+    'parameters.authCode',
+    `${provider} does not take the code${isKnown ? ` (${error})` : ''}: it serves once, soon, with the redirectUri and ` +
+      'codeVerifier that it was asked for with',
+  );
+}
