@@ -12,6 +12,7 @@ import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto
 import { existsSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
+import { sealMessage } from '../../dist/keyring/hpke.js';
 import { send, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
 const version = 1;
@@ -229,6 +230,193 @@ async function credentials(coordinator) {
   await client.submit(type('UPDATE_USER_TAG'), { userTagId, newUserTagName: 'everybody', addUserIds: [bobId] });
 }
 
+/** A secret for an import, sealed as a client does but with a seed. */
+async function sealedTo(importBundle, secret) {
+  const { targetPublic } = JSON.parse(Buffer.from(JSON.parse(importBundle).data, 'hex').toString());
+  return JSON.stringify(await sealMessage(targetPublic, secret, undefined, sha256(`ephemeral ${targetPublic}`)));
+}
+
+const account = (chain, index, name) => ({
+  ...{
+    ethereum: {
+      curve: 'CURVE_SECP256K1',
+      path: `m/44'/60'/0'/0/${index}`,
+      addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+    },
+    solana: { curve: 'CURVE_ED25519', path: `m/44'/501'/${index}'/0'`, addressFormat: 'ADDRESS_FORMAT_SOLANA' },
+    bitcoin: {
+      curve: 'CURVE_SECP256K1',
+      path: `m/86'/0'/0'/0/${index}`,
+      addressFormat: 'ADDRESS_FORMAT_BITCOIN_MAINNET_P2TR',
+    },
+  }[chain],
+  pathFormat: 'PATH_FORMAT_BIP32',
+  ...(name ? { name } : {}),
+});
+
+/** `transfer(address,uint256)` of the token at an address: an unsigned transaction (EIP-1559) in hex, and its ABI. */
+const token = {
+  address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  abi: JSON.stringify([
+    {
+      type: 'function',
+      name: 'transfer',
+      inputs: [
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+      ],
+    },
+  ]),
+  transfer:
+    '02f86e0180843b9aca00850ba43b740083015f9094a0b86991c6218b36c1d19d4a2e9eb0ce3606eb4880b844a9059cbb' +
+    '000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266' +
+    '00000000000000000000000000000000000000000000000000000000000f4240c0',
+};
+
+/** Wallets and private keys: made, imported, tagged, signed with, exported and deleted. */
+async function keys(coordinator) {
+  const { client, clock, newKey } = coordinator;
+  const ann = await coordinator.createUser('Ann');
+  const bob = await coordinator.createUser('Bob');
+  const submit = async (name, parameters, by = client) => (await by.submit(type(name), parameters)).result;
+  const targetPublicKey = () => newKey().publicKey;
+
+  const made = await submit('CREATE_WALLET', {
+    walletName: 'Treasury',
+    accounts: [account('ethereum', 0, 'main'), account('solana', 0), account('bitcoin', 0)],
+    mnemonicLength: 24,
+  });
+  const { walletId, addresses } = made.createWalletResult;
+  const [ethereum, solana, bitcoin] = addresses;
+  await submit('CREATE_WALLET_ACCOUNTS', { walletId, accounts: [account('ethereum', 1), account('ethereum', 2)] });
+  await submit('CREATE_WALLET_ACCOUNTS', { walletId, accounts: [account('ethereum', 3)], persist: false });
+  await submit('UPDATE_WALLET', { walletId, walletName: 'Cold treasury' });
+  clock.advance('1m');
+
+  const keyOptions = (privateKeyName, privateKeyTags = []) => ({
+    privateKeyName,
+    curve: 'CURVE_SECP256K1',
+    privateKeyTags,
+    addressFormats: ['ADDRESS_FORMAT_ETHEREUM', 'ADDRESS_FORMAT_COMPRESSED'],
+  });
+  const old = await submit('CREATE_PRIVATE_KEYS', { privateKeys: [keyOptions('first version')] });
+  const [oldKey] = old.createPrivateKeysResult.privateKeyIds;
+  const { privateKeyTagId: hot } = (
+    await submit('CREATE_PRIVATE_KEY_TAG', { privateKeyTagName: 'hot', privateKeyIds: [oldKey] })
+  ).createPrivateKeyTagResult;
+  const { privateKeyTagId: spare } = (
+    await submit('CREATE_PRIVATE_KEY_TAG', { privateKeyTagName: 'spare', privateKeyIds: [oldKey] })
+  ).createPrivateKeyTagResult;
+  const { privateKeys } = (
+    await submit('CREATE_PRIVATE_KEYS_V2', {
+      privateKeys: [
+        keyOptions('hot', [hot]),
+        { privateKeyName: 'plain', curve: 'CURVE_P256', privateKeyTags: [], addressFormats: [] },
+      ],
+    })
+  ).createPrivateKeysResultV2;
+  const [hotKey, plainKey] = privateKeys.map(({ privateKeyId }) => privateKeyId);
+  await submit('UPDATE_PRIVATE_KEY_TAG', {
+    privateKeyTagId: hot,
+    newPrivateKeyTagName: 'warm',
+    addPrivateKeyIds: [plainKey],
+    removePrivateKeyIds: [oldKey],
+  });
+  await submit('DELETE_PRIVATE_KEY_TAGS', { privateKeyTagIds: [spare] });
+
+  clock.advance('1m');
+  const walletImport = async () => (await submit('INIT_IMPORT_WALLET', { userId: ann.userId })).initImportWalletResult;
+  await walletImport();
+  const mnemonic = Buffer.from('test test test test test test test test test test test junk');
+  const imported = await submit('IMPORT_WALLET', {
+    userId: ann.userId,
+    walletName: 'Imported',
+    encryptedBundle: await sealedTo((await walletImport()).importBundle, mnemonic),
+    accounts: [account('ethereum', 0)],
+  });
+  const keyImport = (await submit('INIT_IMPORT_PRIVATE_KEY', { userId: ann.userId })).initImportPrivateKeyResult;
+  const unreadable = { userId: ann.userId, curve: 'CURVE_ED25519', addressFormats: ['ADDRESS_FORMAT_SOLANA'] };
+  await refused(submit('IMPORT_PRIVATE_KEY', { ...unreadable, privateKeyName: 'no', encryptedBundle: '{}' }), 400);
+  const importedKey = await submit('IMPORT_PRIVATE_KEY', {
+    ...unreadable,
+    privateKeyName: 'imported',
+    encryptedBundle: await sealedTo(keyImport.importBundle, sha256('imported key')),
+  });
+  // Left waiting.
+  await submit('INIT_IMPORT_PRIVATE_KEY', { userId: bob.userId });
+
+  const { smartContractInterfaceId } = (
+    await submit('CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: token.address,
+      smartContractInterface: token.abi,
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'A token',
+      notes: 'Its transfers only',
+    })
+  ).createSmartContractInterfaceResult;
+  await submit('CREATE_SMART_CONTRACT_INTERFACE', {
+    smartContractAddress: 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+    smartContractInterface: JSON.stringify({
+      version: '0.1.0',
+      name: 'token',
+      instructions: [{ name: 'close', accounts: [], args: [] }],
+    }),
+    type: 'SMART_CONTRACT_INTERFACE_TYPE_SOLANA',
+    label: 'A program',
+  });
+
+  clock.advance('1m');
+  const payload = { payload: 'ab'.repeat(32), encoding: 'PAYLOAD_ENCODING_HEXADECIMAL' };
+  const digest = { ...payload, hashFunction: 'HASH_FUNCTION_NO_OP' };
+  await submit('SIGN_RAW_PAYLOAD', { privateKeyId: plainKey, ...digest });
+  await submit('SIGN_RAW_PAYLOAD_V2', { signWith: bitcoin, ...digest });
+  await submit('SIGN_RAW_PAYLOADS', {
+    signWith: solana,
+    payloads: ['00', 'ff'],
+    encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+    hashFunction: 'HASH_FUNCTION_NOT_APPLICABLE',
+  });
+  await coordinator.createPolicy({
+    policyName: 'Small transfers of the token take two',
+    condition:
+      "activity.kind == 'SIGN_TRANSACTION' && eth.tx.function_name == 'transfer' && " +
+      "eth.tx.contract_call_args['value'] <= 1000000 && wallet.label == 'Cold treasury'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const transaction = { type: 'TRANSACTION_TYPE_ETHEREUM', unsignedTransaction: token.transfer };
+  const transfer = await ann.client.submit(type('SIGN_TRANSACTION_V2'), { signWith: ethereum, ...transaction });
+  await bob.client.approve(transfer.fingerprint);
+  await submit('DELETE_SMART_CONTRACT_INTERFACE', { smartContractInterfaceId });
+  await refused(ann.client.submit(type('SIGN_TRANSACTION_V2'), { signWith: ethereum, ...transaction }), 403);
+
+  await coordinator.createPolicy({
+    policyName: 'Warm keys and the imported wallet are exported by two',
+    condition: "activity.action == 'EXPORT' && activity.kind != 'EXPORT_WALLET_ACCOUNT'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const exporting = (privateKeyId) =>
+    ann.client.submit(type('EXPORT_PRIVATE_KEY'), { privateKeyId, targetPublicKey: targetPublicKey() });
+  const first = await exporting(hotKey);
+  await bob.client.approve(first.fingerprint);
+  const late = await exporting(oldKey);
+  await submit('DELETE_PRIVATE_KEYS', { privateKeyIds: [oldKey], deleteWithoutExport: true });
+  await bob.client.approve(late.fingerprint);
+  await submit('DELETE_PRIVATE_KEYS', { privateKeyIds: [hotKey] });
+
+  await submit('EXPORT_WALLET_ACCOUNT', { address: ethereum, targetPublicKey: targetPublicKey() });
+  const importedWallet = imported.importWalletResult.walletId;
+  await submit('EXPORT_WALLET', { walletId: importedWallet, targetPublicKey: targetPublicKey() });
+  await submit('DELETE_WALLETS', { walletIds: [importedWallet] });
+  const ids = (await client.query('list_wallet_accounts', { walletId })).accounts;
+  const gone = ids.filter(({ address }) => address === ethereum || address === solana);
+  await submit('DELETE_WALLET_ACCOUNTS', {
+    walletAccountIds: gone.map(({ walletAccountId }) => walletAccountId),
+    deleteWithoutExport: true,
+  });
+  // Left waiting, and what was imported stays.
+  await exporting(importedKey.importPrivateKeyResult.privateKeyId);
+}
+
 async function record(name, story) {
   const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
   if (existsSync(file('jsonl'))) {
@@ -254,7 +442,7 @@ async function record(name, story) {
   }
 }
 
-const stories = { consensus, credentials };
+const stories = { consensus, credentials, keys };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }
