@@ -37,6 +37,13 @@ describe('vaults that ended', () => {
     expect(ended).toEqual(events.map((_, index) => id(index)).reverse());
   });
 
+  it('are all there when one event ends more of them than are read at a time', () => {
+    const vaultIds = Array.from({ length: 2_500 }, (_, index) => id(index));
+    const deleted: OrganizationEvent = { type: 'OrganizationDeleted', data: { organizationId, vaultIds } };
+    const ended = [...endedVaults(rowsOf(endedVaultsModel, recorded(organizationId, [walletDeleted(9_999), deleted])))];
+    expect(ended).toEqual([...vaultIds.toReversed(), id(9_999)]);
+  });
+
   it('are the same however the events come, and when they come again', () => {
     const events = recorded(
       organizationId,
