@@ -1,8 +1,9 @@
 import type { ActivityType } from '../../src/activities/index.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { sealMessage } from '../../src/keyring/hpke.js';
-import type { TestCoordinator, TestUser } from '../../src/testing/index.js';
+import type { ApiKeyPair, StampingClient, TestCoordinator, TestUser } from '../../src/testing/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { clientSignature, codeOf } from './one-time-codes.js';
 
 /** An organization with one of everything, for samples to name. */
 export interface Furnished {
@@ -26,6 +27,12 @@ export interface Furnished {
   /** A private key for the import that waits for Alice. */
   readonly privateKeyBundle: string;
   readonly smartContractInterfaceId: string;
+  /** A code that has been sent to Alice's phone, for otp_auth. */
+  readonly login: { readonly otpId: string; readonly otpCode: string };
+  /** A code that has been sent to somebody, sealed to the key that came with it. */
+  readonly sealedCode: { readonly otpId: string; readonly encryptedOtpBundle: string };
+  /** A verification token of Alice's phone, which is her verified contact, and the key that it is bound to. */
+  readonly proof: { readonly verificationToken: string; readonly key: ApiKeyPair };
   /** Waits for Alice's approval. */
   readonly waiting: ActivityEnvelope;
 }
@@ -96,6 +103,23 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
     label: 'USDC',
   });
+  const phone = `+1555${BigInt(`0x${newKey().privateKey}`).toString().slice(-7)}`;
+  const { otpId: provedId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
+  const proofKey = newKey();
+  const { result: verified } = await client.submit('ACTIVITY_TYPE_VERIFY_OTP', {
+    otpId: provedId,
+    otpCode: await codeOf(coordinator, provedId),
+    publicKey: proofKey.publicKey,
+  });
+  const { verificationToken } = verified['verifyOtpResult'] as { verificationToken: string };
+  await client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
+    userId: alice.userId,
+    userPhoneNumber: phone,
+    verificationToken,
+  });
+  const { otpId: loginId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3', phone);
+  const { otpId: sealedId, otpEncryptionTargetBundle } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
+  const sealed = { otp_code: await codeOf(coordinator, sealedId), public_key: newKey().publicKey };
   const waiting = await carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
     userId: carol.userId,
     userName: 'Caroline',
@@ -115,11 +139,27 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     privateKeyId: privateKeyIds[0]!,
     privateKeyTagId: (keyTag['createPrivateKeyTagResult'] as { privateKeyTagId: string }).privateKeyTagId,
     privateKeyBundle: await sealedTo(keyBundle, Buffer.alloc(32, 1)),
-    smartContractInterfaceId: (
-      contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string }
-    ).smartContractInterfaceId,
+    smartContractInterfaceId: (contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string })
+      .smartContractInterfaceId,
+    login: { otpId: loginId, otpCode: await codeOf(coordinator, loginId) },
+    sealedCode: {
+      otpId: sealedId,
+      encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle, JSON.stringify(sealed)),
+    },
+    proof: { verificationToken, key: proofKey },
     waiting,
   };
+}
+
+/** Has a code sent, counted against nobody else. */
+async function initOtp(client: StampingClient, type: string, contact: string) {
+  const { result } = await client.submit(type, {
+    otpType: 'OTP_TYPE_SMS',
+    contact,
+    appName: 'Sample',
+    userIdentifier: `${type} ${contact}`,
+  });
+  return Object.values(result)[0] as { otpId: string; otpEncryptionTargetBundle: string };
 }
 
 const abi = JSON.stringify([
@@ -145,7 +185,9 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
+  const { login, sealedCode, proof } = furnished;
   const { root, newKey } = coordinator;
+  const otp = { otpType: 'OTP_TYPE_EMAIL', appName: 'Sample', otpLength: 6, alphanumeric: false };
   const account = {
     curve: 'CURVE_SECP256K1',
     pathFormat: 'PATH_FORMAT_BIP32',
@@ -230,6 +272,30 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_INIT_IMPORT_WALLET: { userId: alice.userId },
     ACTIVITY_TYPE_DISABLE_AUTH_PROXY: {},
     ACTIVITY_TYPE_ENABLE_AUTH_PROXY: {},
+    ACTIVITY_TYPE_EMAIL_AUTH_V3: {
+      email: 'alice@example.com',
+      targetPublicKey: newKey().publicKey,
+      emailCustomization: { appName: 'Sample' },
+      expirationSeconds: '600',
+    },
+    ACTIVITY_TYPE_INIT_OTP_V3: {
+      ...otp,
+      contact: 'somebody@example.com',
+      expirationSeconds: '60',
+      emailCustomization: { magicLinkTemplate: 'https://example.com/%s', templateVariables: '{"userName":"Ann"}' },
+      sendFromEmailAddress: 'no-reply@example.com',
+      sendFromEmailSenderName: 'Sample',
+      replyToEmailAddress: 'help@example.com',
+    },
+    ACTIVITY_TYPE_INIT_OTP_AUTH_V3: { ...otp, contact: 'nobody@example.com' },
+    ACTIVITY_TYPE_OTP_AUTH: { ...login, targetPublicKey: newKey().publicKey, invalidateExisting: true },
+    ACTIVITY_TYPE_OTP_LOGIN_V2: {
+      verificationToken: proof.verificationToken,
+      publicKey: proof.key.publicKey,
+      clientSignature: clientSignature(proof.key, proof.verificationToken, 'USAGE_TYPE_LOGIN', {
+        login: { publicKey: proof.key.publicKey },
+      }),
+    },
     ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
     ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
     ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
@@ -267,6 +333,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: { userId: alice.userId, userPhoneNumber: '+13214567890' },
     ACTIVITY_TYPE_UPDATE_USER_TAG: { userTagId, newUserTagName: 'renamed', addUserIds: [], removeUserIds: [] },
     ACTIVITY_TYPE_UPDATE_WALLET: { walletId, walletName: 'renamed' },
+    ACTIVITY_TYPE_VERIFY_OTP_V2: { ...sealedCode, expirationSeconds: '60' },
   };
 }
 

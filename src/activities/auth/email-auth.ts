@@ -6,10 +6,10 @@ import { parsePublicKey } from '../../keyring/curves.js';
 import { Email, Flag, Hex, Label, Nested, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
-import { EmailCustomizationParams, EmailCustomizationParamsV2, MailSender, senderOf } from './otp-params.js';
+import { OlderEmailLooks, EmailLooks, MailSender, senderOf } from './otp-params.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
-class EmailAuthCustomizationParams extends EmailCustomizationParamsV2 {
+class NamedEmailLooks extends EmailLooks {
   @Label({ about: 'Who asks, as the recipient reads it.' })
   appName!: string;
 }
@@ -32,13 +32,13 @@ class EmailAuthParams extends MailSender {
 }
 
 class EmailAuthIntent extends EmailAuthParams {
-  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of the mail.' })
-  emailCustomization?: EmailCustomizationParams;
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of the mail.' })
+  emailCustomization?: OlderEmailLooks;
 }
 
 class EmailAuthIntentV3 extends EmailAuthParams {
-  @Nested(() => EmailAuthCustomizationParams, { about: 'The looks of the mail.' })
-  emailCustomization!: EmailAuthCustomizationParams;
+  @Nested(() => NamedEmailLooks, { about: 'The looks of the mail.' })
+  emailCustomization!: NamedEmailLooks;
 }
 
 class EmailAuthResult {

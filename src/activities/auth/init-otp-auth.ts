@@ -5,7 +5,7 @@ import {
   checkOtpLogin,
   checkOtpParams,
   contactKind,
-  EmailCustomizationParams,
+  OlderEmailLooks,
   liftCustomization,
   otpEvents,
   OtpLooks,
@@ -17,13 +17,13 @@ import {
 import { otpLengths } from '../../domain/organization/otps.js';
 
 class InitOtpAuthIntent extends OtpRecipient {
-  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
-  emailCustomization?: EmailCustomizationParams;
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: OlderEmailLooks;
 }
 
 class InitOtpAuthIntentV2 extends OtpLooks {
-  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
-  emailCustomization?: EmailCustomizationParams;
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: OlderEmailLooks;
 }
 
 class InitOtpAuthResult {

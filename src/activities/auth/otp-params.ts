@@ -31,7 +31,7 @@ import type { OutgoingMessage, PreparePorts } from '../ports.js';
 const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
 
 /** How a mail is changed; who asks is said beside it. */
-export class EmailCustomizationParamsV2 {
+export class EmailLooks {
   @Text({ optional: true, about: 'https URL of an image, in place of the name.' })
   logoUrl?: string;
 
@@ -46,7 +46,7 @@ export class EmailCustomizationParamsV2 {
 }
 
 /** How a mail is changed, in older versions with the name of who asks. */
-export class EmailCustomizationParams extends EmailCustomizationParamsV2 {
+export class OlderEmailLooks extends EmailLooks {
   @Text({
     optional: true,
     max: 255,
@@ -55,7 +55,7 @@ export class EmailCustomizationParams extends EmailCustomizationParamsV2 {
   appName?: string;
 }
 
-class SmsCustomizationParams {
+class SmsLooks {
   @Text({ optional: true, about: 'The whole text message, with `{{.OtpCode}}` once.' })
   template?: string;
 }
@@ -80,8 +80,8 @@ export class OtpRecipient extends MailSender {
   @Text({ min: 1, max: 254, about: 'The e-mail address, or the phone number in E.164, that it is sent to.' })
   contact!: string;
 
-  @Nested(() => SmsCustomizationParams, { optional: true, about: 'The words of a text message.' })
-  smsCustomization?: SmsCustomizationParams;
+  @Nested(() => SmsLooks, { optional: true, about: 'The words of a text message.' })
+  smsCustomization?: SmsLooks;
 
   @Text({
     optional: true,
@@ -114,8 +114,8 @@ export class OtpParams extends OtpLooks {
   @Label({ about: 'Who asks, as the recipient reads it.' })
   appName!: string;
 
-  @Nested(() => EmailCustomizationParamsV2, { optional: true, about: 'The looks of a mail.' })
-  emailCustomization?: EmailCustomizationParamsV2;
+  @Nested(() => EmailLooks, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: EmailLooks;
 
   @OtpSeconds()
   expirationSeconds?: string;
@@ -123,18 +123,18 @@ export class OtpParams extends OtpLooks {
 
 /** A code to send, as the first version of init_otp says it. */
 export class OlderOtpParams extends OtpLooks {
-  @Nested(() => EmailCustomizationParams, { optional: true, about: 'The looks of a mail.' })
-  emailCustomization?: EmailCustomizationParams;
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  emailCustomization?: OlderEmailLooks;
 
   @OtpSeconds()
   expirationSeconds?: string;
 }
 
 /** The name of who asks, taken out of where older versions have it. */
-export function liftCustomization<Params extends { readonly emailCustomization?: EmailCustomizationParams }>({
+export function liftCustomization<Params extends { readonly emailCustomization?: OlderEmailLooks }>({
   emailCustomization,
   ...rest
-}: Params): Omit<Params, 'emailCustomization'> & { appName: string; emailCustomization: EmailCustomizationParamsV2 } {
+}: Params): Omit<Params, 'emailCustomization'> & { appName: string; emailCustomization: EmailLooks } {
   const { appName = '', ...customization } = emailCustomization ?? {};
   return { ...rest, appName, emailCustomization: customization };
 }
