@@ -140,6 +140,7 @@ describe('a later start is refused, and nothing is written,', () => {
     });
     await writeFile(kekFile, hex(2));
     await expect(start(store, {})).rejects.toThrow(`and ${kekFile} holds`);
+    expect(await readFile(kekFile, 'utf8')).toBe(hex(2));
   });
 
   it('with text that is no key, which it does not tell', async () => {

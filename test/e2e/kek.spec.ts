@@ -1,0 +1,212 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EventStoreDouble } from '../event-store/double/double.js';
+import { Installation, main, stop, type Run } from './installation.js';
+import { until } from './until.js';
+
+const kekRotate = new URL('../../dist/cli/kek-rotate.js', import.meta.url).pathname;
+const kek = (byte: number): string => Buffer.alloc(32, byte).toString('hex');
+
+// A process starts in half a second, and in ten on a machine with other work to do.
+const patience = 180_000;
+
+let installation: Installation;
+
+beforeEach(async () => {
+  installation = await Installation.make();
+});
+
+afterEach(() => installation.remove());
+
+/** Every file under the data folder, with its content. */
+async function everything(): Promise<Record<string, string>> {
+  const entries = await readdir(installation.dataDir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const contents = await Promise.all(files.map(async (file) => [file, (await readFile(file)).toString('base64')]));
+  return Object.fromEntries(contents) as Record<string, string>;
+}
+
+const keyFile = (): string => join(installation.dataDir, 'kek');
+const keysIn = async (file: string): Promise<string[]> => (await readFile(file, 'utf8')).trim().split('\n');
+
+async function expectRefused(run: Run, line: RegExp): Promise<void> {
+  const { code } = await run.exit;
+  expect({ code, stdout: run.stdout() }).toEqual({ code: 1, stdout: '' });
+  expect(run.stderr()).toMatch(/^[^\n]+\n$/);
+  expect(run.stderr()).toMatch(line);
+}
+
+/** Creates a wallet, which seals something. */
+async function createWallet(url: string, walletName: string): Promise<void> {
+  const client = await installation.client(url);
+  const { status } = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts: [] });
+  expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
+}
+
+test(
+  'with the wrong key, without it, or with text that is none, nothing starts and nothing is written',
+  async () => {
+    const first = await installation.start();
+    await createWallet(first.url, 'sealed');
+    await stop(first);
+    const before = await everything();
+    expect(Object.keys(before)).toEqual(expect.arrayContaining([keyFile(), join(installation.dataDir, 'events.db')]));
+
+    await expectRefused(
+      installation.run(main, { KEK: kek(1) }),
+      /^countersign cannot start: the vault of this store is sealed under key-encryption key \w+, and KEK holds \w+: put the right key there/,
+    );
+    await expectRefused(
+      installation.run(main, { KEK_FILE: join(installation.dataDir, 'another') }),
+      /^countersign cannot start: .* sealed under key-encryption key \w+, and \S+another is not there: put the key back/,
+    );
+    const bad = installation.run(main, { KEK: kek(1).slice(1) });
+    expect((await bad.exit).code).toBe(2);
+    expect(bad.stderr()).toBe(
+      'countersign cannot start: KEK=…: must be 64 hex characters, or several such with commas; one has 63\n',
+    );
+    expect(await everything()).toEqual(before);
+
+    await rename(keyFile(), join(installation.dataDir, 'elsewhere'));
+    await writeFile(keyFile(), `${kek(1).slice(1)}\n`);
+    const withBadFile = await everything();
+    await expectRefused(
+      installation.run(main),
+      /^countersign cannot start: key 1 in \S+kek is not 64 hex characters, it has 63\n/,
+    );
+    expect(await everything()).toEqual(withBadFile);
+
+    await rm(keyFile());
+    const withoutFile = await everything();
+    await expectRefused(installation.run(main), /and \S+kek is not there: put the key back, or set KEK or KEK_FILE\n/);
+    expect(await everything()).toEqual(withoutFile);
+
+    const again = await installation.start({ KEK_FILE: join(installation.dataDir, 'elsewhere') });
+    await createWallet(again.url, 'sealed again');
+    await stop(again);
+  },
+  patience,
+);
+
+test(
+  'a first start with text that is no key makes nothing at all',
+  async () => {
+    const file = join(installation.dataDir, 'secret');
+    await writeFile(file, 'correct horse battery staple');
+    const dataDir = join(installation.dataDir, 'data');
+    await expectRefused(
+      installation.run(main, { DATA_DIR: dataDir, KEK_FILE: file }),
+      /^countersign cannot start: key 1 in \S+secret is not 64 hex characters, it has 28\n/,
+    );
+    expect(await readdir(installation.dataDir)).toEqual(['secret']);
+    // And a key that has nowhere to be kept seals nothing.
+    await expectRefused(
+      installation.run(main, { DATA_DIR: dataDir, KEK_FILE: join(installation.dataDir, 'missing', 'kek') }),
+      /^countersign cannot start: the key-encryption key cannot be kept in \S+kek \(ENOENT\): make its folder/,
+    );
+    const server = await installation.start({ DATA_DIR: dataDir, KEK: kek(3) });
+    await stop(server);
+    expect(await readdir(dataDir)).not.toContain('kek');
+  },
+  patience,
+);
+
+test(
+  'coordinators of one store need the same key',
+  async () => {
+    const double = await EventStoreDouble.start();
+    try {
+      const settings = { EVENT_STORE: double.connectionString };
+      const first = await installation.start({ ...settings, KEK: kek(1) });
+      const dataDir = join(installation.dataDir, 'second');
+      await mkdir(dataDir);
+      const second = installation.run(main, { ...settings, KEK: kek(2), DATA_DIR: dataDir });
+      await expectRefused(second, /put the right key there, the same for every coordinator\n$/);
+      expect(await readdir(dataDir)).toEqual([]);
+      const third = await installation.start({ ...settings, KEK: kek(1), DATA_DIR: dataDir });
+      await stop(third);
+      await stop(first);
+    } finally {
+      await double.stop();
+    }
+  },
+  patience,
+);
+
+describe('kek:rotate', () => {
+  test(
+    'waits for nobody: it is refused while the coordinator runs, and goes on after a kill at any time',
+    async () => {
+      const first = await installation.start();
+      for (let count = 0; count < 20; count++) await createWallet(first.url, `wallet ${count}`);
+      const [old] = await keysIn(keyFile());
+      await expectRefused(
+        installation.run(kekRotate),
+        /^countersign cannot rotate the key-encryption key: the event store \S+events\.db\S* is in use by another process \(pid \d+\): stop it first/,
+      );
+      expect(await keysIn(keyFile())).toEqual([old]);
+      await stop(first);
+
+      const broken = installation.run(kekRotate);
+      await until('the new key is in the file', async () => (await keysIn(keyFile())).length === 2);
+      broken.child.kill('SIGKILL');
+      await broken.exit;
+      const server = await installation.start();
+      await createWallet(server.url, 'between');
+      await stop(server);
+
+      const rotation = installation.run(kekRotate);
+      expect({ ...(await rotation.exit), stderr: rotation.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+      expect(rotation.stdout()).toMatch(
+        /^The key-encryption key is \w{16} now\.\n\d+ data keys in \d+ vaults open under it alone; \d+ of them were rewrapped\.\n\S+kek holds the new key only\./,
+      );
+      const keys = await keysIn(keyFile());
+      expect(keys).toHaveLength(1);
+      expect(keys).not.toContain(old);
+      for (const key of [...keys, old!]) expect(rotation.stdout()).not.toContain(key);
+
+      await expectRefused(installation.run(main, { KEK: old! }), /put the right key there/);
+      const last = await installation.start();
+      await createWallet(last.url, 'after');
+      await stop(last);
+    },
+    patience,
+  );
+
+  test(
+    'with keys in the environment, on EventStoreDB, beside a coordinator that has both',
+    async () => {
+      const double = await EventStoreDouble.start();
+      try {
+        const store = { EVENT_STORE: double.connectionString };
+        await stop(await installation.start({ ...store, KEK: kek(1) }));
+        const both = { ...store, KEK: `${kek(2)},${kek(1)}` };
+        const server = await installation.start(both);
+        await createWallet(server.url, 'under the new key');
+        const rotation = installation.run(kekRotate, both);
+        expect({ ...(await rotation.exit), stderr: rotation.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+        expect(rotation.stdout()).toContain(
+          'Left to do: set KEK to its first key alone, and restart every coordinator.',
+        );
+        await createWallet(server.url, 'beside it');
+        await stop(server);
+        const last = await installation.start({ ...store, KEK: kek(2) });
+        await createWallet(last.url, 'under the new key alone');
+        await stop(last);
+      } finally {
+        await double.stop();
+      }
+    },
+    patience,
+  );
+
+  test(
+    'has nothing to do where nothing is kept, and makes nothing',
+    async () => {
+      await expectRefused(installation.run(kekRotate, { EVENT_STORE: 'memory:' }), /keeps nothing between starts\n$/);
+      await expectRefused(installation.run(kekRotate), /there is no \S+events\.db: set DATA_DIR/);
+      expect(await readdir(installation.dataDir)).toEqual([]);
+    },
+    patience,
+  );
+});
