@@ -3,6 +3,7 @@ import type { ContractInterface } from '../domain/organization/contract-interfac
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -70,6 +71,16 @@ class ContractInterfaceShape {
 function contractInterfaceResource(organizationId: string, doc: unknown): object {
   const { createdAt, updatedAt, ...facts } = JSON.parse(String(doc)) as ContractInterface;
   return { organizationId, ...facts, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
+}
+
+/** Names of all contract interfaces of an organization, in the order of their creation. */
+export function contractInterfaceReferencesOf(rows: Rows, organizationId: string): object[] {
+  return rows
+    .all('SELECT doc FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id', organizationId)
+    .map(({ doc }) => {
+      const { smartContractInterfaceId, smartContractAddress } = JSON.parse(String(doc)) as ContractInterface;
+      return { smartContractInterfaceId, smartContractAddress };
+    });
 }
 
 class ContractInterfaceRequest extends OrganizationRequest {

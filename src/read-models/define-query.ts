@@ -91,6 +91,8 @@ export function newestFirst(
     readonly table: string;
     /** Column that grows with time. */
     readonly order: string;
+    /** The table may have a document several times in one place of that order. */
+    readonly isRepeated?: boolean;
     readonly where: readonly string[];
     readonly values: readonly (string | bigint)[];
     /** Where an element stands in that order; undefined when it is not in the list. */
@@ -113,7 +115,7 @@ export function newestFirst(
   cursor('before', '>');
   const isBackward = options?.before !== undefined && options.after === undefined;
   const page = rows.all(
-    `SELECT doc FROM ${table} WHERE ${where.join(' AND ')}
+    `SELECT ${list.isRepeated ? `DISTINCT ${order}, ` : ''}doc FROM ${table} WHERE ${where.join(' AND ')}
      ORDER BY ${order} ${isBackward ? 'ASC' : 'DESC'} LIMIT ${pageLimit(options)}`,
     ...values,
   );

@@ -2,13 +2,16 @@ import { CoordinatorError } from '../domain/errors.js';
 import { policyResource, userResource, userTagResource } from '../domain/organization/resources.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
 import { policiesOf } from './policies.js';
+import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { FeatureShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
 import { userTagsOf } from './user-tags.js';
 import { userOf, usersOf } from './users.js';
+import { WalletShape, walletsOf } from './wallets.js';
 
 interface OrganizationRow {
   readonly organizationId: string;
@@ -120,6 +123,14 @@ export const getOrganizationConfigs = defineQuery({
   },
 });
 
+class ContractInterfaceReferenceShape {
+  @Uuid()
+  smartContractInterfaceId!: string;
+
+  @Text()
+  smartContractAddress!: string;
+}
+
 class OrganizationDataShape {
   @Uuid()
   organizationId!: string;
@@ -142,16 +153,16 @@ class OrganizationDataShape {
   @ListOf(() => FeatureShape)
   features!: object[];
 
-  @Described({ type: 'array', items: {} })
+  @ListOf(() => WalletShape)
   wallets!: object[];
 
-  @Described({ type: 'array', items: {} })
+  @ListOf(() => PrivateKeyShape)
   privateKeys!: object[];
 
   @Described({ type: 'array', items: {} })
   invitations!: object[];
 
-  @Described({ type: 'array', items: {} })
+  @ListOf(() => ContractInterfaceReferenceShape)
   smartContractInterfaceReferences!: object[];
 }
 
@@ -173,13 +184,13 @@ export const getOrganization = defineQuery({
         name,
         users: usersOf(rows, organizationId).map(userResource),
         policies: policiesOf(rows, organizationId).map(policyResource),
-        tags: userTagsOf(rows, organizationId).map(userTagResource),
+        tags: [...userTagsOf(rows, organizationId).map(userTagResource), ...privateKeyTagsOf(rows, organizationId)],
         rootQuorum,
         features: [...features],
-        wallets: [],
-        privateKeys: [],
+        wallets: walletsOf(rows, organizationId),
+        privateKeys: privateKeysOf(rows, organizationId),
         invitations: [],
-        smartContractInterfaceReferences: [],
+        smartContractInterfaceReferences: contractInterfaceReferencesOf(rows, organizationId),
       },
     };
   },

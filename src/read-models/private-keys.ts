@@ -97,7 +97,7 @@ class AddressShape {
   address!: string;
 }
 
-class PrivateKeyShape {
+export class PrivateKeyShape {
   @Uuid()
   privateKeyId!: string;
 
@@ -132,6 +132,24 @@ class PrivateKeyShape {
 /** Client protocol 6.4. Where it is sealed is nobody's business. */
 function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: PrivateKey): object {
   return { ...key, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
+}
+
+/** All private keys of an organization as answers show them, in the order of their creation. */
+export function privateKeysOf(rows: Rows, organizationId: string): object[] {
+  return rows
+    .all('SELECT doc FROM private_keys WHERE organization_id = ? ORDER BY created, private_key_id', organizationId)
+    .map(({ doc }) => privateKeyResource(readKey(doc)));
+}
+
+/** All private key tags of an organization as answers show them, in the order of their creation. */
+export function privateKeyTagsOf(rows: Rows, organizationId: string): object[] {
+  return rows
+    .all('SELECT doc FROM private_key_tags WHERE organization_id = ? ORDER BY created, tag_id', organizationId)
+    .map(({ doc }) => {
+      const { tagId, tagName, createdAt, updatedAt } = readTag(doc);
+      const times = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
+      return { tagId, tagName, tagType: 'TAG_TYPE_PRIVATE_KEY', ...times };
+    });
 }
 
 class PrivateKeyRequest extends OrganizationRequest {
@@ -171,11 +189,7 @@ export const listPrivateKeys = defineQuery({
   summary: 'All private keys of an organization, in the order of their creation.',
   request: OrganizationRequest,
   response: ListPrivateKeysResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    privateKeys: rows
-      .all('SELECT doc FROM private_keys WHERE organization_id = ? ORDER BY created, private_key_id', organizationId)
-      .map(({ doc }) => privateKeyResource(readKey(doc))),
-  }),
+  answer: ({ organizationId }, { rows }) => ({ privateKeys: privateKeysOf(rows, organizationId) }),
 });
 
 class ListPrivateKeyTagsResponse {
@@ -188,13 +202,5 @@ export const listPrivateKeyTags = defineQuery({
   summary: 'All private key tags of an organization, in the order of their creation.',
   request: OrganizationRequest,
   response: ListPrivateKeyTagsResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    privateKeyTags: rows
-      .all('SELECT doc FROM private_key_tags WHERE organization_id = ? ORDER BY created, tag_id', organizationId)
-      .map(({ doc }) => {
-        const { tagId, tagName, createdAt, updatedAt } = readTag(doc);
-        const times = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
-        return { tagId, tagName, tagType: 'TAG_TYPE_PRIVATE_KEY', ...times };
-      }),
-  }),
+  answer: ({ organizationId }, { rows }) => ({ privateKeyTags: privateKeyTagsOf(rows, organizationId) }),
 });

@@ -18,130 +18,107 @@ type Kind =
   | 'OIDC'
   | 'WALLET_ACCOUNT_ADDRESS';
 
+/**
+ * Sub-organizations by their parent. One is shown from when the parent has recorded it: an attempt that was refused after
+ * its own stream was written never happened. `created` is null until then.
+ */
 export const subOrganizationsModel: ReadModel = {
   name: 'sub-organizations',
-  version: 1,
+  version: 2,
   tables: ['sub_organizations', 'sub_organization_lookups'],
   schema: `
     CREATE TABLE sub_organizations (
-      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL
+      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER, doc TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX sub_organizations_by_parent ON sub_organizations (parent_id, created);
     CREATE TABLE sub_organization_lookups (
-      parent_id TEXT NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL, organization_id TEXT NOT NULL, ref TEXT NOT NULL,
-      user_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (parent_id, kind, value, organization_id, ref)
+      organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL, owner TEXT NOT NULL, text TEXT NOT NULL,
+      parent_id TEXT NOT NULL, value TEXT NOT NULL, created INTEGER, doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, ref, kind)
     ) WITHOUT ROWID;
-    CREATE INDEX sub_organization_lookups_by_ref ON sub_organization_lookups (organization_id, ref);
-    CREATE INDEX sub_organization_lookups_by_user ON sub_organization_lookups (organization_id, user_id);`,
+    CREATE INDEX sub_organization_lookups_by_value ON sub_organization_lookups (parent_id, kind, value, created, doc);
+    CREATE INDEX sub_organization_lookups_by_owner ON sub_organization_lookups (organization_id, owner);`,
 
   project: eachEvent((rows, { organizationId, position, event }) => {
-    if (event.type === 'OrganizationCreated') {
-      const { parentOrganizationId, name } = event.data;
-      if (parentOrganizationId === undefined) return;
-      const doc = JSON.stringify(organizationId);
-      rows.run(
-        'INSERT OR REPLACE INTO sub_organizations VALUES (?, ?, ?, ?)',
-        organizationId,
-        parentOrganizationId,
-        position,
-        doc,
-      );
-      lookupsOf(rows, organizationId)?.add('NAME', name, 'name', '');
-      return;
-    }
     switch (event.type) {
-      case 'OrganizationRenamed': {
-        const lookups = lookupsOf(rows, organizationId);
-        lookups?.remove('name', 'NAME');
-        return lookups?.add('NAME', event.data.name, 'name', '');
+      case 'OrganizationCreated': {
+        const { parentOrganizationId, name } = event.data;
+        if (parentOrganizationId === undefined) return;
+        rows.run(
+          'INSERT OR REPLACE INTO sub_organizations VALUES (?, ?, NULL, ?)',
+          organizationId,
+          parentOrganizationId,
+          JSON.stringify(organizationId),
+        );
+        return lookupsOf(rows, organizationId)?.add('NAME', name, 'name');
       }
+      case 'SubOrganizationCreated': {
+        const { subOrganizationId } = event.data;
+        for (const table of ['sub_organizations', 'sub_organization_lookups']) {
+          rows.run(
+            `UPDATE ${table} SET created = ? WHERE organization_id = ? AND parent_id = ?`,
+            position,
+            subOrganizationId,
+            organizationId,
+          );
+        }
+        return;
+      }
+      case 'OrganizationRenamed':
+        return lookupsOf(rows, organizationId)?.add('NAME', event.data.name, 'name');
       case 'OrganizationDeleted':
         rows.run('DELETE FROM sub_organization_lookups WHERE organization_id = ?', organizationId);
         return rows.run('DELETE FROM sub_organizations WHERE organization_id = ?', organizationId);
       case 'UserCreated':
       case 'UserUpdated': {
-        const lookups = lookupsOf(rows, organizationId);
         const { userId, userName, userEmail, userPhoneNumber } = event.data;
-        const put = (kind: Kind, value: string | undefined, proved?: Kind) => {
-          if (value === undefined) return;
-          // A proof is of the contact that was; a new one has to be proved again.
-          if (proved && !lookups?.has(kind, value, userId)) lookups?.remove(userId, proved);
-          lookups?.remove(userId, kind);
-          if (value) lookups?.add(kind, value, userId, userId);
-        };
-        put('USERNAME', userName);
-        put('EMAIL', userEmail, 'VERIFIED_EMAIL');
-        return put('PHONE_NUMBER', userPhoneNumber, 'VERIFIED_PHONE_NUMBER');
+        const lookups = lookupsOf(rows, organizationId);
+        if (userName !== undefined) lookups?.add('USERNAME', userName, userId);
+        lookups?.putContact('EMAIL', userEmail, userId);
+        return lookups?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
       }
       case 'UserContactVerified': {
-        const { userId, contact } = event.data;
-        const [kind, proved] =
-          contact === 'email'
-            ? (['EMAIL', 'VERIFIED_EMAIL'] as const)
-            : (['PHONE_NUMBER', 'VERIFIED_PHONE_NUMBER'] as const);
-        const lookups = lookupsOf(rows, organizationId);
-        const value = lookups?.valueOf(kind, userId);
-        return value === undefined ? undefined : lookups?.add(proved, value, userId, userId);
+        const kind = event.data.contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER';
+        return lookupsOf(rows, organizationId)?.prove(kind, event.data.userId);
       }
       case 'UserDeleted':
-        return rows.run(
-          'DELETE FROM sub_organization_lookups WHERE organization_id = ? AND user_id = ?',
-          organizationId,
-          event.data.userId,
-        );
-      case 'ApiKeyCreated':
-        return lookupsOf(rows, organizationId)?.add(
-          'PUBLIC_KEY',
-          event.data.publicKey,
-          event.data.apiKeyId,
-          event.data.userId,
-        );
+        return forgetOwner(rows, organizationId, event.data.userId);
+      case 'ApiKeyCreated': {
+        const { publicKey, apiKeyId, userId } = event.data;
+        return lookupsOf(rows, organizationId)?.add('PUBLIC_KEY', publicKey, apiKeyId, userId);
+      }
       case 'ApiKeyDeleted':
-        return lookupsOf(rows, organizationId)?.remove(event.data.apiKeyId);
-      case 'AuthenticatorCreated':
-        return lookupsOf(rows, organizationId)?.add(
-          'CREDENTIAL_ID',
-          event.data.credentialId,
-          event.data.authenticatorId,
-          event.data.userId,
-        );
+        return forget(rows, organizationId, event.data.apiKeyId);
+      case 'AuthenticatorCreated': {
+        const { credentialId, authenticatorId, userId } = event.data;
+        return lookupsOf(rows, organizationId)?.add('CREDENTIAL_ID', credentialId, authenticatorId, userId);
+      }
       case 'AuthenticatorDeleted':
-        return lookupsOf(rows, organizationId)?.remove(event.data.authenticatorId);
-      case 'OauthProviderCreated':
-        return lookupsOf(rows, organizationId)?.add(
-          'OIDC',
-          oauthIdentity(event.data),
-          event.data.providerId,
-          event.data.userId,
-        );
+        return forget(rows, organizationId, event.data.authenticatorId);
+      case 'OauthProviderCreated': {
+        const { providerId, userId } = event.data;
+        return lookupsOf(rows, organizationId)?.add('OIDC', oauthIdentity(event.data), providerId, userId);
+      }
       case 'OauthProviderDeleted':
-        return lookupsOf(rows, organizationId)?.remove(event.data.providerId);
+        return forget(rows, organizationId, event.data.providerId);
       case 'WalletAccountsCreated': {
-        const lookups = lookupsOf(rows, organizationId);
         const { walletId, accounts } = event.data;
+        const lookups = lookupsOf(rows, organizationId);
         for (const { address, walletAccountId } of accounts) {
-          // The wallet stands where others have their user, so that all goes with it.
           lookups?.add('WALLET_ACCOUNT_ADDRESS', address, walletAccountId, walletId);
         }
         return;
       }
-      case 'WalletAccountsDeleted': {
-        const lookups = lookupsOf(rows, organizationId);
-        for (const walletAccountId of event.data.walletAccountIds) lookups?.remove(walletAccountId);
+      case 'WalletAccountsDeleted':
+        for (const walletAccountId of event.data.walletAccountIds) forget(rows, organizationId, walletAccountId);
         return;
-      }
       case 'WalletDeleted':
-        return rows.run(
-          'DELETE FROM sub_organization_lookups WHERE organization_id = ? AND user_id = ?',
-          organizationId,
-          event.data.walletId,
-        );
+        return forgetOwner(rows, organizationId, event.data.walletId);
     }
   }),
 };
 
-/** What is known of one sub-organization; undefined for an organization without a parent. */
+/** Takes values of one sub-organization; undefined for an organization without a parent. */
 function lookupsOf(rows: Rows, organizationId: string) {
   const row = rows.get(
     'SELECT parent_id, created, doc FROM sub_organizations WHERE organization_id = ?',
@@ -149,48 +126,70 @@ function lookupsOf(rows: Rows, organizationId: string) {
   );
   if (!row) return undefined;
   const { parent_id: parentId, created, doc } = row;
+
+  /** `ref` is what has the value: it has one of each kind. With its owner, a user or a wallet, the value goes too. */
+  function add(kind: Kind, text: string, ref: string, owner = ref): void {
+    rows.run(
+      'INSERT OR REPLACE INTO sub_organization_lookups VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      organizationId,
+      ref,
+      kind,
+      owner,
+      text,
+      parentId!,
+      comparable(kind, text),
+      created!,
+      doc!,
+    );
+  }
+
+  const textOf = (kind: Kind, ref: string): string | undefined => {
+    const found = rows.get(
+      'SELECT text FROM sub_organization_lookups WHERE organization_id = ? AND ref = ? AND kind = ?',
+      organizationId,
+      ref,
+      kind,
+    );
+    return found && String(found['text']);
+  };
+
   return {
-    add(kind: Kind, value: string, ref: string, userId: string): void {
-      rows.run(
-        'INSERT OR REPLACE INTO sub_organization_lookups VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-        parentId!,
-        kind,
-        comparable(kind, value),
-        organizationId,
-        ref,
-        userId,
-        created!,
-        doc!,
-      );
+    add,
+    /** Undefined leaves the contact as it is, an empty text removes it. */
+    putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
+      // What was proved was proved of the old contact.
+      if (contact === undefined || contact === textOf(kind, userId)) return;
+      forget(rows, organizationId, userId, kind, `VERIFIED_${kind}`);
+      if (contact) add(kind, contact, userId);
     },
-    remove(ref: string, kind?: Kind): void {
-      const [more, values] = kind === undefined ? ['', []] : [' AND kind = ?', [kind]];
-      rows.run(
-        `DELETE FROM sub_organization_lookups WHERE organization_id = ? AND ref = ?${more}`,
-        organizationId,
-        ref,
-        ...values,
-      );
-    },
-    has(kind: Kind, value: string, ref: string): boolean {
-      return this.valueOf(kind, ref) === comparable(kind, value);
-    },
-    valueOf(kind: Kind, ref: string): string | undefined {
-      const found = rows.get(
-        'SELECT value FROM sub_organization_lookups WHERE organization_id = ? AND ref = ? AND kind = ?',
-        organizationId,
-        ref,
-        kind,
-      );
-      return found && String(found['value']);
+    prove(kind: 'EMAIL' | 'PHONE_NUMBER', userId: string): void {
+      const contact = textOf(kind, userId);
+      if (contact !== undefined) add(`VERIFIED_${kind}`, contact, userId);
     },
   };
+}
+
+function forget(rows: Rows, organizationId: string, ref: string, ...kinds: readonly Kind[]): void {
+  const only = kinds.length > 0 ? ` AND kind IN (${kinds.map(() => '?').join(', ')})` : '';
+  rows.run(
+    `DELETE FROM sub_organization_lookups WHERE organization_id = ? AND ref = ?${only}`,
+    organizationId,
+    ref,
+    ...kinds,
+  );
+}
+
+function forgetOwner(rows: Rows, organizationId: string, owner: string): void {
+  rows.run('DELETE FROM sub_organization_lookups WHERE organization_id = ? AND owner = ?', organizationId, owner);
 }
 
 /** Texts that mean the same whatever their letter case are kept in lower case. */
 function comparable(kind: Kind, value: string): string {
   const isCaseless =
-    kind === 'EMAIL' || kind === 'VERIFIED_EMAIL' || kind === 'PUBLIC_KEY' || /^0x[0-9a-f]+$/i.test(value);
+    kind === 'EMAIL' ||
+    kind === 'VERIFIED_EMAIL' ||
+    kind === 'PUBLIC_KEY' ||
+    (kind === 'WALLET_ACCOUNT_ADDRESS' && /^(?:0x)?[0-9a-f]+$/i.test(value));
   return isCaseless ? value.toLowerCase() : value;
 }
 
@@ -281,15 +280,16 @@ function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string
       id,
       organizationId,
     );
-    return row && BigInt(row['created']!);
+    return row?.['created'] ? BigInt(row['created']) : undefined;
   };
   const list =
     kind === undefined || value === undefined
-      ? { table: 'sub_organizations', where: ['parent_id = ?'], values: [organizationId] }
+      ? { table: 'sub_organizations', where: ['parent_id = ?', 'created IS NOT NULL'], values: [organizationId] }
       : {
-          // An organization may have the value twice, with two of its users.
-          table: '(SELECT DISTINCT parent_id, kind, value, created, doc FROM sub_organization_lookups)',
-          where: ['parent_id = ?', 'kind = ?', 'value = ?'],
+          table: 'sub_organization_lookups',
+          // With two of its users, or keys, an organization may have a value twice.
+          isRepeated: true,
+          where: ['parent_id = ?', 'kind = ?', 'value = ?', 'created IS NOT NULL'],
           values: [organizationId, kind, comparable(kind, value)],
         };
   const found = newestFirst(rows, { ...list, order: 'created', orderOf }, paginationOptions);

@@ -172,7 +172,7 @@ function walletOf(rows: Rows, organizationId: string, walletId: string): Wallet 
   );
 }
 
-class WalletShape {
+export class WalletShape {
   @Uuid()
   walletId!: string;
 
@@ -233,6 +233,13 @@ class WalletAccountShape {
   name?: string;
 }
 
+/** All wallets of an organization as answers show them, in the order of their creation. */
+export function walletsOf(rows: Rows, organizationId: string): object[] {
+  return rows
+    .all('SELECT doc FROM wallets WHERE organization_id = ? ORDER BY created, wallet_id', organizationId)
+    .map(({ doc }) => walletResource(readWallet(doc)));
+}
+
 class WalletRequest extends OrganizationRequest {
   @Uuid()
   walletId!: string;
@@ -263,11 +270,7 @@ export const listWallets = defineQuery({
   summary: 'All wallets of an organization, in the order of their creation.',
   request: OrganizationRequest,
   response: ListWalletsResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    wallets: rows
-      .all('SELECT doc FROM wallets WHERE organization_id = ? ORDER BY created, wallet_id', organizationId)
-      .map(({ doc }) => walletResource(readWallet(doc))),
-  }),
+  answer: ({ organizationId }, { rows }) => ({ wallets: walletsOf(rows, organizationId) }),
 });
 
 class GetWalletAccountRequest extends WalletRequest {
