@@ -66,7 +66,7 @@ import { securityHeaders } from './http/security-headers.js';
 import { StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
 import type { KeyEncryption } from './vault/key-encryption.js';
-import type { Vault } from './vault/vault.js';
+import { Shredder } from './vault/shredding.js';
 
 /** The adapters that a process chooses; everything else is made from them. */
 export interface Adapters {
@@ -201,7 +201,7 @@ function coordinatorModule(
               found: (id, events, at) => recordFounding(store, id, events, at),
             },
           },
-          shred: (vaultId) => shred(vault, vaultId, logger),
+          shred: (vaultId) => shredder.shred(vaultId),
           metrics,
         }),
     },
@@ -260,15 +260,6 @@ function coordinatorModule(
   };
 }
 
-/** What was decided stands, so a failure here is for the log: the next start tries again. */
-async function shred(vault: Vault, vaultId: string, logger: Logger): Promise<void> {
-  try {
-    await vault.shred(vaultId);
-  } catch (error) {
-    logger.error({ err: error, vaultId }, 'a deleted secret could not be shredded yet');
-  }
-}
-
 function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
   return {
     checkpoint: () => runner.checkpoint('activities'),
@@ -306,7 +297,8 @@ function newAdapter({ trustProxy }: Config): FastifyAdapter {
   });
 }
 
-function prepareServer(fastify: ReturnType<FastifyAdapter['getInstance']>): void {
+function prepareServer(adapter: FastifyAdapter): void {
+  const fastify = adapter.getInstance();
   // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -345,7 +337,7 @@ export async function createAuthProxy(
     adapter,
     { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
   );
-  prepareServer(adapter.getInstance());
+  prepareServer(adapter);
   await app.init();
   return { app, close: () => closeServer(app) };
 }
@@ -387,7 +379,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     },
   );
 
-  prepareServer(fastify);
+  prepareServer(adapter);
   app.enableCors({
     origin: '*',
     methods: ['GET', 'POST'],

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { createCoordinator, type Coordinator } from './app.module.js';
+import { createAuthProxy, createCoordinator, type Coordinator, type Server } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
@@ -9,6 +9,7 @@ import { openDelivery } from './delivery/open-delivery.js';
 import { eventsFile, openEventStore } from './event-store/open-event-store.js';
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
+import { readProxySecret } from './proxy-secret.js';
 import { install, RootFile } from './installation.js';
 import { readKeys, type KekSource } from './vault/kek-source.js';
 import { provideKeyEncryption } from './vault/provide-key-encryption.js';
@@ -28,7 +29,24 @@ function reported(report: DeliveryReport, logger: Logger): void {
   else if (report.outcome === 'retrying') logger.warn(report, 'a message could not be delivered yet');
 }
 
-async function start(config: Config): Promise<Coordinator> {
+/** The auth proxy by itself. It keeps nothing. */
+async function startAuthProxy(config: Config): Promise<Server> {
+  const logger = createLogger(config.logLevel);
+  const proxy = await createAuthProxy(config, { secret: (await readProxySecret(config)) ?? '', logger });
+  await listen(proxy, config, logger);
+  const url = config.publicUrl ?? (await proxy.app.getUrl()).replace('[::1]', 'localhost');
+  const lines = [
+    'The auth proxy of Countersign is up.',
+    '',
+    `  Auth proxy     ${url}`,
+    `  API            ${config.apiUrl}`,
+  ];
+  process.stdout.write([...lines, ''].join('\n'));
+  return proxy;
+}
+
+async function start(given: Config): Promise<Coordinator> {
+  const config = { ...given, proxySecret: await readProxySecret(given) };
   const source = kekSource(config);
   // Before anything is made: with the wrong key nothing must be written.
   const keys = await readKeys(source);
@@ -101,7 +119,7 @@ function whereEventsAre({ eventStore, dataDir }: Config): string {
   return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB, as EVENT_STORE says';
 }
 
-async function listen({ app }: Coordinator, { host, port }: Config, logger: Logger): Promise<void> {
+async function listen({ app }: Server, { host, port }: Config, logger: Logger): Promise<void> {
   // Nest would log a failure as well, in its own words.
   app.useLogger(false);
   try {
@@ -113,13 +131,13 @@ async function listen({ app }: Coordinator, { host, port }: Config, logger: Logg
   app.useLogger(nestLogger(logger));
 }
 
-function stopOn(signal: NodeJS.Signals, coordinator: Coordinator): void {
+function stopOn(signal: NodeJS.Signals, server: Server): void {
   process.once(signal, () => {
     const late = setTimeout(() => {
       process.stderr.write(`requests were still running ${drainMs} ms after ${signal}\n`);
       process.exit(1);
     }, drainMs);
-    coordinator.close().then(
+    server.close().then(
       () => {
         clearTimeout(late);
         process.exit(0);
@@ -136,9 +154,10 @@ try {
   const config = readConfig(environment());
   // What is not in the environment any more is in no diagnostic report either, and in no thread's copy of it.
   delete process.env['KEK'];
-  const coordinator = await start(config);
-  stopOn('SIGTERM', coordinator);
-  stopOn('SIGINT', coordinator);
+  delete process.env['PROXY_SECRET'];
+  const server = config.app === 'proxy' ? await startAuthProxy(config) : await start(config);
+  stopOn('SIGTERM', server);
+  stopOn('SIGINT', server);
 } catch (error) {
   // One line that says what to do; the operator has no use for our stack.
   const message = error instanceof Error ? error.message : String(error);

@@ -52,6 +52,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'activities-know-the-domain': { 'src/activities/planted.ts': '../event-store/event-store.js' },
   'schema-knows-errors': { 'src/schema/planted.ts': '../domain/nothing.js' },
   'stores-know-errors': { 'src/event-store/planted.ts': '../domain/nothing.js' },
+  'auth-proxy-knows-the-wire': { 'src/auth-proxy/planted.ts': '../coordinator/nothing.js' },
   'stamps-know-errors': { 'src/stamps/planted.ts': '../coordinator/nothing.js' },
   'keyring-knows-the-vault': { 'src/keyring/planted.ts': '../event-store/sqlite.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../event-store/sqlite.js' },

@@ -1,0 +1,222 @@
+import { submitPath } from '../client/stamping-client.js';
+import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
+
+/** What the proxy reads of a configuration (client protocol 5.2). Times are seconds as decimal strings. */
+export interface ProxySettings {
+  readonly allowedOrigins: readonly string[];
+  readonly allowedAuthMethods: readonly string[];
+  readonly sendFromEmailAddress?: string;
+  readonly replyToEmailAddress?: string;
+  readonly sendFromEmailSenderName?: string;
+  readonly otpTemplateId?: string;
+  readonly emailCustomizationParams?: Readonly<Record<string, string>>;
+  readonly smsCustomizationParams?: Readonly<Record<string, string>>;
+  readonly walletKitSettings?: {
+    readonly enabledSocialProviders?: readonly string[];
+    readonly oauthClientIds?: Readonly<Record<string, string>>;
+    readonly oauthRedirectUrl?: string;
+  };
+  readonly otpExpirationSeconds?: string;
+  readonly verificationTokenExpirationSeconds?: string;
+  readonly sessionExpirationSeconds?: string;
+  readonly otpAlphanumeric?: boolean;
+  readonly otpLength?: string;
+  readonly verificationTokenRequiredForGetAccountPii?: boolean;
+}
+
+/** The configuration that a request names. */
+export interface Configuration {
+  readonly configId: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly settings: ProxySettings;
+}
+
+interface ApiPorts {
+  /** Where the Activity API is reached, without a slash at its end. */
+  readonly url: () => string | Promise<string>;
+  /** Shown to the API in exchange for configurations and stamps. */
+  readonly secret: string;
+  /** Milliseconds since the epoch; what `timestampMs` is taken from. */
+  readonly clock: { now(): number };
+}
+
+interface Activity {
+  readonly status: string;
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly appProofs?: readonly unknown[];
+}
+
+/** Longest wait for one answer of the API, in milliseconds. */
+const answerMs = 15_000;
+
+/** The Activity API as the proxy sees it: over HTTP, with stamps that it has to ask for each time. */
+export class Api {
+  private lastTimestamp = 0;
+  /** The latest position that the API has answered with: behind a balancer the next answer may come from another. */
+  private position = -1n;
+  private key: Promise<string> | undefined;
+
+  constructor(private readonly ports: ApiPorts) {}
+
+  /** @throws {CoordinatorError} NOT_FOUND for a configuration that is not enabled, UNAVAILABLE */
+  configuration(configId: string): Promise<Configuration> {
+    return this.internal<Configuration>('configuration', { configId });
+  }
+
+  /** Whether any configuration allows an origin. */
+  async allowsOrigin(origin: string): Promise<boolean> {
+    return (await this.internal<{ allowed: boolean }>('origin', { origin })).allowed;
+  }
+
+  /**
+   * Submits an activity in the configuration's organization, unless another is named, and unwraps its result.
+   * @throws {CoordinatorError} what the API refuses with; PERMISSION_DENIED when it waits for votes
+   */
+  async submit<Result>(
+    { configId, organizationId: own }: Configuration,
+    type: string,
+    parameters: object,
+    organizationId = own,
+  ): Promise<{ result: Result; appProofs: readonly unknown[] | undefined }> {
+    const body = JSON.stringify({ type, timestampMs: this.nextTimestamp(), organizationId, parameters });
+    const { activity } = await this.stamped<{ activity: Activity }>(configId, submitPath(type), body);
+    const result = Object.values(activity.result ?? {})[0];
+    if (activity.status !== 'ACTIVITY_STATUS_COMPLETED' || result === undefined) {
+      throw new CoordinatorError(
+        'PERMISSION_DENIED',
+        'the auth proxy may not do this alone: the policies of the organization ask for more approvals',
+      );
+    }
+    return { result: result as Result, appProofs: activity.appProofs };
+  }
+
+  /** Asks a query about the configuration's organization. @throws {CoordinatorError} what the API refuses with */
+  query<Answer>({ configId, organizationId }: Configuration, path: string, request: object): Promise<Answer> {
+    return this.stamped(configId, `/public/v1/query/${path}`, JSON.stringify({ organizationId, ...request }));
+  }
+
+  /** The key that verification tokens are signed with: uncompressed P-256 point, hex. */
+  verificationKey(): Promise<string> {
+    this.key ??= this.fetch<{ verificationToken: string }>('/public/v1/discovery/keys', undefined, {}).then(
+      ({ verificationToken }) => verificationToken,
+      (error: unknown) => {
+        this.key = undefined;
+        throw error;
+      },
+    );
+    return this.key;
+  }
+
+  /** Whether the API says that it is ready. */
+  async isReady(): Promise<boolean> {
+    try {
+      await this.fetch('/health/ready', undefined, {});
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  private async stamped<Answer>(configId: string, path: string, body: string): Promise<Answer> {
+    const { stamp } = await this.internal<{ stamp: string }>('stamp', { configId, body });
+    return this.fetch(path, body, { 'x-stamp': stamp });
+  }
+
+  private async internal<Answer>(path: string, question: object): Promise<Answer> {
+    const headers = { authorization: `Bearer ${this.ports.secret}` };
+    try {
+      return await this.fetch(`/internal/v1/auth-proxy/${path}`, JSON.stringify(question), headers);
+    } catch (error) {
+      // Whoever calls the proxy can do nothing about its secret.
+      if (!(error instanceof CoordinatorError) || error.code !== 'UNAUTHENTICATED') throw error;
+      throw new CoordinatorError(
+        'UNAVAILABLE',
+        'the Activity API does not take this auth proxy: its operator must set the same PROXY_SECRET for both',
+        { cause: error },
+      );
+    }
+  }
+
+  /** Posts, or gets where there is no body. */
+  private async fetch<Answer>(
+    path: string,
+    body: string | undefined,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Answer> {
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(`${await this.ports.url()}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(this.position < 0n ? {} : { 'x-min-position': String(this.position) }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body }),
+        redirect: 'error',
+        signal: AbortSignal.timeout(answerMs),
+      });
+      text = await response.text();
+    } catch (error) {
+      throw unreachable(error);
+    }
+    const position = response.headers.get('x-position');
+    if (position !== null && /^\d{1,20}$/.test(position) && BigInt(position) > this.position) {
+      this.position = BigInt(position);
+    }
+    const answer = jsonOf(text);
+    if (answer === undefined) throw unreachable(new Error(`status ${response.status} without JSON`));
+    if (!response.ok) throw refusal(answer);
+    return answer as Answer;
+  }
+
+  /** Two requests in one millisecond would be one activity: each gets its own. */
+  private nextTimestamp(): string {
+    this.lastTimestamp = Math.max(this.ports.clock.now(), this.lastTimestamp + 1);
+    return String(this.lastTimestamp);
+  }
+}
+
+function jsonOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreachable(cause: unknown): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    'the Activity API behind this auth proxy does not answer: send the same request again in a moment',
+    { cause },
+  );
+}
+
+const codes = new Map(Object.entries(grpcNumbers).map(([name, number]) => [number, name as ErrorCode]));
+
+/** An error of the API as one of ours. Which policies there are is not for whoever logs in. */
+function refusal(answer: object): CoordinatorError {
+  const { code, message, details, turnkeyErrorCode } = answer as {
+    code?: number;
+    message?: string;
+    details?: readonly { readonly '@type': string }[];
+    turnkeyErrorCode?: string;
+  };
+  const name = codes.get(Number(code));
+  if (name === undefined || typeof message !== 'string') return unreachable(new Error('an error without a code'));
+  if (name === 'UNAUTHENTICATED' && turnkeyErrorCode === 'PUBLIC_KEY_NOT_FOUND') {
+    return new CoordinatorError(
+      'PERMISSION_DENIED',
+      'the auth proxy may not act there: the organization is none of those that this configuration is for',
+    );
+  }
+  return new CoordinatorError(name, message, {
+    ...(turnkeyErrorCode ? { category: turnkeyErrorCode as ErrorCategory } : {}),
+    details: (details ?? []).filter((detail) => detail['@type'] === 'type.googleapis.com/google.rpc.BadRequest'),
+  });
+}

@@ -1,0 +1,118 @@
+import { Controller, HttpCode, Inject, Options, Param, Post, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { Api } from './api.js';
+import { endpoints } from './endpoints.js';
+import { Limits } from './limits.js';
+import { allowedOrigin } from './origins.js';
+
+/** Injects what the time is taken from: milliseconds since the epoch. */
+export const PROXY_CLOCK = Symbol('ProxyClock');
+
+const configHeader = 'X-Auth-Proxy-Config-Id';
+const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** What browsers may send here (client protocol 5.1), and for how many seconds they may remember it. */
+const preflightHeaders = {
+  'access-control-allow-methods': 'POST',
+  'access-control-allow-headers': `Content-Type, Accept, ${configHeader}, X-Captcha-Token, X-Client-Version`,
+  'access-control-max-age': '600',
+} as const;
+
+/** The API lets all origins in; here each configuration says which. */
+const ownCors = { cors: false };
+
+/** POST /v1/<endpoint>: what people without a key ask for, forwarded with the key of a configuration. */
+@Controller('v1')
+export class AuthProxyController {
+  constructor(
+    private readonly api: Api,
+    private readonly limits: Limits,
+    @Inject(PROXY_CLOCK) private readonly clock: { now(): number },
+  ) {}
+
+  /** A preflight request names no configuration, so it is answered for all of them; each request is then checked. */
+  @Options(':name')
+  @RouteConfig(ownCors)
+  @HttpCode(204)
+  async preflight(
+    @Req() { headers, ip }: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<undefined> {
+    await this.limits.countAddress(ip);
+    const { origin } = headers;
+    void reply.header('vary', 'Origin');
+    if (origin !== undefined && (await this.isAllowed(origin, headers))) {
+      void reply.headers({ ...preflightHeaders, 'access-control-allow-origin': origin });
+    }
+  }
+
+  @Post(':name')
+  @RouteConfig(ownCors)
+  @HttpCode(200)
+  async call(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<object> {
+    const endpoint = endpoints.get(name);
+    // Until it is known whose origins count, browsers may read why a request is refused, and nothing else is told.
+    void reply.headers({
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'retry-after',
+      vary: 'Origin',
+      'cache-control': 'no-store',
+    });
+    if (!endpoint) {
+      const known = [...endpoints.keys()].join(', ');
+      throw new CoordinatorError('NOT_FOUND', `the auth proxy has no \`${name.slice(0, 100)}\`: it has ${known}`);
+    }
+    await this.limits.countAddress(request.ip);
+    const configuration = await this.api.configuration(configIdOf(request));
+    // What a refused origin is told is not for its page to read.
+    void reply.removeHeader('access-control-allow-origin');
+    const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
+    void reply.header('access-control-allow-origin', origin);
+    await this.limits.countConfiguration(configuration.configId);
+    const body = bodyOf(request);
+    return endpoint({ api: this.api, limits: this.limits, configuration, body, now: this.clock.now() });
+  }
+
+  private async isAllowed(origin: string, headers: FastifyRequest['headers']): Promise<boolean> {
+    const named = headers[configHeader.toLowerCase()];
+    if (named === undefined) return this.api.allowsOrigin(origin);
+    if (typeof named !== 'string' || !uuidPattern.test(named)) return false;
+    try {
+      const { settings } = await this.api.configuration(named);
+      allowedOrigin(settings.allowedOrigins, origin);
+      return true;
+    } catch (error) {
+      if (error instanceof CoordinatorError && ['NOT_FOUND', 'PERMISSION_DENIED'].includes(error.code)) return false;
+      throw error;
+    }
+  }
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT unless the header is there, once, and a UUID */
+function configIdOf({ headers }: FastifyRequest): string {
+  const value = headers[configHeader.toLowerCase()];
+  if (value === undefined || value === '') throw invalidField(configHeader, 'is required: the id of a configuration');
+  if (typeof value !== 'string' || !uuidPattern.test(value)) {
+    throw invalidField(configHeader, 'must be a UUID: the id of a configuration, as get_auth_proxy_config names it');
+  }
+  return value.toLowerCase();
+}
+
+/** No body at all is an empty request (client protocol 5.1). */
+function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
+  if (!Buffer.isBuffer(body) || body.length === 0) return {};
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Readonly<Record<string, unknown>>;
+    }
+  } catch {
+    // Told below, whatever kept it from being read.
+  }
+  throw invalidField('body', 'must be a JSON object');
+}

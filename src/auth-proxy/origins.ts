@@ -1,0 +1,22 @@
+import { CoordinatorError } from '../domain/errors.js';
+
+/**
+ * What `Access-Control-Allow-Origin` says to an origin that may call. Origins are compared character by character, as
+ * browsers send them: scheme, host and port (RFC 6454).
+ * @param origin the `Origin` header; undefined for callers that are no browsers
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+export function allowedOrigin(allowed: readonly string[], origin: string | undefined): string {
+  if (allowed.includes('*')) return '*';
+  if (origin === undefined) {
+    throw new CoordinatorError(
+      'PERMISSION_DENIED',
+      'the request has no Origin header, and this configuration allows named origins only: call from one of them',
+    );
+  }
+  if (allowed.includes(origin)) return origin;
+  throw new CoordinatorError(
+    'PERMISSION_DENIED',
+    `origin \`${origin.slice(0, 256)}\` is not allowed: add it, exactly so, to allowedOrigins with update_auth_proxy_config`,
+  );
+}

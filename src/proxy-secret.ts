@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Config } from './config.js';
+
+/**
+ * What an auth proxy shows to the API; undefined when neither PROXY_SECRET nor PROXY_SECRET_FILE is set. A file that is
+ * not there is made, but not by the proxy: of several APIs that start at once one makes it, and all read it.
+ * @throws when the file cannot be had
+ */
+export async function readProxySecret({
+  app,
+  proxySecret,
+  proxySecretFile: file,
+}: Pick<Config, 'app' | 'proxySecret' | 'proxySecretFile'>): Promise<string | undefined> {
+  if (file === undefined) return proxySecret;
+  if (app !== 'proxy') await make(file);
+  let secret: string;
+  try {
+    secret = (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    const hint = app === 'proxy' ? 'start the API first, which makes it' : 'see that it can be read';
+    throw new Error(`PROXY_SECRET_FILE=${file}: cannot be read (${String(error)}): ${hint}`, { cause: error });
+  }
+  if (/^[\x21-\x7e]{32,512}$/.test(secret)) return secret;
+  throw new Error(`PROXY_SECRET_FILE=${file}: must hold 32 to 512 printable characters without spaces`);
+}
+
+async function make(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
+  }
+}
