@@ -60,6 +60,7 @@ import { activityOf, findByFingerprint } from './read-models/activities.js';
 import { subOrganizationsWith } from './read-models/credential-owners.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
+import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { securityHeaders } from './http/security-headers.js';
@@ -88,6 +89,8 @@ export interface Adapters {
 const maxBody = 2 * 1024 * 1024;
 /** Longest time that a start waits for the read models, in milliseconds. */
 const startupWaitMs = 1_000;
+/** Longest time between two looks whether a wait for the read models has become pointless, in milliseconds. */
+const passedLookMs = 250;
 /** Longest time that a client may take to send a request, in milliseconds. */
 const maxRequestMs = 30_000;
 
@@ -117,6 +120,11 @@ function coordinatorModule(
           }),
         ]
       : [];
+  const shredder = new Shredder(vault, {
+    failed: (vaultId, err) => logger.error({ err, vaultId }, 'an ended vault could not be shredded yet'),
+    caughtUp: (vaultId) => logger.warn({ vaultId }, 'an ended vault was left behind, and is shredded now'),
+    stopped: (err) => logger.error({ err }, 'not all ended vaults were looked at; the next start does so again'),
+  });
   const { allowPrivateNetwork, oidcIssuers: issuers } = config;
   const fetch = guardedFetch({ allowPrivateNetwork });
   const issuer = new OidcIssuer({ keys, randomness, address });
@@ -133,6 +141,7 @@ function coordinatorModule(
     { provide: ROWS, useValue: projecting.rows },
     { provide: OIDC, useValue: oidc },
     { provide: InstallationKeys, useValue: keys },
+    { provide: Shredder, useValue: shredder },
     { provide: OidcIssuer, useValue: issuer },
     Metrics,
     {
@@ -342,6 +351,16 @@ export async function createAuthProxy(
   return { app, close: () => closeServer(app) };
 }
 
+/** Resolves when the read models have come so far, however long that takes, or nobody waits any more. */
+async function whenPassed(runner: ReadModelRunner, position: bigint, signal: AbortSignal): Promise<void> {
+  const isPassed = () =>
+    runner.passed(position, passedLookMs).then(
+      () => true,
+      () => false,
+    );
+  while (!signal.aborted && !(await isPassed()));
+}
+
 /** A coordinator that has been put together and can listen. */
 export interface Coordinator extends Server {
   /** Finishes what was accepted, then lets go of everything; the store is closed too. */
@@ -411,12 +430,19 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   app.get(Freshness).begin(head);
   // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
+  const shredder = app.get(Shredder);
+  const { rows } = adapters.projecting;
+  shredder.sweep(
+    (signal) => whenPassed(runner, head, signal),
+    () => endedVaults(rows),
+  );
 
   return {
     app,
     async close() {
       await closeServer(app);
       await app.get(Driver).drain();
+      await shredder.close();
       await adapters.delivery.close();
       await runner.close();
       await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();

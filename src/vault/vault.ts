@@ -120,6 +120,12 @@ export class Vault {
     return [...(await this.load(vaultId)).secrets.keys()];
   }
 
+  /** Whether anything is sealed in it, asked of the store. @throws {StoreUnavailable} */
+  async isThere(vaultId: string): Promise<boolean> {
+    for await (const _ of this.ports.store.read(`${streamPrefix}${vaultId}`)) return true;
+    return false;
+  }
+
   /** Removes a vault for good: what was sealed in it can never be opened again. Doing it twice does no harm. */
   async shred(vaultId: string): Promise<void> {
     this.forget(vaultId);
