@@ -38,6 +38,7 @@ module.exports = {
       '^src/domain/(errors|key-formats)\\.ts$',
       '^src/domain/organization/signing-keys\\.ts$',
       '^src/event-store/event-store\\.ts$',
+      '^src/stamps/sign\\.ts$',
       '^src/vault/',
     ]),
     only('vault-knows-the-store', '^src/vault/', [

@@ -31,6 +31,7 @@ async function make(file: string): Promise<void> {
   try {
     await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
+    // What cannot be made here may still be there, for example on a volume that another API writes to.
+    if (!['EEXIST', 'EROFS'].includes(String((error as { code?: unknown }).code))) throw error;
   }
 }

@@ -2,13 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig, settings } from '../../src/config.js';
 import { readConnectionString } from '../../src/event-store/event-store-db-settings.js';
+import { anyText } from '../e2e/exchange.js';
 import { read, readCompose, readDockerfile, root, type Service } from './read.js';
 
 const password = 'a-password.of~24_characters';
 const { services, networks, volumes } = readCompose({ EVENTSTORE_ADMIN_PASSWORD: password });
 const named = Object.entries(services);
 const isCoordinator = ({ image }: Service): boolean => image.startsWith('countersign:');
-const coordinators = named.filter(([, service]) => isCoordinator(service));
+const isProxy = ({ environment }: Service): boolean => environment?.['APP'] === 'proxy';
+const coordinators = named.filter(([, service]) => isCoordinator(service) && !isProxy(service));
+const proxies = named.filter(([, service]) => isProxy(service));
 const stores = named.filter(([, { image }]) => /^(?:eventstore\/eventstore|kurrentplatform\/kurrentdb):/.test(image));
 const mounts = named.flatMap(([name, { volumes: of = [] }]) =>
   of.map((text) => {
@@ -27,7 +30,7 @@ test('the services of each profile', () => {
   const of = (profile: string | undefined): string[] =>
     named.filter(([, { profiles }]) => profiles?.[0] === profile).map(([name]) => name);
   expect(named.filter(([, { profiles = [] }]) => profiles.length > 1)).toEqual([]);
-  expect(of(undefined)).toEqual(['eventstoredb', 'coordinator']);
+  expect(of(undefined)).toEqual(['eventstoredb', 'coordinator', 'auth-proxy']);
   expect(of('mail')).toEqual(['mail']);
   expect(of('kurrentdb')).toEqual(['kurrentdb', 'coordinator-on-kurrentdb']);
   expect(of('cluster')).toEqual([
@@ -38,8 +41,9 @@ test('the services of each profile', () => {
     'coordinator-1',
     'coordinator-2',
     'load-balancer',
+    'cluster-auth-proxy',
   ]);
-  expect(Object.keys(services)).toHaveLength(12);
+  expect(Object.keys(services)).toHaveLength(14);
 });
 
 describe.each(named)('%s', (name, service) => {
@@ -129,7 +133,11 @@ describe.each(coordinators)('the coordinator %s', (name, service) => {
   test('can write to its own volume and /tmp, and has no capabilities', () => {
     expect(service).toMatchObject({ build: '.', read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'] });
     const writable = mounts.filter((mount) => mount.name === name && mount.mode !== 'ro');
-    expect(writable).toEqual([{ name, source: `${name}-data`, target: '/data', mode: undefined }]);
+    const own = { name, source: `${name}-data`, target: '/data', mode: undefined };
+    const secret = { name, source: anyText, target: '/proxy-secret', mode: undefined };
+    // The first coordinator makes the secret of the auth proxy.
+    const makesSecret = ['coordinator', 'coordinator-1'].includes(name);
+    expect(writable).toEqual(makesSecret ? [own, secret] : [own]);
   });
 
   test('has an address from outside that leads to it', () => {
@@ -140,6 +148,45 @@ describe.each(coordinators)('the coordinator %s', (name, service) => {
 
   test('believes X-Forwarded-For only where it cannot be reached past the load balancer', () => {
     expect(service.environment!['TRUST_PROXY'] === 'true').toBe(service.ports === undefined);
+  });
+});
+
+describe.each(proxies)('the auth proxy %s', (name, service) => {
+  const config = () => readConfig({ ...imageEnvironment, ...service.environment });
+
+  test('has settings that exist and that the server takes', () => {
+    const known: readonly string[] = settings.map(([setting]) => setting);
+    expect(Object.keys(service.environment!).filter((setting) => !known.includes(setting))).toEqual([]);
+    expect(config()).toMatchObject({ app: 'proxy', host: '0.0.0.0', port: 8080, trustProxy: false });
+  });
+
+  test('finds the API that it waits for, and reaches no store', () => {
+    const { hostname } = new URL(config().apiUrl!);
+    expect(Object.keys(service.depends_on!)).toEqual([hostname]);
+    expect(service.networks).toBeUndefined();
+    expect([undefined, ['default', 'store']]).toContainEqual(services[hostname]!.networks);
+  });
+
+  test('shares the secret with the coordinators of its profile, and nothing else', () => {
+    const served = coordinators.filter(
+      ([one, { profiles }]) => profiles?.[0] === service.profiles?.[0] && (!profiles || one !== name),
+    );
+    expect(served.length).toBeGreaterThan(0);
+    const [mount, ...others] = mounts.filter((one) => one.name === name);
+    expect([mount!.mode, others]).toEqual(['ro', []]);
+    for (const [coordinator, { environment }] of served) {
+      const theirs = mounts.find((one) => one.name === coordinator && one.target === '/proxy-secret');
+      expect([theirs?.source, theirs?.target]).toEqual([mount!.source, mount!.target]);
+      expect(environment!['PROXY_SECRET_FILE']).toBe(config().proxySecretFile);
+      expect(environment!['APP']).toBe('api');
+      expect(environment!['AUTH_PROXY_URL']).toBe(config().publicUrl);
+    }
+    expect(config().proxySecretFile!.startsWith(`${mount!.target}/`)).toBe(true);
+  });
+
+  test('can write nothing, has no capabilities, and an address from outside that leads to it', () => {
+    expect(service).toMatchObject({ read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'] });
+    expect(service.ports).toEqual([`127.0.0.1:${new URL(config().publicUrl!).port}:8080`]);
   });
 });
 
@@ -207,8 +254,14 @@ describe('the load balancer', () => {
 
   test('lets through what has a stamp, and says itself where the caller is', () => {
     expect(lines).toContain('http-request return status 404 unless { path_beg /public/ }');
-    expect(lines).toContain('http-request set-header X-Forwarded-For %[src]');
+    expect(lines.filter((line) => line === 'http-request set-header X-Forwarded-For %[src]')).toHaveLength(2);
     expect(lines.join('\n')).not.toContain('forwardfor');
+  });
+
+  test('has a door for the auth proxy, which is not published', () => {
+    expect(lines.filter((line) => line.startsWith('bind'))).toEqual(['bind :8080', 'bind :8081']);
+    expect(services['cluster-auth-proxy']!.environment!['API_URL']).toBe('http://load-balancer:8081');
+    expect(services['load-balancer']!.ports!.filter((port) => port.endsWith(':8081'))).toEqual([]);
   });
 
   test('is asked at the address that it answers itself', () => {
