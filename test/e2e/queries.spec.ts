@@ -142,19 +142,28 @@ test('policies, tags, configs and the whole organization', async () => {
   const quorum = { threshold: 1, userIds: [coordinator.root.userId] };
   expect(await ask('get_organization_configs')).toEqual({ configs: { features: [], quorum } });
   const { users } = await ask<{ users: object[] }>('list_users');
+  const { wallets } = await ask<{ wallets: object[] }>('list_wallets');
+  const { privateKeys } = await ask<{ privateKeys: object[] }>('list_private_keys');
+  const { privateKeyTags } = await ask<{ privateKeyTags: object[] }>('list_private_key_tags');
+  expect([wallets, privateKeys, privateKeyTags].map(({ length }) => length)).toEqual([1, 1, 1]);
   expect(await ask('get_organization')).toEqual({
     organizationData: {
       organizationId,
       name: 'Root organization',
       users,
       policies,
-      tags: userTags,
+      tags: [...userTags, ...privateKeyTags],
       rootQuorum: quorum,
       features: [],
-      wallets: [],
-      privateKeys: [],
+      wallets,
+      privateKeys,
       invitations: [],
-      smartContractInterfaceReferences: [],
+      smartContractInterfaceReferences: [
+        {
+          smartContractInterfaceId: furnished.smartContractInterfaceId,
+          smartContractAddress: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+        },
+      ],
     },
   });
 });

@@ -1,6 +1,12 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, startCoordinator, submitPath, type TestCoordinator } from '../../src/testing/index.js';
+import {
+  ApiError,
+  startCoordinator,
+  submitPath,
+  type StampingClient,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { schemaOf } from '../../src/schema/json-schema.js';
 import { exchange } from './exchange.js';
@@ -118,7 +124,12 @@ describe('every submit', () => {
           expect((await checked(path, mallory.submitBody(type, samples[type]!), mallory)).status).toBe(403);
         }
 
-        const client = isVote ? one.alice.client : own.client;
+        const clients: Readonly<Record<string, StampingClient>> = {
+          approve_activity: one.alice.client,
+          reject_activity: one.alice.client,
+          delete_sub_organization: one.child,
+        };
+        const client = clients[name] ?? own.client;
         const body = client.submitBody(type, samples[type]!);
         check(questionOf(path), JSON.parse(body));
         const { status, body: answer } = await checked(path, body, client);

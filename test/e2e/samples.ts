@@ -33,6 +33,8 @@ export interface Furnished {
   readonly sealedCode: { readonly otpId: string; readonly encryptedOtpBundle: string };
   /** A verification token of Alice's phone, which is her verified contact, and the key that it is bound to. */
   readonly proof: { readonly verificationToken: string; readonly key: ApiKeyPair };
+  /** The root user of a sub-organization. */
+  readonly child: StampingClient;
   /** Waits for Alice's approval. */
   readonly waiting: ActivityEnvelope;
 }
@@ -120,6 +122,20 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
   const { otpId: loginId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3', phone);
   const { otpId: sealedId, otpEncryptionTargetBundle } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
   const sealed = { otp_code: await codeOf(coordinator, sealedId), public_key: newKey().publicKey };
+  const childKey = newKey();
+  const { result: founded } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: 'child',
+    rootUsers: [
+      {
+        userName: 'Child',
+        apiKeys: [{ apiKeyName: 'child', publicKey: childKey.publicKey, curveType: childKey.curve }],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+    rootQuorumThreshold: 1,
+  });
+  const { subOrganizationId } = founded['createSubOrganizationResultV8'] as { subOrganizationId: string };
   const waiting = await carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
     userId: carol.userId,
     userName: 'Caroline',
@@ -147,6 +163,7 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
       encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle, JSON.stringify(sealed)),
     },
     proof: { verificationToken, key: proofKey },
+    child: coordinator.clientFor(childKey, subOrganizationId),
     waiting,
   };
 }
@@ -221,6 +238,22 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       label: 'a contract',
       notes: 'a note',
     },
+    ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: {
+      subOrganizationName: 'sample',
+      rootUsers: [
+        {
+          userName: 'Erin',
+          userEmail: 'erin@example.com',
+          userPhoneNumber: '+13214567891',
+          apiKeys: [{ ...key(), expirationSeconds: '60' }],
+          authenticators: [passkey()],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+      wallet: { walletName: 'first', accounts: [{ ...account, name: 'main' }], mnemonicLength: 12 },
+      disableEmailRecovery: true,
+    },
     ACTIVITY_TYPE_CREATE_USERS_V4: {
       users: [
         {
@@ -244,6 +277,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_DELETE_PRIVATE_KEYS: { privateKeyIds: [privateKeyId], deleteWithoutExport: true },
     ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS: { privateKeyTagIds: [privateKeyTagId] },
     ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE: { smartContractInterfaceId },
+    ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION: { deleteWithoutExport: true },
     ACTIVITY_TYPE_DELETE_USERS: { userIds: [carol.userId] },
     ACTIVITY_TYPE_DELETE_USER_TAGS: { userTagIds: [userTagId] },
     ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: { privateKeyId, targetPublicKey: newKey().publicKey },
@@ -366,8 +400,14 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     list_private_key_tags: {},
     list_private_keys: {},
     list_smart_contract_interfaces: {},
+    list_suborgs: { filterType: 'NAME', filterValue: 'child' },
     list_user_tags: {},
     list_users: {},
+    list_verified_suborgs: {
+      filterType: 'EMAIL',
+      filterValue: 'nobody@example.com',
+      paginationOptions: { limit: '5' },
+    },
     list_wallet_accounts: { walletId, includeWalletDetails: true, paginationOptions: { limit: '5' } },
     list_wallets: {},
     whoami: {},
