@@ -1,0 +1,65 @@
+import { initOtp } from '../../../src/activities/auth/init-otp.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
+import { anOrganization } from '../facts.js';
+import { given, id } from '../given.js';
+import { lifted } from '../lifted.js';
+import { anOtp, contextOf, ended, rightHash } from './otp-facts.js';
+
+const history = [anOrganization()];
+const intent = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com', appName: 'Acme' } as const;
+const prepared = { otpId: id(500), codeHash: rightHash, message: undefined };
+const target = { vaultId: id(501), targetBundle: 'a bundle' };
+const sent = (vaultId?: string) => anOtp(500, { purpose: 'verify', ...(vaultId === undefined ? {} : { vaultId }) });
+
+describe('init otp', () => {
+  it('records what is sent, and answers the key to seal the code to', () =>
+    given(...history)
+      .when(initOtp, intent, { prepared: { ...prepared, ...target } })
+      .then([sent(id(501))], { otpId: id(500), otpEncryptionTargetBundle: 'a bundle' }));
+
+  it('ends what it pushes out with its key', () =>
+    given(...history, anOtp(1, { vaultId: id(502) }), anOtp(2), anOtp(3))
+      .when(initOtp, intent, { prepared })
+      .then([ended(1, 'replaced', { vaultId: id(502) }), sent()], { otpId: id(500) }));
+
+  it('asks nothing of a sub-organization: it is no login', () =>
+    given(anOrganization({ parentOrganizationId: id(701) }))
+      .when(initOtp, intent, { prepared })
+      .then([sent()], { otpId: id(500) }));
+
+  it.each([
+    ['no address', { contact: '+13214567890' }, /parameters\.contact: must be an e-mail address/],
+    ['no name', { appName: undefined }, /parameters\.appName: is required/],
+    ['a member of its own', { withoutTarget: true }, /parameters\.withoutTarget: is not a field of this request/],
+  ])('refuses %s', (_what, changed, message) =>
+    given(...history)
+      .when(initOtp, { ...intent, ...changed }, { prepared })
+      .thenRefused('INVALID_ARGUMENT', message),
+  );
+
+  it('makes a key to seal the code to, which older versions do not know of', async () => {
+    const ports = await preparePorts();
+    const newest = await initOtp.prepare!(intent, ports, contextOf(...history));
+    expect(Object.keys(JSON.parse(newest.targetBundle!) as object)).toContain('dataSignature');
+    expect(await ports.vault.names(newest.vaultId!)).toEqual(['target']);
+    expect(newest.message).toMatchObject({ to: 'ann@example.com', otpId: newest.otpId });
+    const older = await initOtp.prepare!({ ...intent, withoutTarget: true }, ports, contextOf(...history));
+    expect([older.vaultId, older.targetBundle]).toEqual([undefined, undefined]);
+  });
+
+  it('takes older versions', () => {
+    const { appName, ...rest } = intent;
+    const shape = { otpLength: 6, alphanumeric: false, expirationSeconds: '60' };
+    expect(lifted('ACTIVITY_TYPE_INIT_OTP_V2', { ...intent, ...shape })).toEqual({
+      ...intent,
+      ...shape,
+      withoutTarget: true,
+    });
+    expect(lifted('ACTIVITY_TYPE_INIT_OTP', { ...rest, ...shape, emailCustomization: { appName } })).toEqual({
+      ...intent,
+      ...shape,
+      emailCustomization: {},
+      withoutTarget: true,
+    });
+  });
+});
