@@ -126,7 +126,9 @@ async function boot(
     clock,
     randomness,
     keyEncryption,
-    delivery: new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined),
+    delivery: new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, {
+      now: () => clock.now(),
+    }),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: folder
       ? await projectIntoFile(join(folder, 'read-models.db'), {

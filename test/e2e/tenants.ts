@@ -70,7 +70,7 @@ export async function startTenants() {
     projecting,
     clock,
     randomness,
-    delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
+    delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined, { now: () => clock.now() }),
     keyEncryption: new LocalKeyEncryption([randomness.bytes(32)], randomness),
     logger,
   });
