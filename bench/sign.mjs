@@ -1,0 +1,176 @@
+/**
+ * sign_raw_payloads, stamped, end to end over HTTP on the durable SQLite store, with 1 and 100 payloads to an activity,
+ * beside the bare curve library on the same digests in the same run. `node bench/sign.mjs [seconds] [rounds]`. The
+ * server is a process of its own; on a machine that does other things too, read the ratio and not the rate.
+ */
+import { spawn } from 'node:child_process';
+import { createHash, createPrivateKey, randomBytes, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { p256 } from '@noble/curves/nist.js';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+
+const seconds = Number(process.argv[2] ?? 3);
+const rounds = Number(process.argv[3] ?? 3);
+/** Requests under way at once: enough that the server never waits for the load or the disk. */
+const connections = 32;
+const sizes = [1, 100];
+/** Requests a second that no server here answers. */
+const mostRequests = 6_000;
+
+const noble = (curve) => {
+  const key = curve.utils.randomSecretKey();
+  return (digest) => curve.sign(digest, key, { prehash: false, lowS: true, format: 'recovered' });
+};
+const openSsl = () => {
+  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), randomBytes(32)]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  return (message) => sign(null, message, key);
+};
+const curves = [
+  ['CURVE_SECP256K1', 'HASH_FUNCTION_NO_OP', noble(secp256k1)],
+  ['CURVE_ED25519', 'HASH_FUNCTION_NOT_APPLICABLE', openSsl()],
+  ['CURVE_P256', 'HASH_FUNCTION_NO_OP', noble(p256)],
+];
+
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
+const port = await freePort();
+const server = spawn(
+  process.execPath,
+  ['--max-semi-space-size=64', fileURLToPath(new URL('../dist/main.js', import.meta.url))],
+  { env: { ...process.env, PORT: String(port), DATA_DIR: folder }, stdio: ['ignore', 'ignore', 'inherit'] },
+);
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port: free } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return free;
+}
+
+async function ready() {
+  for (const end = Date.now() + 60_000; Date.now() < end;) {
+    if (server.exitCode !== null) throw new Error(`the server ended with code ${server.exitCode}`);
+    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    if (answer?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('the server was not ready within a minute');
+}
+
+/** Stamps with node:crypto, twenty times faster than pure JavaScript: the load must not be the bottleneck. */
+function stamper({ publicKey, privateKey }) {
+  const [prefix, curve] = ['30310201010420', 'a00a06082a8648ce3d030107'].map((hex) => Buffer.from(hex, 'hex'));
+  const der = Buffer.concat([prefix, Buffer.from(privateKey, 'hex'), curve]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'sec1' });
+  return (body) => {
+    const signature = sign('sha256', Buffer.from(body), key).toString('hex');
+    const stamp = JSON.stringify({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
+    return Buffer.from(stamp).toString('base64url');
+  };
+}
+
+let last = 0;
+function stamped({ organizationId }, stampOf, type, parameters) {
+  last = Math.max(last + 1, Date.now());
+  const body = JSON.stringify({ type, timestampMs: String(last), organizationId, parameters });
+  const kind = type.replace(/^ACTIVITY_TYPE_/, '').toLowerCase();
+  return { url: `http://127.0.0.1:${port}/public/v1/submit/${kind}`, body, headers: { 'x-stamp': stampOf(body) } };
+}
+
+async function post({ url, body, headers }) {
+  const answer = await fetch(url, { method: 'POST', body, headers });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(text.slice(0, 600));
+  return text;
+}
+
+const digestOf = (index) => createHash('sha256').update(String(index)).digest();
+let counter = 0;
+const digests = (count) => Array.from({ length: count }, () => digestOf(counter++));
+
+/** Signatures a second of the library alone. */
+function measureLibrary(signOne) {
+  const all = digests(256);
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let count = 0;
+  for (; performance.now() < end; count++) signOne(all[count % all.length]);
+  return count / ((performance.now() - start) / 1000);
+}
+
+/** Signatures a second over HTTP, of requests that are there already. */
+async function measureServer(size, requests) {
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      for (let request = requests.pop(); request && performance.now() < end; request = requests.pop()) {
+        await post(request);
+        done += 1;
+      }
+    }),
+  );
+  return (done * size) / ((performance.now() - start) / 1000);
+}
+
+const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
+
+try {
+  await ready();
+  const root = JSON.parse(readFileSync(join(folder, 'root.json'), 'utf8'));
+  const stampOf = stamper(apiKeyPairFromPrivate(root.apiPrivateKey));
+  const accounts = curves.map(([curve]) => ({
+    curve,
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path: "m/44'/60'/0'",
+    addressFormat: 'ADDRESS_FORMAT_COMPRESSED',
+  }));
+  const created = await post(stamped(root, stampOf, 'ACTIVITY_TYPE_CREATE_WALLET', { walletName: 'Bench', accounts }));
+  const { addresses } = JSON.parse(created).activity.result.createWalletResult;
+  console.log(`sign_raw_payloads, durable, ${connections} connections, ${seconds} s a run, median of ${rounds} rounds`);
+  console.log(`load of the machine: ${loadavg()[0].toFixed(1)}`);
+  console.log('curve             payloads   signatures/s      library/s    ratio');
+  for (const [index, [curve, hashFunction, signOne]] of curves.entries()) {
+    const make = (payloads) =>
+      stamped(root, stampOf, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
+        signWith: addresses[index],
+        payloads,
+        encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+        hashFunction,
+      });
+    for (const size of sizes) {
+      // More than can be sent in the time, made before any clock runs.
+      const wanted = Math.ceil((Math.min(measureLibrary(signOne), size * mostRequests) * seconds) / size) + connections;
+      const libraries = [];
+      const servers = [];
+      for (let round = 0; round < rounds; round++) {
+        const requests = Array.from({ length: wanted }, () =>
+          make(digests(size).map((digest) => digest.toString('hex'))),
+        );
+        libraries.push(measureLibrary(signOne));
+        servers.push(await measureServer(size, requests));
+      }
+      const ratios = servers.map((rate, round) => rate / libraries[round]);
+      console.log(
+        curve.padEnd(16) +
+          String(size).padStart(10) +
+          median(servers).toFixed(0).padStart(15) +
+          median(libraries).toFixed(0).padStart(15) +
+          median(ratios).toFixed(2).padStart(9),
+      );
+    }
+  }
+} finally {
+  server.kill('SIGTERM');
+  if (server.exitCode === null) await once(server, 'exit');
+  rmSync(folder, { recursive: true, force: true });
+}
