@@ -1,7 +1,6 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { CURVES, MNEMONIC_LENGTHS, type AddressFormat, type Curve } from '../../domain/key-formats.js';
-import type { AccountFacts } from '../../domain/organization/wallets.js';
-import { accountsOf, type Wallet } from '../../domain/organization/wallets.js';
+import { accountsOf, type AccountFacts, type Wallet } from '../../domain/organization/wallets.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
@@ -54,7 +53,12 @@ export function checkAccountsNew(
   accounts: readonly AccountToDerive[],
 ): void {
   const keyOf = ({ curve, path, addressFormat }: AccountToDerive) => `${curve} ${path} ${addressFormat}`;
-  const known = new Set(walletId === undefined ? [] : accountsOf(organization, walletId).map(keyOf));
+  const paths = new Set(accounts.map(({ path }) => path));
+  const known = new Set<string>();
+  for (const account of walletId === undefined ? [] : accountsOf(organization, walletId)) {
+    // A wallet may have very many accounts; what is at other paths is not worth a key.
+    if (paths.has(account.path)) known.add(keyOf(account));
+  }
   for (const [index, account] of accounts.entries()) {
     if (known.has(keyOf(account))) {
       throw new CoordinatorError(
