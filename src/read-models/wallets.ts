@@ -2,7 +2,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { CURVES } from '../domain/key-formats.js';
 import { presentMembers } from '../domain/organization/event.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
+import { maxWallets, type Wallet, type WalletAccount } from '../domain/organization/wallets.js';
 import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
@@ -261,7 +261,7 @@ export const getWallet = defineQuery({
 });
 
 class ListWalletsResponse {
-  @ListOf(() => WalletShape)
+  @ListOf(() => WalletShape, { max: maxWallets })
   wallets!: object[];
 }
 
