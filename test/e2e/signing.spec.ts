@@ -1,4 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { schnorr } from '@noble/curves/secp256k1.js';
 import {
   address as solanaAddress,
@@ -559,6 +560,21 @@ describe('policies', () => {
     const pay = (lamports: bigint) => signTransaction(signer.client, solana, 'SOLANA', solanaPayment(solana, lamports));
     expect((await pay(1_000n)).status).toBe('ACTIVITY_STATUS_COMPLETED');
     expect(await refusal(pay(1_001n))).toMatchObject({ status: 403 });
+  });
+
+  test('the conditions that the guide gives are taken', async () => {
+    const guide = await readFile(new URL('../../docs/how-to/sign-with-policies.md', import.meta.url), 'utf8');
+    const rows = [
+      ...guide.matchAll(/^\| [^|`]+ \| `((?:eth|solana|bitcoin|activity|wallet_account|private_key)\..+)` +\|$/gm),
+    ];
+    const blocks = [...guide.matchAll(/^ {2}(activity\..+)$/gm)];
+    expect([rows.length, blocks.length]).toEqual([9, 2]);
+    for (const [index, [, condition]] of [...rows, ...blocks].entries()) {
+      await coordinator.createPolicy({
+        policyName: `guide ${index}`,
+        condition: `activity.kind == 'NOTHING' && (${condition})`,
+      });
+    }
   });
 
   test('how a payload is written and hashed, and by which account', async () => {
