@@ -15,7 +15,7 @@ const retryMs = 60_000;
 /** Vaults that a sweep asks for until it lets others pass, for so many milliseconds. */
 const rest = { every: 100, ms: 10 };
 /** So many that are gone one after the other: what a crash leaves behind is among the last that were ended. */
-const goneInARow = 100_000;
+const goneInARow = 10_000;
 
 /** Sees to it that vaults that were ended are shredded, although a store may fail and a process may end in between. */
 export class Shredder {
