@@ -35,6 +35,9 @@ class OtpLoginIntentV2 extends OtpLoginParams {
   /** Required of this version; a lifted one may lack it. */
   @Nested(() => ClientSignature, { about: 'By the key that the token is bound to.' })
   clientSignature?: ClientSignature;
+
+  /** The first version takes tokens that whoever holds them can use. Not a field of the wire. */
+  readonly takesUnboundToken?: true;
 }
 
 class OtpLoginResult {
@@ -56,7 +59,7 @@ export const otpLogin = defineActivity({
       type: 'ACTIVITY_TYPE_OTP_LOGIN',
       resultKey,
       intent: OtpLoginIntent,
-      lift: (intent: OtpLoginIntent): OtpLoginIntentV2 => intent,
+      lift: (intent: OtpLoginIntent): OtpLoginIntentV2 => ({ ...intent, takesUnboundToken: true }),
     },
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
@@ -72,9 +75,16 @@ export const otpLogin = defineActivity({
     }
   },
 
-  async prepare({ verificationToken, clientSignature, publicKey, expirationSeconds }, { tokens }, context) {
+  async prepare(intent, { tokens }, context) {
+    const { verificationToken, clientSignature, publicKey, expirationSeconds, takesUnboundToken } = intent;
     const { organization, now } = context;
     const claims = await verifiedToken(verificationToken, tokens, context);
+    if (claims.publicKey === undefined && !takesUnboundToken) {
+      throw invalidField(
+        'parameters.verificationToken',
+        'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
+      );
+    }
     await checkClientSignature(claims, clientSignature, 'USAGE_TYPE_LOGIN', tokens, ({ login }) =>
       isSameKey((login as { readonly publicKey?: unknown } | undefined)?.publicKey, publicKey),
     );

@@ -110,8 +110,9 @@ describe('otp login', () => {
 
   it('takes the first version, which may lack a signature', () => {
     const { clientSignature: _none, ...unsigned } = intent;
-    expect(lifted('ACTIVITY_TYPE_OTP_LOGIN', unsigned)).toEqual(unsigned);
-    expect(lifted('ACTIVITY_TYPE_OTP_LOGIN', intent)).toEqual(intent);
+    const more = { takesUnboundToken: true };
+    expect(lifted('ACTIVITY_TYPE_OTP_LOGIN', unsigned)).toEqual({ ...unsigned, ...more });
+    expect(lifted('ACTIVITY_TYPE_OTP_LOGIN', intent)).toEqual({ ...intent, ...more });
   });
 
   describe('what is prepared', () => {
@@ -204,6 +205,25 @@ describe('otp login', () => {
         expect(await refused({}, { clientSignature: attempt })).toContain(why);
       }
       expect(await refused({}, { publicKey: other.publicKey })).toContain('asks for something else');
+    });
+
+    it('is refused for a token that is bound to no key, which the first version takes', async () => {
+      const ports = await preparePorts();
+      const verificationToken = await ports.tokens.signVerification(someClaims());
+      const { publicKey } = client;
+      const asked = {
+        verificationToken,
+        publicKey,
+        clientSignature: clientSignature(client, verificationToken, 'USAGE_TYPE_LOGIN', { login: { publicKey } }),
+      };
+      await expect(otpLogin.prepare!(asked, ports, contextOf(...history))).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('parameters.verificationToken: is bound to no key') as string,
+      });
+      const first = { verificationToken, publicKey, takesUnboundToken: true } as const;
+      expect((await otpLogin.prepare!(first, ports, contextOf(...history))).userId).toBe(id(101));
+      const signed = { ...first, clientSignature: { ...asked.clientSignature, signature: '00'.repeat(64) } };
+      await expect(otpLogin.prepare!(signed, ports, contextOf(...history))).rejects.toThrow('does not verify');
     });
 
     it('is refused for a token that was used', async () => {
