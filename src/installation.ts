@@ -1,12 +1,15 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.js';
-import { foundOrganization, type Founding } from './coordinator/found-organization.js';
+import { authProxyIds, foundOrganization, readFounding, type Founding } from './coordinator/found-organization.js';
 import { derivedId, uuidV7 } from './coordinator/ids.js';
 import type { Clock, Randomness } from './coordinator/ports.js';
 import { chainEvent, GENESIS_HASH } from './event-store/chain.js';
 import { WrongRevision, type EventStore } from './event-store/event-store.js';
+import { ProxyKeys } from './keyring/proxy-keys.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair } from './stamps/sign.js';
+import type { KeyEncryption } from './vault/key-encryption.js';
+import { Vault } from './vault/vault.js';
 
 /** What a newcomer needs for the first request; kept in `DATA_DIR/root.json`, readable by its owner only. */
 export interface RootCredentials {
@@ -17,6 +20,10 @@ export interface RootCredentials {
   readonly apiPublicKey: string;
   /** 32 bytes, hex; absent when the key was given with ROOT_API_PUBLIC_KEY. */
   readonly apiPrivateKey?: string;
+  /** Where the auth proxy is reached; absent when this server is none and knows of none. */
+  readonly authProxyUrl?: string;
+  /** What callers of the auth proxy send as X-Auth-Proxy-Config-Id. */
+  readonly authProxyConfigId?: string;
 }
 
 const stream = 'installation-root';
@@ -25,7 +32,12 @@ interface World {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** Seals the key of the auth proxy that the root organization begins with; without it, it begins with none. */
+  readonly keyEncryption?: KeyEncryption;
 }
+
+/** What is remembered of an installation before it listens. */
+type Remembered = Omit<RootCredentials, 'apiUrl' | 'authProxyUrl'>;
 
 /**
  * Makes the root organization on the first start, and finds it on every later one. Safe to interrupt: the credentials
@@ -33,13 +45,14 @@ interface World {
  */
 export async function install(
   { rootApiPublicKey }: Pick<Config, 'rootApiPublicKey'>,
-  { store, clock, randomness }: World,
+  world: World,
   remembered: Partial<RootCredentials> | undefined,
-  remember: (root: Omit<RootCredentials, 'apiUrl'> | undefined) => Promise<void>,
+  remember: (root: Remembered | undefined) => Promise<void>,
 ): Promise<{ readonly founding: Founding; readonly isNew: boolean }> {
+  const { store, clock, randomness, keyEncryption } = world;
   const known = await recordedFounding(store);
   if (known) {
-    await foundOrganization(store, known);
+    await found(world, known);
     return { founding: known, isNew: false };
   }
   const pair =
@@ -63,6 +76,7 @@ export async function install(
     userId: founding.userId,
     apiPublicKey: founding.apiPublicKey,
     ...(pair ? { apiPrivateKey: pair.privateKey } : {}),
+    ...(keyEncryption ? { authProxyConfigId: authProxyIds(organizationId).configId } : {}),
   });
   const id = derivedId(stream, organizationId);
   const metadata = { at: founding.at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
@@ -75,10 +89,21 @@ export async function install(
     if (!(error instanceof WrongRevision)) throw error;
     // Another instance installed at the same moment: its root organization is the one, and our key is nobody's.
     if (!remembered) await remember(undefined);
-    return install({ rootApiPublicKey }, { store, clock, randomness }, remembered, remember);
+    return install({ rootApiPublicKey }, world, remembered, remember);
   }
-  await foundOrganization(store, founding);
+  await found(world, founding);
   return { founding, isNew: true };
+}
+
+/** Seals first and records second: whoever does it again, or at the same moment, finds the same key. */
+async function found({ store, clock, randomness, keyEncryption }: World, founding: Founding): Promise<void> {
+  const { organizationId } = founding;
+  if (await readFounding(store, organizationId)) return;
+  if (!keyEncryption) return foundOrganization(store, founding);
+  const vaultId = derivedId(organizationId, 'auth-proxy-vault');
+  const vault = new Vault({ store, keyEncryption, randomness, clock });
+  const keys = new ProxyKeys({ vault, randomness, newId: () => vaultId });
+  await foundOrganization(store, founding, await keys.create(organizationId));
 }
 
 async function recordedFounding(store: EventStore): Promise<Founding | undefined> {

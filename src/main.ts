@@ -66,7 +66,9 @@ async function start(given: Config): Promise<Coordinator> {
   });
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();
-  const { founding, isNew } = await install(config, world, remembered, (root) => rootFile.write(root));
+  const { founding, isNew } = await install(config, { ...world, keyEncryption }, remembered, (root) =>
+    rootFile.write(root),
+  );
   const projecting =
     config.eventStore === 'memory:'
       ? projectInMemory()
@@ -90,13 +92,18 @@ async function start(given: Config): Promise<Coordinator> {
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');
   const root = await rootFile.read();
-  if (root && root.apiUrl !== apiUrl) await rootFile.write({ ...root, apiUrl });
+  const authProxyUrl = config.authProxyUrl ?? (config.app === 'all' ? apiUrl : undefined);
+  if (root && (root.apiUrl !== apiUrl || root.authProxyUrl !== authProxyUrl)) {
+    const { authProxyUrl: _before, ...rest } = root;
+    await rootFile.write({ ...rest, apiUrl, ...(authProxyUrl ? { authProxyUrl } : {}) });
+  }
   const dataDir = resolve(config.dataDir);
   process.stdout.write(
     [
       `Countersign is up${isNew ? ', with a new root organization' : ''}.`,
       '',
       `  API            ${apiUrl}`,
+      ...(authProxyUrl ? [`  Auth proxy     ${authProxyUrl}`] : []),
       `  Reference      ${apiUrl}/docs`,
       `  Health         ${apiUrl}/health/ready    metrics: ${apiUrl}/metrics`,
       `  Organization   ${founding.organizationId}`,

@@ -1,5 +1,6 @@
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
 import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from '../event-store/chain.js';
@@ -18,11 +19,23 @@ export interface Founding {
   readonly at: number;
 }
 
+/** What the auth proxy that an organization is founded with is known by. */
+export function authProxyIds(organizationId: string) {
+  const [configId, userId, policyId, apiKeyId] = ['config', 'user', 'policy', 'api-key'].map((part) =>
+    derivedId(organizationId, `auth-proxy-${part}`),
+  ) as [string, string, string, string];
+  return { configId, userId, policyId, apiKeyId };
+}
+
 /**
  * Writes the first events of an organization. Their ids follow from the founding, so that doing it again, after a crash or
  * by another instance, changes nothing.
  */
-export async function foundOrganization(store: EventStore, founding: Founding): Promise<void> {
+export async function foundOrganization(
+  store: EventStore,
+  founding: Founding,
+  authProxyKey?: { readonly vaultId: string; readonly publicKey: string },
+): Promise<void> {
   const { organizationId, organizationName, userId, userName, apiPublicKey, curve, at } = founding;
   const events: readonly OrganizationEvent[] = [
     { type: 'OrganizationCreated', data: { organizationId, name: organizationName } },
@@ -39,6 +52,7 @@ export async function foundOrganization(store: EventStore, founding: Founding): 
       },
     },
     { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
+    ...(authProxyKey ? authProxyEnabled({ ...authProxyIds(organizationId), ...authProxyKey }) : []),
   ];
   await recordFounding(store, organizationId, events, at);
 }

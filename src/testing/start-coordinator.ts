@@ -117,7 +117,7 @@ async function boot(
   let credentials = earlier;
   const persistent = new SharedStore(world.store);
   const keyEncryption = new LocalKeyEncryption([world.kek], randomness);
-  await install(config, { store: persistent, clock, randomness }, undefined, (root) => {
+  await install(config, { store: persistent, clock, randomness, keyEncryption }, undefined, (root) => {
     credentials = root;
     return Promise.resolve();
   });
@@ -139,7 +139,7 @@ async function boot(
   });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
-  const root = { apiPrivateKey: '', ...credentials!, apiUrl: url };
+  const root = { apiPrivateKey: '', authProxyConfigId: '', ...credentials!, apiUrl: url, authProxyUrl: url };
   const { organizationId } = root;
   const clientFor = (key: ApiKeyPair, organization = organizationId) =>
     new StampingClient(url, organization, key, clock);

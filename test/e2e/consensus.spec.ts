@@ -9,6 +9,8 @@ let alice: TestUser;
 let bob: TestUser;
 let carol: TestUser;
 let policyId: string;
+/** The policy of the auth proxy, which every organization begins with. */
+let builtIn: string;
 
 beforeEach(async () => {
   coordinator = await startCoordinator();
@@ -20,6 +22,8 @@ beforeEach(async () => {
     condition: "activity.kind == 'UPDATE_USER_NAME'",
     consensus: `approvers.count() >= 3`,
   });
+  const { config } = await coordinator.client.query<{ config: { policyId: string } }>('get_auth_proxy_config');
+  builtIn = config.policyId;
 });
 
 afterEach(() => coordinator.close());
@@ -299,6 +303,7 @@ describe('what changes between the votes', () => {
     expect(denial(refused)).toEqual({
       message: `The following policies denied this action: ${forbidding}`,
       policyEvaluations: [
+        { policyId: builtIn, outcome: 'OUTCOME_DENY_IMPLICIT' },
         { policyId, outcome: 'OUTCOME_REQUIRES_CONSENSUS' },
         { policyId: forbidding, outcome: 'OUTCOME_DENY_EXPLICIT' },
       ],
@@ -393,7 +398,10 @@ test('get_policy_evaluations says for every vote what each policy said, and neve
     activityId: asked.id,
     organizationId,
     voteId: done.votes[index]!.id,
-    policyEvaluations: [{ policyId, outcome: of }],
+    policyEvaluations: [
+      { policyId: builtIn, outcome: 'OUTCOME_DENY_IMPLICIT' },
+      { policyId, outcome: of },
+    ],
     outcome,
     decidedBy,
     revision: textLike(/^\d+$/),

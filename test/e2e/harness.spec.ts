@@ -54,7 +54,7 @@ test('ten coordinators side by side know nothing of each other', async () => {
         return users.map(({ userName }) => userName);
       }),
     );
-    expect(known).toEqual(names.map((name) => ['Root user', name]));
+    expect(known).toEqual(names.map((name) => ['Root user', 'Auth proxy', name]));
     all[0]!.clock.advance('3h');
     expect(all[1]!.clock.now()).toBe(Date.UTC(2026, 0, 1));
   } finally {
@@ -110,7 +110,7 @@ test.each(['memory', 'sqlite'] as const)('a restart on %s keeps what was recorde
   const second = await first.restart();
   try {
     expect(await second.events()).toEqual(events);
-    expect(second.root).toEqual({ ...first.root, apiUrl: second.url });
+    expect(second.root).toEqual({ ...first.root, apiUrl: second.url, authProxyUrl: second.url });
     const { user } = await second.client.query<{ user: { userName: string } }>('get_user', { userId: alice.userId });
     expect(user.userName).toBe('Alice');
     // The client of before the restart points at a port where nobody listens any more.

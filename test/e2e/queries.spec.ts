@@ -3,14 +3,14 @@ import { stampBody, startCoordinator, type TestCoordinator } from '../../src/tes
 import { queries } from '../../src/read-models/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { anyText, exchange, objectWith, refusal, textLike, violations, type Refusal } from './exchange.js';
-import { furnish, querySamples, type Furnished } from './samples.js';
+import { furnish, querySamples, sampleSettings, type Furnished } from './samples.js';
 
 let coordinator: TestCoordinator;
 let furnished: Furnished;
 let organizationId: string;
 
 beforeAll(async () => {
-  coordinator = await startCoordinator();
+  coordinator = await startCoordinator({ settings: sampleSettings });
   organizationId = coordinator.organizationId;
   furnished = await furnish(coordinator);
 });
@@ -95,14 +95,20 @@ describe('users and credentials', () => {
   test('lists are in the order of creation, and one is what the list has', async () => {
     const { alice, carol, apiKeyId, authenticatorId } = furnished;
     const { users } = await ask<{ users: { userId: string }[] }>('list_users');
-    expect(users.map(({ userId }) => userId)).toEqual([coordinator.root.userId, alice.userId, carol.userId]);
-    expect(await ask('get_user', { userId: alice.userId })).toEqual({ user: users[1] });
+    const { config } = await ask<{ config: { userId: string } }>('get_auth_proxy_config');
+    expect(users.map(({ userId }) => userId)).toEqual([
+      coordinator.root.userId,
+      config.userId,
+      alice.userId,
+      carol.userId,
+    ]);
+    expect(await ask('get_user', { userId: alice.userId })).toEqual({ user: users[2] });
 
     const { apiKeys } = await ask<{ apiKeys: { apiKeyId: string }[] }>('get_api_keys', { userId: alice.userId });
     expect(apiKeys).toHaveLength(2);
     expect(await ask('get_api_key', { apiKeyId })).toEqual({ apiKey: apiKeys[1] });
     const { apiKeys: all } = await ask<{ apiKeys: object[] }>('get_api_keys');
-    expect(all).toHaveLength(4);
+    expect(all).toHaveLength(5);
 
     const { authenticators } = await ask<{ authenticators: object[] }>('get_authenticators', { userId: alice.userId });
     expect(await ask('get_authenticator', { authenticatorId })).toEqual({ authenticator: authenticators[0] });
@@ -123,6 +129,7 @@ test('policies, tags, configs and the whole organization', async () => {
   const { policyId, userTagId } = furnished;
   const { policies } = await ask<{ policies: object[] }>('list_policies');
   expect(policies).toEqual([
+    policies.find((policy) => 'policyName' in policy && policy.policyName === 'Auth proxy'),
     {
       policyId,
       policyName: 'Carol asks, Alice agrees',
@@ -134,7 +141,7 @@ test('policies, tags, configs and the whole organization', async () => {
       updatedAt: at,
     },
   ]);
-  expect(await ask('get_policy', { policyId })).toEqual({ policy: policies[0] });
+  expect(await ask('get_policy', { policyId })).toEqual({ policy: policies[1] });
   const { userTags } = await ask<{ userTags: object[] }>('list_user_tags');
   expect(userTags).toEqual([
     { tagId: userTagId, tagName: 'staff', tagType: 'TAG_TYPE_USER', createdAt: at, updatedAt: at },
