@@ -32,7 +32,6 @@ import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
 import { Snapshots } from './coordinator/snapshots.js';
 import { SubmitActivityHandler } from './coordinator/submit-activity.js';
 import { Whereabouts } from './coordinator/whereabouts.js';
-import { oauthIdentity } from './domain/organization/oauth-identity.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
@@ -284,7 +283,7 @@ function credentialOwners(runner: ReadModelRunner, rows: Rows): CredentialOwners
   return {
     async subOrganizationsWith(parentId, { kind, value }, position) {
       await runner.passed(position, readWaitMs);
-      return subOrganizationsWith(rows, parentId, kind, typeof value === 'string' ? value : oauthIdentity(value));
+      return subOrganizationsWith(rows, parentId, kind, value);
     },
   };
 }

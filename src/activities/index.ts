@@ -2,11 +2,16 @@ import type { AnyDefinition } from './define-activity.js';
 import { disableAuthProxy } from './auth-proxy/disable-auth-proxy.js';
 import { enableAuthProxy } from './auth-proxy/enable-auth-proxy.js';
 import { updateAuthProxyConfig } from './auth-proxy/update-auth-proxy-config.js';
+import { createReadWriteSession } from './auth/create-read-write-session.js';
 import { emailAuth } from './auth/email-auth.js';
 import { initOtp } from './auth/init-otp.js';
 import { initOtpAuth } from './auth/init-otp-auth.js';
+import { oauth } from './auth/oauth.js';
+import { oauthLogin } from './auth/oauth-login.js';
+import { oauth2Authenticate } from './auth/oauth2-authenticate.js';
 import { otpAuth } from './auth/otp-auth.js';
 import { otpLogin } from './auth/otp-login.js';
+import { stampLogin } from './auth/stamp-login.js';
 import { verifyOtp } from './auth/verify-otp.js';
 import { approveActivity } from './consensus/approve-activity.js';
 import { rejectActivity } from './consensus/reject-activity.js';
@@ -14,8 +19,13 @@ import { createSmartContractInterface } from './contract-interfaces/create-smart
 import { deleteSmartContractInterface } from './contract-interfaces/delete-smart-contract-interface.js';
 import { createApiKeys } from './credentials/create-api-keys.js';
 import { createAuthenticators } from './credentials/create-authenticators.js';
+import { createOauthProviders } from './credentials/create-oauth-providers.js';
+import { createOauth2Credential } from './credentials/create-oauth2-credential.js';
 import { deleteApiKeys } from './credentials/delete-api-keys.js';
 import { deleteAuthenticators } from './credentials/delete-authenticators.js';
+import { deleteOauthProviders } from './credentials/delete-oauth-providers.js';
+import { deleteOauth2Credential } from './credentials/delete-oauth2-credential.js';
+import { updateOauth2Credential } from './credentials/update-oauth2-credential.js';
 import { createSubOrganization } from './organization/create-sub-organization.js';
 import { deleteSubOrganization } from './organization/delete-sub-organization.js';
 import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
@@ -62,10 +72,13 @@ export const activities = [
   approveActivity,
   createApiKeys,
   createAuthenticators,
+  createOauth2Credential,
+  createOauthProviders,
   createPolicies,
   createPolicy,
   createPrivateKeys,
   createPrivateKeyTag,
+  createReadWriteSession,
   createSmartContractInterface,
   createSubOrganization,
   createUsers,
@@ -74,6 +87,8 @@ export const activities = [
   createWalletAccounts,
   deleteApiKeys,
   deleteAuthenticators,
+  deleteOauth2Credential,
+  deleteOauthProviders,
   deletePolicies,
   deletePolicy,
   deletePrivateKeys,
@@ -96,6 +111,9 @@ export const activities = [
   initImportWallet,
   initOtp,
   initOtpAuth,
+  oauth,
+  oauth2Authenticate,
+  oauthLogin,
   otpAuth,
   otpLogin,
   rejectActivity,
@@ -104,7 +122,9 @@ export const activities = [
   signRawPayload,
   signRawPayloads,
   signTransaction,
+  stampLogin,
   updateAuthProxyConfig,
+  updateOauth2Credential,
   updateOrganizationName,
   updatePolicy,
   updatePrivateKeyTag,

@@ -24,10 +24,11 @@ export interface KnownActivities {
 }
 
 /** By what somebody is found whose organization is not known. */
-export type OwnedCredential =
-  /** Hex as stored, base64url, E.164 and so on: as events have it. */
-  | { readonly kind: 'public-key' | 'credential-id' | 'email' | 'phone-number'; readonly value: string }
-  | { readonly kind: 'identity'; readonly value: Readonly<Record<'issuer' | 'audience' | 'subject', string>> };
+export interface OwnedCredential {
+  readonly kind: 'PUBLIC_KEY' | 'CREDENTIAL_ID' | 'OIDC' | 'VERIFIED_EMAIL' | 'VERIFIED_PHONE_NUMBER';
+  /** As events have it; an identity as `oauthIdentity` writes it. */
+  readonly value: string;
+}
 
 /** Finds organizations by what their users log in with: the credential owners read model. */
 export interface CredentialOwners {

@@ -3,11 +3,10 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { User } from '../domain/organization/users.js';
+import { contactKey, userOfContact, type User } from '../domain/organization/users.js';
 import type { PolicyCredential } from '../domain/policy/authorize.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
-import { credentialConflict } from './refusals.js';
 
 /** A stamp by a credential that users have, unlike one whose key a token attests. */
 export type OwnStamp = Exclude<Stamp, AttestedStamp>;
@@ -50,7 +49,7 @@ export function resolveCaller(
 
 /**
  * The user of the organization that a verified token speaks for; nobody but its own users can be attested to it.
- * @throws {CoordinatorError} UNAUTHENTICATED: CREDENTIAL_NOT_FOUND, CREDENTIAL_CONFLICT
+ * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_NOT_FOUND; FAILED_PRECONDITION when several have the contact
  */
 export function attestedCaller(
   { publicKey }: AttestedStamp,
@@ -60,9 +59,7 @@ export function attestedCaller(
 ): Caller {
   const { organizationId } = organization;
   const isOver = attestation.kind === 'contact' && attestation.expiresAt <= now;
-  const users = isOver ? [] : attestedUsers(organization, attestation);
-  if (users.length > 1) throw credentialConflict(`${users.length} users have the contact that the token proves`);
-  const [user] = users;
+  const user = isOver ? undefined : attestedUser(organization, attestation);
   const credential = user && attestedCredential(user, attestation, publicKey);
   if (credential) return { user, organizationId, credential };
   const problem =
@@ -74,23 +71,28 @@ export function attestedCaller(
   });
 }
 
-/** Whether somebody of the organization is who a token speaks for. */
-export function isAttested(organization: OrganizationView, attestation: Attestation): boolean {
-  return attestedUsers(organization, attestation).length > 0;
-}
-
-function attestedUsers(organization: OrganizationView, attestation: Attestation): readonly User[] {
+/**
+ * The user of the organization whom a token speaks for, if there is one.
+ * @throws {CoordinatorError} FAILED_PRECONDITION when several have the contact
+ */
+export function attestedUser(organization: OrganizationView, attestation: Attestation): User | undefined {
   if (attestation.kind === 'identity') {
-    const user = organization.users.get(organization.oauthOwners.get(oauthIdentity(attestation)) ?? '');
-    return user ? [user] : [];
+    return organization.users.get(organization.oauthOwners.get(oauthIdentity(attestation)) ?? '');
   }
-  return [...organization.users.values()].filter((user) => hasContact(user, attestation));
+  const { verificationType, contact } = attestation;
+  return userOfContact(
+    organization,
+    verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number',
+    contact,
+    'verified',
+  );
 }
 
 function hasContact(user: User, { verificationType, contact }: Extract<Attestation, { kind: 'contact' }>): boolean {
-  return verificationType === 'OTP_TYPE_EMAIL'
-    ? user.emailVerified === true && user.userEmail === contact
-    : user.phoneNumberVerified === true && user.userPhoneNumber === contact;
+  const isEmail = verificationType === 'OTP_TYPE_EMAIL';
+  const held = isEmail ? user.userEmail : user.userPhoneNumber;
+  const isVerified = isEmail ? user.emailVerified : user.phoneNumberVerified;
+  return isVerified === true && held !== undefined && contactKey(held) === contactKey(contact);
 }
 
 /** What stands behind an attested stamp, as policies see it; undefined once the user has lost it. */

@@ -1,6 +1,7 @@
 import type { OidcPort, TokenPort } from '../activities/ports.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import type { Stamp } from '../stamps/verify.js';
@@ -8,7 +9,7 @@ import type { OrganizationLoader } from './load-organization.js';
 import type { Clock, CredentialOwners, OwnedCredential } from './ports.js';
 import { attestedElsewhere, credentialConflict } from './refusals.js';
 import type { SubmitRequest } from './requests.js';
-import { isAttested } from './resolve-caller.js';
+import { attestedUser } from './resolve-caller.js';
 
 interface Ports {
   readonly loader: OrganizationLoader;
@@ -43,7 +44,9 @@ export class Whereabouts {
     const { organization } = await this.ports.loader.load(organizationId);
     checkIssuer(attestation, organization);
     const key = ownedByAttestation(attestation);
-    const home = isAttested(organization, attestation) ? organizationId : await this.home(organization, key, position);
+    const home = attestedUser(organization, attestation)
+      ? organizationId
+      : await this.home(organization, key, position);
     return { ...request, attestation, organizationId: home };
   }
 
@@ -61,10 +64,10 @@ export class Whereabouts {
     const { apiKeyOwners, authenticatorOwners } = organization;
     if (stamp.kind === 'api-key') {
       if (apiKeyOwners.has(stamp.publicKey)) return organizationId;
-      return this.home(organization, { kind: 'public-key', value: stamp.publicKey }, position);
+      return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);
     }
     if (authenticatorOwners.has(stamp.credentialId)) return organizationId;
-    return this.home(organization, { kind: 'credential-id', value: stamp.credentialId }, position);
+    return this.home(organization, { kind: 'CREDENTIAL_ID', value: stamp.credentialId }, position);
   }
 
   private async home(
@@ -115,10 +118,7 @@ function checkIssuer(attestation: Attestation, { organizationId, parentOrganizat
 }
 
 function ownedByAttestation(attestation: Attestation): OwnedCredential {
-  if (attestation.kind === 'identity') {
-    const { issuer, audience, subject } = attestation;
-    return { kind: 'identity', value: { issuer, audience, subject } };
-  }
-  const isEmail = attestation.verificationType === 'OTP_TYPE_EMAIL';
-  return { kind: isEmail ? 'email' : 'phone-number', value: attestation.contact };
+  if (attestation.kind === 'identity') return { kind: 'OIDC', value: oauthIdentity(attestation) };
+  const { verificationType, contact } = attestation;
+  return { kind: verificationType === 'OTP_TYPE_EMAIL' ? 'VERIFIED_EMAIL' : 'VERIFIED_PHONE_NUMBER', value: contact };
 }

@@ -11,10 +11,11 @@ import {
   getSmartContractInterface,
   listSmartContractInterfaces,
 } from './contract-interfaces.js';
-import { credentialOwnersModel } from './credential-owners.js';
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
+import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } from './oauth2-credentials.js';
+import { getOauthProviders } from './oauth-providers.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
@@ -28,7 +29,6 @@ import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsMo
 export const readModels: readonly ReadModel[] = [
   organizationsModel,
   usersModel,
-  credentialOwnersModel,
   userTagsModel,
   policiesModel,
   activitiesModel,
@@ -38,6 +38,7 @@ export const readModels: readonly ReadModel[] = [
   walletsModel,
   authProxiesModel,
   endedVaultsModel,
+  oauth2CredentialsModel,
   subOrganizationsModel,
 ];
 
@@ -49,6 +50,8 @@ export const queries: readonly AnyQuery[] = [
   getAuthProxyConfig,
   getAuthenticator,
   getAuthenticators,
+  getOauth2Credential,
+  getOauthProviders,
   getOrganization,
   getOrganizationConfigs,
   getPolicy,
@@ -61,6 +64,7 @@ export const queries: readonly AnyQuery[] = [
   listActivities,
   listActivityEvents,
   listDenials,
+  listOauth2Credentials,
   listPolicies,
   listPrivateKeyTags,
   listPrivateKeys,

@@ -6,7 +6,7 @@ import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
 /** What a sub-organization can be found by. */
-type Kind =
+export type Kind =
   | 'NAME'
   | 'USERNAME'
   | 'EMAIL'
@@ -184,7 +184,7 @@ function forgetOwner(rows: Rows, organizationId: string, owner: string): void {
 }
 
 /** Texts that mean the same whatever their letter case are kept in lower case. */
-function comparable(kind: Kind, value: string): string {
+export function comparable(kind: Kind, value: string): string {
   const isCaseless =
     kind === 'EMAIL' ||
     kind === 'VERIFIED_EMAIL' ||

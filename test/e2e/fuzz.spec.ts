@@ -4,7 +4,7 @@ import { emptyOrganization, evolve } from '../../src/domain/organization/organiz
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { ApiError, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { submitPath } from '../../src/client/stamping-client.js';
-import { furnish, submitSamples } from './samples.js';
+import { furnish, sampleSettings, submitSamples } from './samples.js';
 
 /** Requests, and the time after which no more are sent, in milliseconds: whichever comes first. */
 const wanted = 20_000;
@@ -17,7 +17,7 @@ let coordinator: TestCoordinator;
 let samples: Readonly<Record<string, object>>;
 
 beforeAll(async () => {
-  coordinator = await startCoordinator({ seed: 'fuzz', store: 'sqlite' });
+  coordinator = await startCoordinator({ seed: 'fuzz', store: 'sqlite', settings: sampleSettings });
   samples = submitSamples(await furnish(coordinator));
 });
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { stampBody, startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
 import { anyText, exchange, refusal, violations, type Exchange, type Refusal } from './exchange.js';
 import { registry, stampedPaths } from './routes.js';
-import { furnish, querySamples, submitSamples, type Furnished } from './samples.js';
+import { furnish, querySamples, sampleSettings, submitSamples, type Furnished } from './samples.js';
 
 const tagPath = '/public/v1/submit/create_user_tag';
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
@@ -14,7 +14,7 @@ let organizationId: string;
 let now: number;
 
 beforeAll(async () => {
-  coordinator = await startCoordinator();
+  coordinator = await startCoordinator({ settings: sampleSettings });
   organizationId = coordinator.organizationId;
   now = coordinator.clock.now();
 });

@@ -1,9 +1,16 @@
+import { encryptOauth2ClientSecret } from '@turnkey/crypto';
 import type { ActivityType } from '../../src/activities/index.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { sealMessage } from '../../src/keyring/hpke.js';
 import type { ApiKeyPair, StampingClient, TestCoordinator, TestUser } from '../../src/testing/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { clientSecret, IdentityProvider } from './identity-provider.js';
 import { clientSignature, codeOf } from './one-time-codes.js';
+
+const identities = await IdentityProvider.start();
+
+/** What a coordinator that is to be furnished is started with. */
+export const sampleSettings = identities.settings;
 
 /** An organization with one of everything, for samples to name. */
 export interface Furnished {
@@ -33,6 +40,19 @@ export interface Furnished {
   readonly sealedCode: { readonly otpId: string; readonly encryptedOtpBundle: string };
   /** A verification token of Alice's phone, which is her verified contact, and the key that it is bound to. */
   readonly proof: { readonly verificationToken: string; readonly key: ApiKeyPair };
+  /** An identity of Alice at an OpenID provider, tokens that prove it with the keys that they are bound to, and another. */
+  readonly oidc: {
+    readonly providerId: string;
+    readonly oauth: { readonly oidcToken: string; readonly targetPublicKey: string };
+    readonly login: { readonly oidcToken: string; readonly publicKey: string };
+    readonly other: string;
+  };
+  /** An application at an OAuth 2.0 provider, a code that it was sent, and its secret, sealed. */
+  readonly oauth2: {
+    readonly oauth2CredentialId: string;
+    readonly grant: { readonly authCode: string; readonly redirectUri: string; readonly codeVerifier: string };
+    readonly encryptedClientSecret: string;
+  };
   /** The root user of a sub-organization. */
   readonly child: StampingClient;
   /** Waits for Alice's approval. */
@@ -163,8 +183,42 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
       encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle, JSON.stringify(sealed)),
     },
     proof: { verificationToken, key: proofKey },
+    oidc: await oidcOf(coordinator, alice.userId),
+    oauth2: await oauth2Of(coordinator),
     child: coordinator.clientFor(childKey, subOrganizationId),
     waiting,
+  };
+}
+
+async function oidcOf({ client, clock, newKey }: TestCoordinator, userId: string): Promise<Furnished['oidc']> {
+  const [key, subject] = [newKey().publicKey, `alice ${newKey().publicKey}`];
+  const token = (of = subject) => identities.idToken({ subject: of, publicKey: key, at: clock.now() });
+  const { result } = await client.submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', {
+    userId,
+    oauthProviders: [{ providerName: 'provider', oidcToken: await token() }],
+  });
+  return {
+    providerId: (result['createOauthProvidersResultV2'] as { providerIds: string[] }).providerIds[0]!,
+    oauth: { oidcToken: await token(), targetPublicKey: key },
+    login: { oidcToken: await token(), publicKey: key },
+    other: await token(`other ${newKey().publicKey}`),
+  };
+}
+
+async function oauth2Of({ url, client, newKey }: TestCoordinator): Promise<Furnished['oauth2']> {
+  const keys = (await (await fetch(`${url}/public/v1/discovery/keys`)).json()) as { oauthSecretEncryption: string };
+  const encryptedClientSecret = await encryptOauth2ClientSecret(clientSecret, keys.oauthSecretEncryption);
+  const clientId = `app ${newKey().publicKey}`;
+  const { result } = await client.submit('ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL', {
+    provider: 'OAUTH2_PROVIDER_X',
+    clientId,
+    encryptedClientSecret,
+  });
+  const grant = { redirectUri: 'https://app.example/back', codeVerifier: 'v'.repeat(43) };
+  return {
+    ...(result['createOauth2CredentialResult'] as { oauth2CredentialId: string }),
+    grant: { ...grant, authCode: identities.newCode({ ...grant, clientId, personId: '123456789' }) },
+    encryptedClientSecret,
   };
 }
 
@@ -202,7 +256,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
-  const { login, sealedCode, proof } = furnished;
+  const { login, sealedCode, proof, oidc, oauth2 } = furnished;
   const { root, newKey } = coordinator;
   const otp = { otpType: 'OTP_TYPE_EMAIL', appName: 'Sample', otpLength: 6, alphanumeric: false };
   const account = {
@@ -330,6 +384,32 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
         login: { publicKey: proof.key.publicKey },
       }),
     },
+    ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: {
+      provider: 'OAUTH2_PROVIDER_DISCORD',
+      clientId: 'sample',
+      encryptedClientSecret: oauth2.encryptedClientSecret,
+    },
+    ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: {
+      userId: alice.userId,
+      oauthProviders: [{ providerName: 'another', oidcToken: oidc.other }],
+    },
+    ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: { targetPublicKey: newKey().publicKey, invalidateExisting: true },
+    ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL: { oauth2CredentialId: oauth2.oauth2CredentialId },
+    ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS: { userId: alice.userId, providerIds: [oidc.providerId] },
+    ACTIVITY_TYPE_OAUTH: { ...oidc.oauth, apiKeyName: 'sample' },
+    ACTIVITY_TYPE_OAUTH2_AUTHENTICATE: {
+      ...oauth2.grant,
+      oauth2CredentialId: oauth2.oauth2CredentialId,
+      nonce: 'ab'.repeat(32),
+    },
+    ACTIVITY_TYPE_OAUTH_LOGIN: { ...oidc.login, expirationSeconds: '60' },
+    ACTIVITY_TYPE_STAMP_LOGIN: { publicKey: newKey().publicKey, expirationSeconds: '60' },
+    ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL: {
+      oauth2CredentialId: oauth2.oauth2CredentialId,
+      provider: 'OAUTH2_PROVIDER_X',
+      clientId: 'renamed',
+      encryptedClientSecret: oauth2.encryptedClientSecret,
+    },
     ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
     ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
     ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
@@ -381,9 +461,11 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_activity: activity,
     get_api_key: { apiKeyId },
     get_api_keys: user,
-    get_authenticator: { authenticatorId },
     get_auth_proxy_config: {},
+    get_authenticator: { authenticatorId },
     get_authenticators: user,
+    get_oauth2_credential: { oauth2CredentialId: furnished.oauth2.oauth2CredentialId },
+    get_oauth_providers: user,
     get_organization: {},
     get_organization_configs: {},
     get_policy: { policyId },
@@ -396,6 +478,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
     list_denials: { paginationOptions: { limit: '5' } },
+    list_oauth2_credentials: {},
     list_policies: {},
     list_private_key_tags: {},
     list_private_keys: {},

@@ -11,14 +11,14 @@ import type { StampScheme } from '../../src/stamps/verify.js';
 import { SoftwareAuthenticator, type AssertOptions } from '../stamps/software-authenticator.js';
 import { anyText, exchange, objectWith, refusal, textLike } from './exchange.js';
 import { stampedPaths } from './routes.js';
-import { furnish, querySamples, submitSamples } from './samples.js';
+import { furnish, querySamples, sampleSettings, submitSamples } from './samples.js';
 import { startTenants } from './tenants.js';
 
 let coordinator: TestCoordinator;
 let organizationId: string;
 
 beforeAll(async () => {
-  coordinator = await startCoordinator();
+  coordinator = await startCoordinator({ settings: sampleSettings });
   organizationId = coordinator.organizationId;
 });
 

@@ -201,7 +201,13 @@ export async function verifyAuthenticators(
 export function newCredentials({ organization, newId, now }: Pick<DecideContext, 'organization' | 'newId' | 'now'>) {
   const sent = new Set<string>();
 
-  function claim(owners: ReadonlyMap<string, string>, name: string, what: string, field: string): void {
+  function claim(
+    owners: ReadonlyMap<string, string>,
+    name: string,
+    what: string,
+    field: string,
+    category?: 'OAUTH_PROVIDER_ALREADY_EXISTS',
+  ): void {
     const owner = owners.get(name);
     if (owner === undefined && !sent.has(name)) {
       sent.add(name);
@@ -211,6 +217,7 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
     throw new CoordinatorError(
       'ALREADY_EXISTS',
       `${field}: ${what} \`${name}\` ${why}: a credential identifies one user of an organization`,
+      category ? { category } : {},
     );
   }
 
@@ -303,7 +310,8 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
       checkRoom('oauthProviders', oauthProviders.length, identities.length, field);
       const created = identities.map((identity, index): Created<'OauthProviderCreated'> => {
         const where = `${field}[${index}]`;
-        claim(organization.oauthOwners, oauthIdentity(identity), 'OAUTH_PROVIDER_ALREADY_EXISTS: identity', where);
+        const category = 'OAUTH_PROVIDER_ALREADY_EXISTS';
+        claim(organization.oauthOwners, oauthIdentity(identity), 'identity', where, category);
         return { type: 'OauthProviderCreated', data: { userId, providerId: newId(), ...identity } };
       });
       return { providerIds: created.map(({ data }) => data.providerId), events: created };

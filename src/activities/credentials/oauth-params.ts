@@ -2,6 +2,9 @@ import { invalidField } from '../../domain/errors.js';
 import { Label, Nested, Text } from '../../schema/fields.js';
 import type { OidcIdentity, PreparePorts } from '../ports.js';
 
+/** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
+export const maxOidcToken = 22_528;
+
 class OidcClaims {
   @Text({ min: 1, about: 'Issuer of the identity.' })
   iss!: string;
@@ -18,7 +21,7 @@ export class OauthProviderParams {
   @Label({ about: 'The name of the identity.' })
   providerName!: string;
 
-  @Text({ max: 16_384, about: 'An OIDC token that proves it.' })
+  @Text({ min: 1, max: maxOidcToken, about: 'An OIDC token that proves it.' })
   oidcToken!: string;
 }
 
@@ -27,7 +30,7 @@ export class OauthProviderParamsV2 {
   @Label({ about: 'The name of the identity.' })
   providerName!: string;
 
-  @Text({ optional: true, max: 16_384, about: 'An OIDC token that proves it.' })
+  @Text({ optional: true, max: maxOidcToken, about: 'An OIDC token that proves it.' })
   oidcToken?: string;
 
   @Nested(() => OidcClaims, {

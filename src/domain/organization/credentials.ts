@@ -194,6 +194,16 @@ export function existingApiKey({ userId, apiKeys }: User, apiKeyId: string): Api
   );
 }
 
+/** The user's identity of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingOauthProvider({ userId, oauthProviders }: User, providerId: string): OauthProvider {
+  const provider = oauthProviders.find((one) => one.providerId === providerId);
+  if (provider) return provider;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `user \`${userId}\` has no OAuth provider \`${providerId}\`: get_oauth_providers names them all`,
+  );
+}
+
 /** The user's passkey of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingAuthenticator({ userId, authenticators }: User, authenticatorId: string): Authenticator {
   const authenticator = authenticators.find((one) => one.authenticatorId === authenticatorId);

@@ -35,7 +35,7 @@ export function authenticatorResource(one: Authenticator) {
   };
 }
 
-function oauthProviderResource(provider: OauthProvider) {
+export function oauthProviderResource(provider: OauthProvider) {
   const { providerId, providerName, issuer, audience, subject } = provider;
   return { providerId, providerName, issuer, audience, subject, ...times(provider) };
 }

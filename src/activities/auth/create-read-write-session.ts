@@ -1,0 +1,117 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { existingUser, type User } from '../../domain/organization/users.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Email, Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+
+class SessionParams {
+  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  targetPublicKey!: string;
+
+  @Label({ optional: true, about: 'The name of the new key; `Read Write Session - <Timestamp>` unless given.' })
+  apiKeyName?: string;
+
+  @SessionSeconds()
+  expirationSeconds?: string;
+}
+
+class CreateReadWriteSessionIntent extends SessionParams {
+  @Email({ about: 'E-mail address of the user, who is whoever stamps.' })
+  email!: string;
+}
+
+class CreateReadWriteSessionIntentV2 extends SessionParams {
+  @Uuid({ optional: true, about: 'The user, who is whoever stamps.' })
+  userId?: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys of read-write sessions." })
+  invalidateExisting?: boolean;
+
+  /** Of the first version, which names the user so. */
+  email?: string;
+}
+
+class CreateReadWriteSessionResult {
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  organizationName!: string;
+
+  @Uuid()
+  userId!: string;
+
+  @Text()
+  username!: string;
+
+  @Uuid()
+  apiKeyId!: string;
+
+  @Text()
+  credentialBundle!: string;
+}
+
+/**
+ * Gives a key that soon ends to whoever stamps. Nobody gets one for somebody else, whatever policies say: the right to log
+ * people in would be the right to be each of them.
+ */
+export const createReadWriteSession = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
+  summary: 'Gives the user who has stamped the request credentials that soon end.',
+  intent: CreateReadWriteSessionIntentV2,
+  result: CreateReadWriteSessionResult,
+  olderVersions: [
+    {
+      type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION',
+      intent: CreateReadWriteSessionIntent,
+      lift: (intent: CreateReadWriteSessionIntent): CreateReadWriteSessionIntentV2 => intent,
+    },
+  ],
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  ownCredentialsOf: (_intent, submitterId) => submitterId,
+  whereTheCredentialLives: true,
+
+  check({ targetPublicKey }) {
+    parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
+  },
+
+  prepare(intent, { loginSecrets }, { organization, submitterId }) {
+    submitterAsked(intent, organization, submitterId);
+    return loginSecrets.newApiKey(intent.targetPublicKey);
+  },
+
+  decide(intent, context, { publicKey, credentialBundle }) {
+    const { organization, submitterId } = context;
+    const user = submitterAsked(intent, organization, submitterId);
+    const { apiKeyName, expirationSeconds, invalidateExisting } = intent;
+    const { apiKeyId, events } = sessionKeyEvents(context, user, {
+      publicKey,
+      curve: 'API_KEY_CURVE_P256',
+      credentialType: 'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256',
+      apiKeyName,
+      expirationSeconds,
+      invalidateExisting,
+    });
+    const { organizationId, name: organizationName } = organization;
+    const { userId, userName: username } = user;
+    return { events, result: { organizationId, organizationName, userId, username, apiKeyId, credentialBundle } };
+  },
+});
+
+/** The user who asks, who must be the one that is named. @throws {CoordinatorError} PERMISSION_DENIED */
+function submitterAsked(
+  { userId, email }: CreateReadWriteSessionIntentV2,
+  organization: OrganizationView,
+  submitterId: string,
+): User {
+  const user = existingUser(organization, submitterId);
+  if ((userId === undefined || userId === submitterId) && (email === undefined || email === user.userEmail))
+    return user;
+  throw new CoordinatorError(
+    'PERMISSION_DENIED',
+    `a session is for who asks for it, user \`${submitterId}\`, and not for \`${userId ?? email}\`: stamp as that user`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}

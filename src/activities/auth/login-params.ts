@@ -1,0 +1,75 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { existingUser, type User } from '../../domain/organization/users.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Flag, Hex, Text } from '../../schema/fields.js';
+import type { PrepareContext } from '../define-activity.js';
+import type { OidcIdentity, PreparePorts } from '../ports.js';
+import { SessionSeconds, sessionSeconds } from './session-keys.js';
+
+/** What every login with a key of the client's own asks for (client protocol, section 1.5). */
+export class LoginParams {
+  @Hex({ max: 130, about: "The client's P-256 key, which stamps for the user from now on." })
+  publicKey!: string;
+
+  @SessionSeconds()
+  expirationSeconds?: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys that logins made." })
+  invalidateExisting?: boolean;
+
+  @Text({ optional: true, max: 255, about: 'Not used: this server has no session profiles; must be empty.' })
+  sessionProfileId?: string;
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT for a key that is none, or a session profile */
+export function checkLogin({ publicKey, sessionProfileId }: LoginParams): void {
+  parsePublicKey('CURVE_P256', publicKey, 'parameters.publicKey');
+  if (sessionProfileId) {
+    throw invalidField('parameters.sessionProfileId', 'names no session profile: this server has none, send none');
+  }
+}
+
+/** A session for a user, whose key `decide` is about to record. */
+export interface PreparedSession {
+  readonly userId: string;
+  /** The session token (client protocol, section 1.5). */
+  readonly session: string;
+}
+
+/** Signs the session of a login. */
+export async function preparedSession(
+  userId: string,
+  { publicKey, expirationSeconds }: LoginParams,
+  { tokens }: Pick<PreparePorts, 'tokens'>,
+  { organization, now }: Pick<PrepareContext, 'organization' | 'now'>,
+): Promise<PreparedSession> {
+  const session = await tokens.signSession({
+    userId,
+    organizationId: organization.organizationId,
+    publicKey: parsePublicKey('CURVE_P256', publicKey).toString('hex'),
+    sessionType: 'SESSION_TYPE_READ_WRITE',
+    expiresAt: now + sessionSeconds(expirationSeconds) * 1000,
+  });
+  return { userId, session };
+}
+
+/** @throws {CoordinatorError} ABORTED when what was prepared for one user would go to another */
+export function checkPreparedFor(prepared: { readonly userId: string }, userId: string): void {
+  if (prepared.userId === userId) return;
+  throw new CoordinatorError('ABORTED', 'who the login is for has changed meanwhile: log in again');
+}
+
+/** The user whom a verified identity belongs to. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
+export function userOfIdentity(organization: OrganizationView, identity: OidcIdentity): User {
+  const userId = organization.oauthOwners.get(oauthIdentity(identity));
+  if (userId !== undefined) return existingUser(organization, userId);
+  const { issuer, audience } = identity;
+  throw new CoordinatorError(
+    'INVALID_ARGUMENT',
+    `INVALID_OIDC_TOKEN: no user of organization \`${organization.organizationId}\` has its identity at issuer ` +
+      `\`${issuer}\` for audience \`${audience}\`: give it to the user with create_oauth_providers`,
+    { category: 'INVALID_OIDC_TOKEN' },
+  );
+}

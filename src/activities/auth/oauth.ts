@@ -1,0 +1,69 @@
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { maxOidcToken } from '../credentials/oauth-params.js';
+import { defineActivity } from '../define-activity.js';
+import { userOfIdentity } from './login-params.js';
+import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+
+class OauthIntent {
+  @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `targetPublicKey` as sent.' })
+  oidcToken!: string;
+
+  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  targetPublicKey!: string;
+
+  @Label({ optional: true, about: 'The name of the new key; `Oauth - <Timestamp>` unless given.' })
+  apiKeyName?: string;
+
+  @SessionSeconds()
+  expirationSeconds?: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys that oauth made." })
+  invalidateExisting?: boolean;
+}
+
+class OauthResult {
+  @Uuid()
+  userId!: string;
+
+  @Uuid()
+  apiKeyId!: string;
+
+  @Text()
+  credentialBundle!: string;
+}
+
+/** Gives credentials to the user who has logged in at an OpenID provider (specification, 4.3.1). */
+export const oauth = defineActivity({
+  type: 'ACTIVITY_TYPE_OAUTH',
+  summary: 'Gives credentials to the user whose identity an OIDC token proves.',
+  intent: OauthIntent,
+  result: OauthResult,
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  fromParent: true,
+
+  check({ targetPublicKey }) {
+    parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');
+  },
+
+  async prepare({ oidcToken, targetPublicKey }, { oidc, loginSecrets }, { organization }) {
+    const { issuer, audience, subject } = await oidc.verify(oidcToken, { login: { publicKey: targetPublicKey } });
+    const identity = { issuer, audience, subject };
+    // Before a key is made for nobody.
+    userOfIdentity(organization, identity);
+    return { identity, key: await loginSecrets.newApiKey(targetPublicKey) };
+  },
+
+  decide({ apiKeyName, expirationSeconds, invalidateExisting }, context, { identity, key }) {
+    const user = userOfIdentity(context.organization, identity);
+    const { apiKeyId, events } = sessionKeyEvents(context, user, {
+      publicKey: key.publicKey,
+      curve: 'API_KEY_CURVE_P256',
+      credentialType: 'CREDENTIAL_TYPE_OAUTH_KEY_P256',
+      apiKeyName,
+      expirationSeconds,
+      invalidateExisting,
+    });
+    return { events, result: { userId: user.userId, apiKeyId, credentialBundle: key.credentialBundle } };
+  },
+});

@@ -1,0 +1,71 @@
+import { invalidField } from '../../domain/errors.js';
+import { existingOauth2Credential } from '../../domain/organization/oauth2-credentials.js';
+import { parsePublicKey } from '../../keyring/curves.js';
+import { Hex, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class Oauth2AuthenticateIntent {
+  @Uuid({ about: 'The application, as create_oauth2_credential names it.' })
+  oauth2CredentialId!: string;
+
+  @Text({ max: 2_048, about: 'The code that the provider has sent the person back with.' })
+  authCode!: string;
+
+  @Text({ max: 2_048, about: 'Where the provider has sent the person back to.' })
+  redirectUri!: string;
+
+  @Text({ max: 128, about: 'What the code challenge was made of (PKCE, RFC 7636).' })
+  codeVerifier!: string;
+
+  @Text({ max: 255, about: 'Goes into the token: the SHA-256 of the key that is to log in with it, lower-case hex.' })
+  nonce!: string;
+
+  @Hex({
+    optional: true,
+    max: 130,
+    about: "P-256 key that the provider's access token is sealed to, in the claim `encrypted_bearer_token`.",
+  })
+  bearerTokenTargetPublicKey?: string;
+}
+
+class Oauth2AuthenticateResult {
+  @Text()
+  oidcToken!: string;
+}
+
+/** Names that the clients' users know from the messages (client protocol, section 8.4). */
+const required = [
+  ['authCode', 'auth_code'],
+  ['redirectUri', 'redirect_uri'],
+  ['codeVerifier', 'code_verifier'],
+  ['nonce', 'nonce'],
+] as const;
+
+/**
+ * Asks an OAuth 2.0 provider who somebody is, and says it in an OIDC token of ours. The provider takes a code once: after
+ * a failure in between, the person must be sent there again.
+ */
+export const oauth2Authenticate = defineActivity({
+  type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE',
+  summary: 'Exchanges the code of an OAuth 2.0 provider for an OIDC token of this server.',
+  intent: Oauth2AuthenticateIntent,
+  result: Oauth2AuthenticateResult,
+  policy: { resource: 'AUTH', action: 'CREATE' },
+
+  check(intent, organization) {
+    for (const [field, name] of required) {
+      if (intent[field] === '') throw invalidField(`parameters.${field}`, `${name} must be set`);
+    }
+    const { oauth2CredentialId, bearerTokenTargetPublicKey: target } = intent;
+    if (target) parsePublicKey('CURVE_P256', target, 'parameters.bearerTokenTargetPublicKey');
+    existingOauth2Credential(organization, oauth2CredentialId);
+  },
+
+  prepare({ oauth2CredentialId, ...asked }, { oauth2 }, { organization }) {
+    const { provider, clientId, vaultId } = existingOauth2Credential(organization, oauth2CredentialId);
+    const secret = { organizationId: organization.organizationId, vaultId };
+    return oauth2.authenticate({ ...asked, provider, clientId, secret });
+  },
+
+  decide: (_intent, _context, oidcToken) => ({ events: [], result: { oidcToken } }),
+});

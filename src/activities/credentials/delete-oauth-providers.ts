@@ -1,0 +1,36 @@
+import { existingOauthProvider } from '../../domain/organization/credentials.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteOauthProvidersIntent {
+  @Uuid({ about: 'The user whose identities they are.' })
+  userId!: string;
+
+  @UuidList({ min: 1, about: 'The identities to delete.' })
+  providerIds!: string[];
+}
+
+class DeleteOauthProvidersResult {
+  @UuidList()
+  providerIds!: string[];
+}
+
+/** Takes identities at OpenID providers away from a user; keys that were made by them live on to their end. */
+export const deleteOauthProviders = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS',
+  summary: 'Takes identities at OpenID providers away from a user.',
+  intent: DeleteOauthProvidersIntent,
+  result: DeleteOauthProvidersResult,
+  policy: { resource: 'CREDENTIAL', action: 'DELETE' },
+  ownCredentialsOf: ({ userId }) => userId,
+
+  decide({ userId, providerIds }, { organization }) {
+    const user = existingUser(organization, userId);
+    const events = providerIds.map((providerId) => {
+      existingOauthProvider(user, providerId);
+      return { type: 'OauthProviderDeleted', data: { userId, providerId } } as const;
+    });
+    return { events, result: { providerIds } };
+  },
+});
