@@ -53,6 +53,7 @@ describe('users and credentials', () => {
       userId: alice.userId,
       userName: 'Alice',
       userEmail: 'alice@example.com',
+      userPhoneNumber: textLike(/^\+1555\d{7}$/),
       authenticators: [
         {
           transports: ['AUTHENTICATOR_TRANSPORT_INTERNAL', 'AUTHENTICATOR_TRANSPORT_HYBRID'],
