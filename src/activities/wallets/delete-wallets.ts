@@ -20,7 +20,9 @@ class DeleteWalletsResult {
 /** Deletes wallets for good: their vaults are shredded. */
 export const deleteWallets = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WALLETS',
-  summary: 'Deletes wallets with all their accounts, and shreds their seeds and keys; no backup here brings them back.',
+  summary:
+    'Deletes wallets with all their accounts, and shreds their seeds and keys: only an export, or a backup of the ' +
+    'store, has them from then on.',
   intent: DeleteWalletsIntent,
   result: DeleteWalletsResult,
   policy: { resource: 'WALLET', action: 'DELETE' },
