@@ -63,7 +63,7 @@ export interface KeyringPort {
     readonly addressFormats: readonly AddressFormat[];
   }): Promise<NewPrivateKey>;
   /** A mnemonic, sealed and signed to the target key (client protocol 7.3). */
-  exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage): Promise<string>;
+  exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string>;
   /** 32 bytes of a key, sealed and signed to the target key. `secret` names it in its vault. */
   exportKey(key: SecretPlace & { readonly secret: string }, targetPublicKey: string): Promise<string>;
   /** A target key for one import, and the signed bundle that tells it to the user's client (client protocol 7.4). */

@@ -88,11 +88,15 @@ export class Keyring {
     return this.sealPrivateKey(organizationId, key, curve, addressFormats);
   }
 
-  /** The mnemonic in a language's words, sealed to a target key (client protocol 7.3). */
-  async exportWallet(wallet: Place, targetPublicKey: string, language: MnemonicLanguage): Promise<string> {
+  /**
+   * The mnemonic, sealed to a target key (client protocol 7.3): in its own words, or in those of a language, which derive
+   * other keys elsewhere (BIP-39 makes the seed from the words).
+   */
+  async exportWallet(wallet: Place, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string> {
     return this.ports.vault.open({ ...wallet, name: mnemonicSecret }, async (secret) => {
       const mnemonic = parseMnemonic(secret.toString('utf8'));
-      const phrase = mnemonic.language === language ? mnemonic.phrase : translateMnemonic(mnemonic, language);
+      const isOwn = language === undefined || language === mnemonic.language;
+      const phrase = isOwn ? mnemonic.phrase : translateMnemonic(mnemonic, language);
       const plaintext = Buffer.from(phrase);
       try {
         return await this.sealExport(wallet.organizationId, targetPublicKey, plaintext);

@@ -176,7 +176,7 @@ export function senderOf({ sendFromEmailAddress, sendFromEmailSenderName, replyT
 }
 
 /** A code before it is recorded. The code itself is in the message and nowhere else. */
-interface PreparedOtp {
+export interface PreparedOtp {
   readonly otpId: string;
   readonly codeHash: string;
   /** Undefined for nobody to be reached: the code is known to nobody then. */

@@ -43,7 +43,7 @@ export const transactionTypes = [
 
 export type TransactionType = (typeof transactionTypes)[number];
 
-interface TransactionIntent {
+export interface TransactionIntent {
   readonly signWith: string;
   readonly unsignedTransaction: string;
   readonly type: TransactionType;

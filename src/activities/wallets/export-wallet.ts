@@ -50,7 +50,7 @@ export const exportWallet = defineActivity({
     checkTargetPublicKey(targetPublicKey);
   },
 
-  prepare({ walletId, targetPublicKey, language = 'MNEMONIC_LANGUAGE_ENGLISH' }, { keyring }, { organization }) {
+  prepare({ walletId, targetPublicKey, language }, { keyring }, { organization }) {
     const { organizationId } = organization;
     const { vaultId } = existingWallet(organization, walletId);
     return keyring.exportWallet({ organizationId, vaultId }, targetPublicKey, language);
