@@ -403,7 +403,10 @@ describe('a code', () => {
     const { organizationId } = await subOrganization(coordinator, { userEmail: 'ann@example.com' });
     const { init } = logins(coordinator, organizationId);
     const same = { userIdentifier: '' };
-    for (const _ of [1, 2, 3]) await init(undefined, same);
+    // Several at once are no more than three either.
+    const six = await Promise.allSettled(Array.from({ length: 6 }, () => init(undefined, same)));
+    expect(six.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(count(await typesOf(coordinator, organizationId), 'OtpSent')).toBe(3);
     expect(await refusal(init(undefined, same))).toMatchObject({
       status: 429,
       turnkeyErrorCode: 'MAX_OTP_INITIATED',
