@@ -70,6 +70,21 @@ export function aPasskey(userId: string, number: number): Fact<'AuthenticatorCre
   return { type: 'AuthenticatorCreated', data: { ...authenticator, ...aRegistration(number) } };
 }
 
+/** An identity at an OpenID provider; its number names its id and its subject. */
+export function anIdentity(
+  userId: string,
+  number: number,
+  more: Partial<Data<'OauthProviderCreated'>> = {},
+): Fact<'OauthProviderCreated'> {
+  const provider = { providerId: id(number), providerName: `provider ${number}` };
+  return { type: 'OauthProviderCreated', data: { userId, ...provider, ...identityOf(number), ...more } };
+}
+
+/** What a token of that identity says. */
+export function identityOf(number: number) {
+  return { issuer: 'https://issuer.example', audience: 'app', subject: `subject ${number}` };
+}
+
 export function aRootQuorum(threshold: number, ...userIds: string[]): Fact<'RootQuorumUpdated'> {
   return { type: 'RootQuorumUpdated', data: { threshold, userIds } };
 }

@@ -2,6 +2,7 @@ import type { ActivityDefinition } from '../../src/activities/define-activity.js
 import { validate } from '../../src/coordinator/validate.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
 import { activities } from '../../src/activities/index.js';
+import type { Attestation } from '../../src/domain/activity/events.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 
@@ -23,7 +24,11 @@ export function given(...history: readonly OrganizationEvent[]) {
     when<Intent extends object, Result extends object, Prepared = undefined>(
       definition: ActivityDefinition<string, Intent, Result, Prepared>,
       intent: object,
-      { submitterId = id(900), prepared }: { submitterId?: string; prepared?: Prepared } = {},
+      {
+        submitterId = id(900),
+        prepared,
+        attestation,
+      }: { submitterId?: string; prepared?: Prepared; attestation?: Attestation } = {},
     ) {
       let count = 0;
       const decide = () => {
@@ -35,6 +40,7 @@ export function given(...history: readonly OrganizationEvent[]) {
             organization,
             activityId: id(800),
             submitterId,
+            ...(attestation ? { attestation } : {}),
             now: decidedAt,
             newId: () => id(++count),
             policyEnvironment,

@@ -445,12 +445,14 @@ describe('the list of activities', () => {
       ['EXPORT_WALLET', 'target_public_key', 'string', '02aa'],
       ['EXPORT_WALLET_ACCOUNT', 'target_public_key', 'string', '02aa'],
       ['INIT_OTP_AUTH', 'otp_length', 'int', 6n],
+      ['OAUTH_LOGIN', 'session_profile_id', 'string', 's'],
       ['OTP_LOGIN', 'session_profile_id', 'string', 's'],
       ['SIGN_RAW_PAYLOAD', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOAD', 'hash_function', 'string', 'h'],
       ['SIGN_RAW_PAYLOADS', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOADS', 'hash_function', 'string', 'h'],
       ['SIGN_TRANSACTION', 'type', 'string', 't'],
+      ['STAMP_LOGIN', 'session_profile_id', 'string', 's'],
       ['UPDATE_WALLET', 'wallet_id', 'string', 'w'],
     ]);
   });
