@@ -5,6 +5,7 @@ import { signRawPayloads } from '../../../src/activities/signing/sign-raw-payloa
 import { eip712Type, eip7702AuthorizationType } from '../../../src/domain/policy/resource-namespaces.js';
 import { conforms } from '../../domain/policy/conforms.js';
 import { fromHex, readVectors } from '../../keyring/read-vectors.js';
+import { id } from '../given.js';
 import { Signers } from './signers.js';
 
 let signers: Signers;
@@ -106,13 +107,31 @@ describe('sign raw payloads', () => {
       })
       .thenRefused('NOT_FOUND', /^Could not find any resource to sign with/));
 
+  it('refuses a key that another has taken the name of while it signed', async () => {
+    const intent = request(digests(2));
+    const prepared = await signers.prepare(signRawPayloads, intent);
+    const { walletId, vaultId, accounts } = wallet;
+    signers
+      .when(signRawPayloads, intent, {
+        prepared,
+        after: [
+          { type: 'WalletDeleted', data: { walletId, vaultId } },
+          { type: 'WalletCreated', data: { walletId: id(99), walletName: 'again', vaultId: id(98), imported: true } },
+          { type: 'WalletAccountsCreated', data: { walletId: id(99), accounts } },
+        ],
+      })
+      .thenRefused('ABORTED', /came to name another key/);
+  });
+
   it('signs nothing of a request with a bad payload', () =>
     expect(signers.prepare(signRawPayloads, request([...digests(1), 'ab']))).rejects.toThrow(/payloads\[1\]/));
 });
 
+type Json = Readonly<Record<string, unknown>>;
 interface Mail {
-  readonly domain: Readonly<Record<string, unknown>>;
-  readonly message: Readonly<Record<string, unknown>>;
+  readonly types: Json;
+  readonly domain: Json;
+  readonly message: Json;
 }
 const example = readVectors<{ typedData: Mail }>('ethereum/eip712_example.json').typedData;
 function mail(message: object = {}, domain: object = {}): object {
@@ -162,6 +181,16 @@ describe('what policies read of several payloads', () => {
   it('of another contract, not the contract', () => {
     const { domain } = eip712(mail(), mail({}, { verifyingContract: `0x${'11'.repeat(20)}` }));
     expect(domain).toEqual({ name: 'Ether Mail', version: '1', chain_id: 1n, verifying_contract: undefined });
+  });
+
+  it('of a domain that lacks a member, not that member', () => {
+    const { EIP712Domain: _domain, ...types } = example.types;
+    const { version: _version, ...domain } = example.domain;
+    const { version, name } = eip712({ ...example, types }, { ...example, types, domain })['domain'] as Json;
+    expect([version, name]).toEqual([undefined, 'Ether Mail']);
+    expect(eip712({ ...example, types, domain }, { ...example, types })['domain']).toMatchObject({
+      version: undefined,
+    });
   });
 
   it('of another type, not the type, nor what only one of them has', () => {

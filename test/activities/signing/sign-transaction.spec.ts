@@ -20,6 +20,7 @@ import { TronWeb } from 'tronweb';
 import { encodeFunctionData, parseTransaction, recoverTransactionAddress, serializeTransaction } from 'viem';
 import type { AccountToDerive } from '../../../src/activities/ports.js';
 import { signTransaction } from '../../../src/activities/signing/sign-transaction.js';
+import { validate } from '../../../src/coordinator/validate.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { bitcoinTxType, ethTxType, solanaTxType, tronTxType } from '../../../src/domain/policy/resource-namespaces.js';
@@ -222,6 +223,7 @@ describe('Solana', () => {
     const read = () => (signers.resources(signTransaction, intent) as { solana: { tx: never } }).solana.tx;
     expect(read()).toMatchObject({ transfers: [{ from: addresses.SOLANA, to: receiver, amount: 5_000n }] });
     signers.history.push(
+      anInterface(310, 'ETHEREUM', program, abi),
       anInterface(311, 'SOLANA', program, {
         address: program,
         instructions: [
@@ -470,6 +472,44 @@ describe('refusals', () => {
       .when(signTransaction, intent, { prepared, after: [deleted] })
       .thenRefused('NOT_FOUND', /^Could not find any resource to sign with/);
   });
+});
+
+it('a key that another has taken the name of while it signed', async () => {
+  const secret = new Uint8Array(32).fill(6);
+  const { privateKeyId, publicKey } = await signers.addPrivateKey(18, 'CURVE_SECP256K1', secret);
+  const intent = request('ETHEREUM', privateKeyId, serializeTransaction(call));
+  const prepared = await signers.prepare(signTransaction, intent);
+  const facts = { privateKeyId, privateKeyName: 'again', curve: 'CURVE_SECP256K1', addresses: [] } as const;
+  signers
+    .when(signTransaction, intent, {
+      prepared,
+      after: [
+        { type: 'PrivateKeyDeleted', data: { privateKeyId, vaultId: id(1_018) } },
+        {
+          type: 'PrivateKeyCreated',
+          data: { ...facts, publicKey: publicKey.toString('hex'), vaultId: id(99), imported: true, privateKeyTags: [] },
+        },
+      ],
+    })
+    .thenRefused('ABORTED', /came to name another key/);
+});
+
+it('a request that was understood for one key is understood anew for another', async () => {
+  const other = await Signers.open();
+  const formats = ['ADDRESS_FORMAT_ETHEREUM'] as const;
+  await other.addPrivateKey(19, 'CURVE_SECP256K1', new Uint8Array(32).fill(7), formats);
+  const { privateKeyId } = await signers.addPrivateKey(19, 'CURVE_SECP256K1', new Uint8Array(32).fill(8), formats);
+  const intent = validate(
+    signTransaction.intent,
+    request('ETHEREUM', privateKeyId, serializeTransaction(call)),
+    'parameters',
+  );
+  const senders = [signers, other, signers].map((world) => {
+    const { eth } = signTransaction.resources!(intent, world.organization()) as { eth: { tx: { from: string } } };
+    return eth.tx.from;
+  });
+  expect(senders[1]).not.toBe(senders[0]);
+  expect(senders[2]).toBe(senders[0]);
 });
 
 it('the older version names a private key by its id', () =>
