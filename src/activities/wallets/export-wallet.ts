@@ -15,8 +15,8 @@ class ExportWalletIntent {
   @OneOf(MNEMONIC_LANGUAGES, {
     optional: true,
     about:
-      'Language of the words; English by default. BIP-39 makes the seed from the words: only a mnemonic in the ' +
-      'language that the wallet was made or imported in gives the same keys elsewhere.',
+      "Language of the words; the wallet's own by default, which is English unless it was imported. BIP-39 makes the " +
+      'seed from the words: in another language they derive other keys elsewhere.',
   })
   language?: MnemonicLanguage;
 }
