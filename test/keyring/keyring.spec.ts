@@ -8,7 +8,7 @@ const organizationId = randomUUID();
 const userId = randomUUID();
 const signer = keys.publicKey('signer', 'uncompressed');
 const english = `${'abandon '.repeat(11)}about`;
-const spanish = translateMnemonic(parseMnemonic(english), 'MNEMONIC_LANGUAGE_SPANISH');
+const spanish = translateMnemonic(parseMnemonic(english), 'MNEMONIC_LANGUAGE_SPANISH').normalize('NFKD');
 
 /** A wallet from words that the published client has sealed. */
 async function imported(mnemonic: string): Promise<{ readonly organizationId: string; readonly vaultId: string }> {
@@ -30,13 +30,15 @@ async function exported(
 ): Promise<string> {
   const target = generateP256KeyPair();
   const exportBundle = await keyring.exportWallet(wallet, target.publicKeyUncompressed, language);
-  return decryptExportBundle({
+  const text = await decryptExportBundle({
     exportBundle,
     embeddedKey: target.privateKey,
     organizationId,
     returnMnemonic: true,
     dangerouslyOverrideSignerPublicKey: signer,
   });
+  // The client reads the bytes one by one as characters; they are UTF-8.
+  return Buffer.from(text, 'latin1').toString('utf8').normalize('NFKD');
 }
 
 describe('a wallet that came in Spanish', () => {
