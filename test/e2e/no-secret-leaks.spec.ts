@@ -144,7 +144,10 @@ async function knowWhatIsSealed(): Promise<number> {
       after: 'start',
       onError: reject,
       async onEvents(events) {
-        for (const { stream, type, data } of events) {
+        for (const { stream, revision, type, data, metadata } of events) {
+          // Once more as text: in the file it may be cut into pages.
+          const content = Buffer.from(JSON.stringify([type, data, metadata]));
+          seen.push({ place: `event ${revision} of ${stream}`, content });
           const vaultId = vaultIdOf(stream);
           if (vaultId === undefined || type !== 'SecretSealed') continue;
           const { organizationId, name } = data as { organizationId: string; name: string };
