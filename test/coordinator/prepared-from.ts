@@ -1,4 +1,9 @@
-import type { DerivedAccount, NewPrivateKey, VerifiedRegistration } from '../../src/activities/ports.js';
+import type {
+  DerivedAccount,
+  NewPrivateKey,
+  VerificationClaims,
+  VerifiedRegistration,
+} from '../../src/activities/ports.js';
 import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
 import { signingKeyOf } from '../../src/domain/organization/signing-keys.js';
 
@@ -60,13 +65,41 @@ function startedImport(done: Done) {
 const signedBy = ({ intent, organization }: Done) =>
   signingKeyOf(organization, (intent as { signWith: string }).signWith);
 
-const withoutToken = () => ({ claims: undefined });
+/** What the verification token of a request says, if it has one. */
+function proved({ intent }: Done): VerificationClaims | undefined {
+  const { verificationToken } = intent as { verificationToken?: string };
+  if (!verificationToken) return undefined;
+  const claims = JSON.parse(Buffer.from(verificationToken.split('.')[1]!, 'base64url').toString()) as {
+    readonly [name: string]: string;
+  };
+  return {
+    tokenId: claims['id']!,
+    verificationType: claims['verification_type'] as VerificationClaims['verificationType'],
+    contact: claims['contact']!,
+    organizationId: claims['organization_id']!,
+    expiresAt: Number(claims['exp']),
+  };
+}
+
+const withToken = (done: Done) => ({ claims: proved(done) });
+
+/** A guess that failed has another hash than the code, which one does not matter. */
+function guess(done: Done) {
+  const { otpId } = done.intent as { otpId: string };
+  const isWrong = all(done, 'OtpGuessFailed').length > 0;
+  return { isWrong, codeHash: isWrong ? '' : done.organization.otps.get(otpId)?.codeHash };
+}
+
+function sentOtp(done: Done) {
+  const { otpId, codeHash, vaultId } = first(done, 'OtpSent');
+  return { otpId, codeHash, vaultId, targetBundle: resultOf(done)['otpEncryptionTargetBundle'], message: undefined };
+}
 
 /** How the effects of each activity show what its `prepare` gave, by its newest type. */
 const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
-  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withoutToken() }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withToken(done) }),
   ACTIVITY_TYPE_CREATE_USERS_V4: (done) =>
     all(done, 'UserCreated').map(({ userId }) => ({ authenticators: registrations(done, userId), identities: [] })),
   ACTIVITY_TYPE_CREATE_WALLET: newWallet,
@@ -76,6 +109,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
     // Accounts that are not kept leave nothing but their addresses.
     return recorded.length > 0 ? recorded : addresses.map((address) => ({ address }));
   },
+  ACTIVITY_TYPE_EMAIL_AUTH_V3: (done) => ({ publicKey: first(done, 'ApiKeyCreated').publicKey, message: undefined }),
   ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: (done) => resultOf(done)['exportBundle'],
   ACTIVITY_TYPE_EXPORT_WALLET: (done) => resultOf(done)['exportBundle'],
   ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT: (done) => ({
@@ -89,14 +123,31 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_IMPORT_WALLET: (done) => ({ importId: first(done, 'ImportEnded').importId, ...newWallet(done) }),
   ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY: startedImport,
   ACTIVITY_TYPE_INIT_IMPORT_WALLET: startedImport,
+  ACTIVITY_TYPE_INIT_OTP_V3: sentOtp,
+  ACTIVITY_TYPE_INIT_OTP_AUTH_V3: sentOtp,
+  ACTIVITY_TYPE_OTP_AUTH: (done) => {
+    const { isWrong, codeHash } = guess(done);
+    const [made] = all(done, 'ApiKeyCreated');
+    if (isWrong || !made) return { codeHash, key: undefined };
+    return { codeHash, key: { publicKey: made.publicKey, credentialBundle: resultOf(done)['credentialBundle'] } };
+  },
+  ACTIVITY_TYPE_OTP_LOGIN_V2: (done) => ({
+    ...withToken(done),
+    userId: first(done, 'ApiKeyCreated').userId,
+    session: resultOf(done)['session'],
+  }),
   ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: (done) => ({ key: signedBy(done), signature: resultOf(done) }),
   ACTIVITY_TYPE_SIGN_RAW_PAYLOADS: (done) => ({ key: signedBy(done), signatures: resultOf(done)['signatures'] }),
   ACTIVITY_TYPE_SIGN_TRANSACTION_V2: (done) => ({
     key: signedBy(done),
     signedTransaction: resultOf(done)['signedTransaction'],
   }),
-  ACTIVITY_TYPE_UPDATE_USER_EMAIL: withoutToken,
-  ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withoutToken,
+  ACTIVITY_TYPE_UPDATE_USER_EMAIL: withToken,
+  ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withToken,
+  ACTIVITY_TYPE_VERIFY_OTP_V2: (done) => {
+    const { isWrong, codeHash } = guess(done);
+    return { codeHash, verificationToken: isWrong ? undefined : resultOf(done)['verificationToken'] };
+  },
 };
 
 /** What `prepare` must have given, read off the effects. */

@@ -147,7 +147,8 @@ function preparation(
   const version = activityVersion(registry, type);
   const end = effects.at(-1);
   if (!version.definition.prepare || !end) return undefined;
-  if (end.type === 'ActivityFailed') {
+  // One that fails with effects was decided to fail, by what it had prepared.
+  if (end.type === 'ActivityFailed' && effects.length === 1) {
     const { code, message } = end.data.failure;
     return { refusal: new CoordinatorError(code, message) };
   }

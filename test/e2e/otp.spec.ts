@@ -8,7 +8,7 @@ import {
 } from '@turnkey/crypto';
 import { TurnkeyClient } from '@turnkey/http';
 import type { Turnkey } from '@turnkey/sdk-server';
-import { organizationStream } from '../../src/domain/organization/organization.js';
+import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import {
   apiKeyPairFromPrivate,
   startCoordinator,
@@ -17,11 +17,13 @@ import {
   type StartOptions,
   type TestCoordinator,
 } from '../../src/testing/index.js';
+import { redecide } from '../coordinator/redecide.js';
 import { openInbox } from '../delivery/smtp-inbox.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { anyText, exchange, refusal } from './exchange.js';
 import { Installation, stop } from './installation.js';
 import { claimsOf, clientSignature, codeOf, messageOf } from './one-time-codes.js';
+import { registry } from './routes.js';
 import { until } from './until.js';
 
 // The package's index also loads its browser actions, which need a peer package (viem) that nothing here uses.
@@ -637,6 +639,59 @@ describe('the sandbox', () => {
     await started({ ...options(stream), at: new Date('2026-01-03T00:00:00Z') });
     expect(lines.join('')).not.toContain('SANDBOX');
   });
+});
+
+test('whatever was decided about codes comes out the same when it is decided again', async () => {
+  const coordinator = await started();
+  const { client, newKey } = coordinator;
+  const ann = await coordinator.createUser('Ann', { userEmail: 'ann@example.com' });
+  const { init, auth } = logins(coordinator, coordinator.organizationId);
+  const sent = async (type: string, contact: string) => {
+    const looks = { appName: 'Acme', userIdentifier: `${type} ${contact}`, ...digits };
+    const asked = { otpType: contact.startsWith('+') ? 'OTP_TYPE_SMS' : 'OTP_TYPE_EMAIL', contact, ...looks };
+    const { otpId } = resultOf(await client.submit(type, asked)) as { otpId: string };
+    return { otpId, otpCode: await codeOf(coordinator, otpId) };
+  };
+  const locked = await init(undefined, digits);
+  const code = await codeOf(coordinator, locked);
+  await outcomes([1, 2, 3].map((number) => auth(locked, wrongCode(code, number))));
+  const used = await init(undefined, digits);
+  await auth(used, await codeOf(coordinator, used), { targetPublicKey: newKey().publicKey, invalidateExisting: true });
+  for (const _ of [1, 2, 3, 4]) await init();
+  coordinator.clock.advance('10m');
+
+  const userPhoneNumber = '+13214567890';
+  const key = newKey();
+  const proof = await sent('ACTIVITY_TYPE_INIT_OTP_V3', userPhoneNumber);
+  const verify = (otpCode: string) =>
+    client.submit('ACTIVITY_TYPE_VERIFY_OTP', { ...proof, otpCode, publicKey: key.publicKey });
+  await outcomes([verify(wrongCode(proof.otpCode))]);
+  const { verificationToken } = resultOf(await verify(proof.otpCode)) as { verificationToken: string };
+  const { userId } = ann;
+  await client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', { userId, userPhoneNumber, verificationToken });
+  const login = { publicKey: key.publicKey };
+  await client.submit('ACTIVITY_TYPE_OTP_LOGIN_V2', {
+    verificationToken,
+    ...login,
+    clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_LOGIN', { login }),
+  });
+  await client.submit('ACTIVITY_TYPE_EMAIL_AUTH_V3', {
+    email: 'ann@example.com',
+    targetPublicKey: newKey().publicKey,
+    emailCustomization: { appName: 'Acme' },
+  });
+
+  const again = redecide(await coordinator.events(), registry);
+  for (const one of again) expect(one.again).toEqual(one.recorded);
+  const reasons = again.flatMap(({ recorded }) =>
+    (recorded as readonly OrganizationEvent[]).flatMap((event) =>
+      event.type === 'OtpEnded' ? [event.data.reason] : [],
+    ),
+  );
+  expect(new Set(reasons)).toEqual(new Set(['locked', 'used', 'replaced', 'expired']));
+  const kinds = ['EMAIL_AUTH', 'INIT_OTP', 'INIT_OTP_AUTH', 'OTP_AUTH', 'OTP_LOGIN', 'VERIFY_OTP'];
+  const seen = new Set(again.map(({ activityType }) => registry.versions.get(activityType)!.kind));
+  for (const kind of kinds) expect([...seen]).toContain(kind);
 });
 
 test('a code comes by real SMTP, from the sender that may be named, and the process logs nobody in without it', async () => {
