@@ -5,6 +5,7 @@ import { ApiError, StampingClient } from '../client/stamping-client.js';
 import { environment } from '../config.js';
 import { apiKeyPairFromPrivate } from '../stamps/sign.js';
 import { keys } from './tour/keys.js';
+import { login } from './tour/login.js';
 import { people } from './tour/people.js';
 import { green, say } from './tour/stage.js';
 
@@ -14,9 +15,11 @@ interface RootFile {
   readonly apiUrl: string;
   readonly organizationId: string;
   readonly apiPrivateKey?: string;
+  readonly authProxyUrl?: string;
+  readonly authProxyConfigId?: string;
 }
 
-async function readRoot(): Promise<Required<RootFile>> {
+async function readRoot(): Promise<RootFile & { readonly apiPrivateKey: string }> {
   const file = join(environment()['DATA_DIR'] ?? './data', 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
@@ -34,6 +37,8 @@ async function tour(): Promise<void> {
   const run = randomBytes(2).toString('hex');
   const cast = await people(apiUrl, client, run);
   await keys(apiUrl, cast, run);
+  const { authProxyUrl, authProxyConfigId } = root;
+  if (authProxyUrl && authProxyConfigId) await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, run);
   say(`\n${green('That was it.')} The reference is at ${apiUrl}/docs`);
 }
 
