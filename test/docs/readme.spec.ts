@@ -81,7 +81,7 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
   ]);
   // Names of the API, and of other programs.
   const vocabulary =
-    /^(?:ACTIVITY_(?:TYPE|STATUS)|OUTCOME|EFFECT|VOTE|FEATURE_NAME|API_KEY|CREDENTIAL|CONSENSUS|CREATE|UPDATE|PUBLIC_KEY|REQUEST|RATE_LIMIT_EXCEEDED|EVENTSTORE|EVENT_STORE_URL|DEBUG)(?:_|$)/;
+    /^(?:ACTIVITY_(?:TYPE|STATUS)|OUTCOME|EFFECT|VOTE|FEATURE_NAME|API_KEY|CREDENTIAL|CONSENSUS|CREATE|UPDATE|PUBLIC_KEY|REQUEST|RATE_LIMIT_EXCEEDED|EVENTSTORE|EVENT_STORE_URL|DEBUG|KURRENTDB|TRANSACTION_TYPE|PAYLOAD_ENCODING|HASH_FUNCTION|ADDRESS_FORMAT|CURVE|PATH_FORMAT|MNEMONIC_LANGUAGE|PRIVATE_KEY|WALLET|SIGN|NO_OP|OTP|OAUTH|OAUTH2|USAGE_TYPE|SESSION_TYPE|AUTH|EMAIL|PHONE_NUMBER|WALLET_ACCOUNT_ADDRESS|OIDC|INVALID|ORGANIZATION|STAMP|DELETE|SUB_ORGANIZATION|MAX_OTP)(?:_|$)/;
   const named = codeOf(page).flatMap((code) =>
     [...code.matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z]{4,}(?==)/g)].map(([name]) => name),
   );
@@ -89,7 +89,7 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
 });
 
 test('the README has every setting, with its default and words', () => {
-  const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` +\|(.*)\|(.*)\|$/gm)].map(([, name, value, about]) => [
+  const rows = [...read('README.md').matchAll(/^\| `([A-Z0-9_]+)` +\|(.*)\|(.*)\|$/gm)].map(([, name, value, about]) => [
     name,
     value!.trim().replaceAll('`', ''),
     about!.trim(),
