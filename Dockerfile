@@ -1,5 +1,5 @@
 # The coordinator, and the auth proxy. What a coordinator needs from outside is a volume on /data, and nothing else may be
-# writable but the folder of the secret that it shares with an auth proxy.
+# writable but the folders of the secret that it shares with an auth proxy, and of the key-encryption key.
 # Node of the version that the project is tested with; libsql has binaries for glibc on amd64 and arm64.
 FROM node:20.20.2-bookworm-slim AS base
 WORKDIR /app
@@ -22,7 +22,7 @@ COPY package.json LICENSE ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # A new named volume takes owner and mode of the folder that it covers.
-RUN install -d -o node -g node -m 0700 /data /proxy-secret
+RUN install -d -o node -g node -m 0700 /data /proxy-secret /kek
 # The user `node`, by number: a cluster that insists on non-root users cannot look up a name.
 USER 1000:1000
 VOLUME /data

@@ -6,7 +6,7 @@ import { anyText } from '../e2e/exchange.js';
 import { read, readCompose, readDockerfile, root, type Service } from './read.js';
 
 const password = 'a-password.of~24_characters';
-const { services, networks, volumes } = readCompose({ EVENTSTORE_ADMIN_PASSWORD: password });
+const { services, networks, volumes, secrets } = readCompose({ EVENTSTORE_ADMIN_PASSWORD: password });
 const named = Object.entries(services);
 const isCoordinator = ({ image }: Service): boolean => image.startsWith('countersign:');
 const isProxy = ({ environment }: Service): boolean => environment?.['APP'] === 'proxy';
@@ -134,10 +134,26 @@ describe.each(coordinators)('the coordinator %s', (name, service) => {
     expect(service).toMatchObject({ build: '.', read_only: true, tmpfs: ['/tmp'], cap_drop: ['ALL'] });
     const writable = mounts.filter((mount) => mount.name === name && mount.mode !== 'ro');
     const own = { name, source: `${name}-data`, target: '/data', mode: undefined };
+    const kek = { name, source: `${name}-kek`, target: '/kek', mode: undefined };
     const secret = { name, source: anyText, target: '/proxy-secret', mode: undefined };
+    const isOfCluster = service.profiles?.[0] === 'cluster';
     // The first coordinator makes the secret of the auth proxy.
     const makesSecret = ['coordinator', 'coordinator-1'].includes(name);
-    expect(writable).toEqual(makesSecret ? [own, secret] : [own]);
+    expect(writable).toEqual([own, ...(isOfCluster ? [] : [kek]), ...(makesSecret ? [secret] : [])]);
+  });
+
+  test('has a key-encryption key that outlives the container, apart from its data, and one for all in a cluster', () => {
+    const { kek, kekFile } = readConfig({ ...imageEnvironment, ...service.environment });
+    expect(kek).toBeUndefined();
+    if (service.profiles?.[0] !== 'cluster') {
+      expect([kekFile, service.secrets]).toEqual(['/kek/kek', undefined]);
+      return;
+    }
+    expect([kekFile, service.secrets]).toEqual(['/run/secrets/kek', ['kek']]);
+    expect(secrets).toEqual({ kek: { file: './deploy/kek' } });
+    expect(read('.gitignore').split('\n')).toContain('deploy/kek');
+    expect(read('.dockerignore').split('\n')).toEqual(expect.arrayContaining(['*']));
+    expect(read('.dockerignore')).not.toContain('deploy');
   });
 
   test('has an address from outside that leads to it', () => {
@@ -256,6 +272,27 @@ describe('the load balancer', () => {
     expect(lines).toContain('http-request return status 404 unless { path_beg /public/ }');
     expect(lines.filter((line) => line === 'http-request set-header X-Forwarded-For %[src]')).toHaveLength(2);
     expect(lines.join('\n')).not.toContain('forwardfor');
+  });
+
+  test('is made of sections that there are once, with a backend that exists for every frontend', () => {
+    const text = read('deploy/haproxy.cfg');
+    const sections = [...text.matchAll(/^(global|defaults|(?:resolvers|frontend|backend) \w+)$/gm)].map(
+      ([section]) => section,
+    );
+    expect(sections).toEqual([
+      'global',
+      'defaults',
+      'resolvers docker',
+      'frontend api',
+      'frontend inside',
+      'backend coordinators',
+    ]);
+    // Whatever is neither the beginning of a section nor a comment stands in one.
+    expect(text.match(/^(?!#|  |global|defaults|resolvers |frontend |backend ).+$/gm)).toBeNull();
+    expect(lines.filter((line) => line.startsWith('default_'))).toEqual([
+      'default_backend coordinators',
+      'default_backend coordinators',
+    ]);
   });
 
   test('has a door for the auth proxy, which is not published', () => {

@@ -96,7 +96,7 @@ describe('the image', () => {
   test('runs as a numbered user that is not root, who owns the folders that are written', () => {
     expect(only('USER')).toBe('1000:1000');
     expect(only('VOLUME')).toBe('/data');
-    expect(all('RUN', [final])).toEqual(['install -d -o node -g node -m 0700 /data /proxy-secret']);
+    expect(all('RUN', [final])).toEqual(['install -d -o node -g node -m 0700 /data /proxy-secret /kek']);
     const names = final.instructions.map(({ name }) => name);
     expect(names.lastIndexOf('RUN')).toBeLessThan(names.indexOf('USER'));
     expect(names.indexOf('VOLUME')).toBeGreaterThan(names.lastIndexOf('RUN'));

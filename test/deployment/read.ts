@@ -16,6 +16,7 @@ export interface Service {
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly volumes?: readonly string[];
+  readonly secrets?: readonly string[];
   readonly ports?: readonly string[];
   readonly networks?: readonly string[];
   readonly read_only?: boolean;
@@ -29,6 +30,7 @@ interface Compose {
   readonly services: Readonly<Record<string, Service>>;
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
   readonly volumes: Readonly<Record<string, null>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
 
 /** docker-compose.yml, with `${NAME:-default}` filled in as Compose does: in each value, after YAML was read. */
