@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { isAuthProxyAction, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
+import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import type { OrganizationLoader } from './load-organization.js';
 import type { Registry } from './registry.js';
@@ -38,7 +38,7 @@ export class AuthProxies {
 
   /**
    * The `X-Stamp` of a request body, made with the key of a configuration. Only what a proxy forwards is stamped, so that
-   * the secret of proxies is worth no more than the built-in policy, whatever other policies an organization has.
+   * the secret of proxies is worth no more than a proxy, whatever policies an organization has.
    * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, PERMISSION_DENIED for other activities
    */
   async stamp(configId: string, body: string, minPosition: bigint): Promise<string> {
@@ -59,9 +59,8 @@ export class AuthProxies {
   }
 
   private isForwarded(type: string): boolean {
-    const definition = this.ports.registry.versions.get(type)?.definition;
-    if (definition?.kind !== 'activity') return false;
-    return definition.policy !== 'root-quorum-only' && isAuthProxyAction(definition.policy);
+    const version = this.ports.registry.versions.get(type);
+    return version !== undefined && isAuthProxyKind(version.kind);
   }
 
   private async enabled(

@@ -3,6 +3,7 @@ import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
@@ -87,8 +88,9 @@ export function decideSubmit(
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const { definition } = activityVersion(bench.registry, type);
   const resources = definition.resources?.(intent, bench.organization) ?? {};
-  const question = questionOf(bench.registry, type, definition, intent, party.userId, resources);
   const { authority } = party;
+  const home = authority?.organization ?? bench.organization;
+  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, resources);
   const authorization = authorize(question, [party], policyContext({ ...bench, ...authority }));
   const { outcome } = authorization;
   // Votes are cast in the organization that an activity stands in, where users of the parent have none.
@@ -192,7 +194,15 @@ function waiting(bench: Bench, open: OpenActivity) {
   const { definition, ...version } = activityVersion(bench.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const resources = resourcesStillThere(definition, intent, bench.organization);
-  const question = questionOf(bench.registry, open.type, definition, intent, submissionOf(open).userId, resources);
+  const question = questionOf(
+    bench.registry,
+    open.type,
+    definition,
+    intent,
+    submissionOf(open).userId,
+    bench.organization,
+    resources,
+  );
   const approvals = standingApprovals(bench, open);
   const snapshot = activityAt('consensusNeeded', {
     eligible: [...eligibleApprovers(question, approvals, policyContext(bench))],
@@ -244,6 +254,7 @@ function questionOf(
   definition: AnyActivity,
   intent: object,
   submitterId: string,
+  submitterOrganization: OrganizationView,
   resources: Readonly<Record<string, PolicyValue>>,
 ): AuthorizationRequest {
   const { policy, params } = definition;
@@ -255,7 +266,10 @@ function questionOf(
     resources,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
-    ownCredentials: definition.ownCredentialsOf?.(intent, submitterId) === submitterId,
+    // The user of an auth proxy is nobody's own: its policy says all that it may do.
+    ownCredentials:
+      definition.ownCredentialsOf?.(intent, submitterId) === submitterId &&
+      !isAuthProxyUser(submitterOrganization, submitterId),
   };
 }
 

@@ -3,6 +3,7 @@ import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
 import type { OidcPort } from '../activities/ports.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
@@ -61,6 +62,8 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
     const caller = resolveCaller(stamp, organization, parent?.organization, this.clock.now());
     if (organization.isDeleted && caller.organizationId === organizationId) throw organizationDeleted(organizationId);
+    const home = caller.organizationId === organizationId ? organization : parent?.organization;
+    if (home) checkAuthProxyQuery(home, caller.user.userId, definition.path);
     if (stamp.kind === 'webauthn')
       await verifyPasskey(stamp, body, organizationId, { loader: this.loader, clock: this.clock });
     await this.runner.passed(minPosition, readWaitMs);

@@ -82,9 +82,33 @@ const proxyActions = [
   ['ORGANIZATION', 'CREATE'],
 ] as const;
 
-/** Whether an activity of that resource and action is one of those that the proxy submits. */
-export function isAuthProxyAction(policy: { readonly resource: string; readonly action: string }): boolean {
-  return proxyActions.some(([resource, action]) => policy.resource === resource && policy.action === action);
+/** All that the proxy may ever ask, by the last segment of the path: what it finds accounts and applications with. */
+const proxyQueries: readonly string[] = ['list_oauth2_credentials', 'list_suborgs', 'list_verified_suborgs', 'whoami'];
+
+/**
+ * Members may read; the user of the proxy may not, beyond what the proxy asks: its key is used for people without one.
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+export function checkAuthProxyQuery(organization: OrganizationView, userId: string, path: string): void {
+  if (!isAuthProxyUser(organization, userId) || proxyQueries.includes(path)) return;
+  throw new CoordinatorError('PERMISSION_DENIED', `user \`${userId}\` of the auth proxy may not ask \`${path}\``, {
+    category: 'REQUEST_NOT_AUTHORIZED',
+  });
+}
+
+/** Kinds of activities that the proxy submits. Its policy speaks of more, such as every other way to log in. */
+const proxyKinds: readonly string[] = [
+  'CREATE_SUB_ORGANIZATION',
+  'INIT_OTP',
+  'OAUTH2_AUTHENTICATE',
+  'OAUTH_LOGIN',
+  'OTP_LOGIN',
+  'VERIFY_OTP',
+];
+
+/** Whether the proxy submits activities of that kind (`activity.kind` of policies). */
+export function isAuthProxyKind(kind: string): boolean {
+  return proxyKinds.includes(kind);
 }
 
 /** Whether the user is the one that the auth proxy signs as. */

@@ -1,5 +1,6 @@
 import { updateAuthProxyConfig } from '../../../src/activities/auth-proxy/update-auth-proxy-config.js';
 import { anOrganization } from '../facts.js';
+import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { given, id } from '../given.js';
 import { enabledProxy } from './facts.js';
 
@@ -8,7 +9,7 @@ const initial = {
   allowedAuthMethods: ['email', 'sms', 'passkey', 'wallet', 'oauth'],
   verificationTokenRequiredForGetAccountPii: true,
 };
-const update = (intent: object, ...more: Parameters<typeof given>) =>
+const update = (intent: object, ...more: readonly OrganizationEvent[]) =>
   given(anOrganization(), ...enabledProxy, ...more).when(updateAuthProxyConfig, intent);
 
 describe('update auth proxy config', () => {

@@ -1,0 +1,82 @@
+import { p256 } from '@noble/curves/nist.js';
+import { generateApiKeyPair, stampBody, type ApiKeyPair } from '../../src/testing/index.js';
+
+/** What the tests use of the published client for browsers and phones. */
+export interface CoreClient {
+  initOtp(params: { otpType: string; contact: string }): Promise<string>;
+  completeOtp(params: {
+    otpId: string;
+    otpCode: string;
+    contact: string;
+    otpType: string;
+    createSubOrgParams?: object;
+  }): Promise<{ sessionToken: string; action: string; verificationToken: string }>;
+  completeOauth(params: { oidcToken: string; publicKey: string }): Promise<{ sessionToken: string; action: string }>;
+  getProxyAuthConfig(): Promise<object>;
+  readonly httpClient: Readonly<Record<string, (input: object) => Promise<Record<string, unknown>>>>;
+}
+
+interface Internals {
+  httpClient: CoreClient['httpClient'];
+  storageManager: unknown;
+  createHttpClient(): CoreClient['httpClient'];
+}
+
+// The file of the class: the package's index also loads what only a browser has.
+const file = new URL('../../node_modules/@turnkey/core/dist/__clients__/core.mjs', import.meta.url).pathname;
+interface Opened {
+  new (config: object, apiKeyStamper: object): CoreClient & Internals;
+}
+const { TurnkeyClient } = (await import(file)) as {
+  TurnkeyClient: Opened;
+};
+
+/** Keys and sessions of one person's browser, which keeps both where node has nothing (IndexedDB and its like). */
+class BrowserStore {
+  private readonly keys = new Map<string, ApiKeyPair>();
+  private readonly sessions = new Map<string, string>();
+  private current = '';
+
+  createKeyPair = (): Promise<string> => {
+    const key = generateApiKeyPair((length) => crypto.getRandomValues(new Uint8Array(length)));
+    this.keys.set(key.publicKey, key);
+    this.current = key.publicKey;
+    return Promise.resolve(key.publicKey);
+  };
+
+  setTemporaryPublicKey = (publicKey: string): void => void (this.current = publicKey);
+  clearTemporaryPublicKey = (): void => undefined;
+  sign = (message: string): Promise<string> => {
+    const key = Buffer.from(this.keys.get(this.current)!.privateKey, 'hex');
+    return Promise.resolve(Buffer.from(p256.sign(Buffer.from(message), key)).toString('hex'));
+  };
+
+  stamp = (body: string): Promise<object> => {
+    const { headerName, headerValue } = stampBody(body, this.keys.get(this.current)!);
+    return Promise.resolve({ stampHeaderName: headerName, stampHeaderValue: headerValue });
+  };
+
+  listKeyPairs = (): Promise<string[]> => Promise.resolve([]);
+  listSessionKeys = (): Promise<string[]> => Promise.resolve([...this.sessions.keys()]);
+  getSession = (): Promise<undefined> => Promise.resolve(undefined);
+  getActiveSession = (): Promise<undefined> => Promise.resolve(undefined);
+  storeSession = (token: string, name: string): Promise<void> => Promise.resolve(void this.sessions.set(name, token));
+
+  keyOf(publicKey: string): ApiKeyPair {
+    return this.keys.get(publicKey)!;
+  }
+}
+
+/** The published client, unmodified, for one person. `store` has the keys that it makes. */
+export function coreClient(config: {
+  readonly apiBaseUrl: string;
+  readonly authProxyUrl: string;
+  readonly authProxyConfigId: string;
+  readonly organizationId: string;
+}): { readonly client: CoreClient; readonly store: BrowserStore } {
+  const store = new BrowserStore();
+  const client = new TurnkeyClient(config, store);
+  client.storageManager = store;
+  client.httpClient = client.createHttpClient();
+  return { client, store };
+}
