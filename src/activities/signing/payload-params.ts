@@ -62,6 +62,8 @@ interface RawIntent {
 interface ReadPayloads {
   readonly parts: readonly BytesToSign[];
   readonly eth: PolicyValue | undefined;
+  /** The namespace in which payloads differ, so that policies cannot read all of each. */
+  readonly differsIn: string | undefined;
 }
 
 const digestLength = 32;
@@ -89,10 +91,11 @@ export function payloadReader<Intent extends RawIntent>(
       return hashed(plain, hashFunction, field);
     });
     const parts = digests.map((bytes) => ({ bytes, addressFormat: key.addressFormat }));
-    if (values.length === 0) return { parts, eth: undefined };
+    if (values.length === 0) return { parts, eth: undefined, differsIn: undefined };
     const name = encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
     // Fields, and the fields of `domain` and `message`.
-    return { parts, eth: { [name]: inCommon(values, 2) } };
+    const isAlike = values.every((value) => isDeepStrictEqual(value, values[0]));
+    return { parts, eth: { [name]: inCommon(values, 2) }, differsIn: isAlike ? undefined : name };
   });
 
   return {
@@ -115,10 +118,28 @@ export function payloadReader<Intent extends RawIntent>(
     /** What policies read of the key and of typed data or authorizations. @throws {CoordinatorError} as `read` does */
     resources(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>> {
       const key = signingKeyOf(organization, intent.signWith);
-      const { eth } = read(intent, key);
+      const { eth, differsIn } = read(intent, key);
+      if (differsIn !== undefined) checkNoDenialReads(organization, differsIn);
       return { ...keyResources(key), ...(eth === undefined ? {} : { eth }) };
     },
   };
+}
+
+/**
+ * A field in which payloads differ is absent, and a DENY that reads it would be an error, which denies nothing: where a
+ * DENY speaks of typed data at all, payloads that differ must come one by one.
+ * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
+ */
+function checkNoDenialReads(organization: OrganizationView, namespace: string): void {
+  const mention = new RegExp(`\\b${namespace}\\b`);
+  for (const { policyId, effect, condition } of organization.policies.values()) {
+    if (effect !== 'EFFECT_DENY' || condition === undefined || !mention.test(condition)) continue;
+    throw new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `the payloads differ, and policy \`${policyId}\` denies by what eth.${namespace} says of each: ` +
+        'send each payload in an activity of its own',
+    );
+  }
 }
 
 function checkEncoding(encoding: PayloadEncoding, hashFunction: HashFunction, { curve, addressFormat }: SigningKey) {

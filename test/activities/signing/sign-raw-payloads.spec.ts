@@ -178,6 +178,25 @@ describe('what policies read of several payloads', () => {
     });
   });
 
+  it('of several that differ, nothing at all beside a DENY that reads them: they must come one by one', () => {
+    signers.history.push({
+      type: 'PolicyCreated',
+      data: {
+        policyId: id(700),
+        policyName: 'no Bob',
+        effect: 'EFFECT_DENY',
+        condition: "eth.eip_712.message['contents'] == 'Bye'",
+        notes: '',
+      },
+    });
+    const differing = typed(mail(), mail({ contents: 'Bye' }));
+    expect(() => signers.resources(signRawPayloads, differing)).toThrow(
+      expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining(id(700)) as string }),
+    );
+    expect(eip712(mail(), mail())).toMatchObject({ primary_type: 'Mail' });
+    signers.history.pop();
+  });
+
   it('of another contract, not the contract', () => {
     const { domain } = eip712(mail(), mail({}, { verifyingContract: `0x${'11'.repeat(20)}` }));
     expect(domain).toEqual({ name: 'Ether Mail', version: '1', chain_id: 1n, verifying_contract: undefined });
