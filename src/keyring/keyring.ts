@@ -9,7 +9,7 @@ import { canonicalPath, derivePrivateKey } from './derivation.js';
 import { bundleSigner, makeImportBundle, openImportedBundle, sealExportBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
 import { generateMnemonic, mnemonicToSeed, parseMnemonic, translateMnemonic } from './mnemonic.js';
-import { signPayload, type Signature } from './signing.js';
+import { payloadSigner, type Signature } from './signing.js';
 
 interface AccountToDerive {
   readonly curve: Curve;
@@ -170,11 +170,11 @@ export class Keyring {
     const { secret, curve, addressFormat, ...place } = key;
     const ref: SecretRef = { organizationId: place.organizationId, vaultId: place.vaultId, name: secret };
     return this.ports.vault.open(ref, async (privateKey) => {
-      const signer = { curve, privateKey, ...(addressFormat ? { addressFormat } : {}) };
+      const signPayload = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
       const signatures: Signature[] = [];
       for (const payload of payloads) {
         if (signatures.length > 0 && signatures.length % stepsPerTurn === 0) await setImmediate();
-        signatures.push(signPayload(signer, payload));
+        signatures.push(signPayload(payload));
       }
       return signatures;
     });

@@ -42,26 +42,39 @@ export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): Si
  * Signs under an address: a 32-byte digest with ECDSA and Schnorr, bytes of any length with Ed25519, which hashes
  * itself. Deterministic. Throws INVALID_ARGUMENT for a digest of another length or a private key that is none.
  */
-export function signPayload(
-  key: { readonly curve: Curve; readonly addressFormat?: AddressFormat; readonly privateKey: Uint8Array },
-  payload: Uint8Array,
-): Signature {
-  switch (signatureScheme(key.curve, key.addressFormat)) {
+export function signPayload(key: KeyToSignWith, payload: Uint8Array): Signature {
+  return payloadSigner(key)(payload);
+}
+
+interface KeyToSignWith {
+  readonly curve: Curve;
+  readonly addressFormat?: AddressFormat;
+  readonly privateKey: Uint8Array;
+}
+
+/** `signPayload` for many payloads: what a key needs to be made ready is done once. Use it before the key is wiped. */
+export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWith): (payload: Uint8Array) => Signature {
+  switch (signatureScheme(curve, addressFormat)) {
     case 'ecdsa':
-      return signEcdsa(key.curve as EcdsaCurve, key.privateKey, payload);
-    case 'ed25519':
-      return signEd25519(key.privateKey, payload);
-    case 'schnorr':
-      return signSchnorr(key.privateKey, payload);
-    case 'schnorr-taproot': {
-      checkPrivateKey('CURVE_SECP256K1', key.privateKey);
-      const tweaked = taprootPrivateKey(key.privateKey);
-      try {
-        return signSchnorr(tweaked, payload);
-      } finally {
-        tweaked.fill(0);
-      }
+      return (payload) => signEcdsa(curve as EcdsaCurve, privateKey, payload);
+    case 'ed25519': {
+      checkPrivateKey('CURVE_ED25519', privateKey);
+      // Reading the key costs OpenSSL as much as a signature.
+      const key = ed25519KeyObject(privateKey);
+      return (payload) => toSignature(signWithOpenSsl(null, payload, key));
     }
+    case 'schnorr':
+      return (payload) => signSchnorr(privateKey, payload);
+    case 'schnorr-taproot':
+      return (payload) => {
+        checkPrivateKey('CURVE_SECP256K1', privateKey);
+        const tweaked = taprootPrivateKey(privateKey);
+        try {
+          return signSchnorr(tweaked, payload);
+        } finally {
+          tweaked.fill(0);
+        }
+      };
   }
 }
 
