@@ -400,6 +400,9 @@ function eventsPage() {
           'who tried what and was denied; never folded, at most 60 a minute one by one, the rest counted',
         ],
         ['`installation-root`', 'which organization this installation founded'],
+        ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, one after the other'],
+        ['`vault-<id>`', 'sealed secrets of a wallet, a key or an import; deleted when they are'],
+        ['`lease-<name>`, `renewals-…`', 'which coordinator does what only one may do; renewals are deleted'],
       ],
     ),
     '## Metadata of every event',
@@ -429,7 +432,13 @@ function eventsPage() {
     '## Other streams',
     table(
       ['event', 'stream', 'declared in'],
-      [['CoordinatorInstalled', '`installation-root`', 'src/installation.ts']].map(([name, stream, file]) =>
+      [
+        ['CoordinatorInstalled', '`installation-root`', 'src/installation.ts'],
+        ['KeyEncryptionKeyTaken', '`installation-kek`', 'src/vault/kek-record.ts'],
+        ['DataKeysRewrapped', '`installation-kek`', 'src/vault/kek-record.ts'],
+        ['SecretSealed', '`vault-<id>`', 'src/vault/vault.ts'],
+        ['DataKeyRewrapped', '`vault-<id>`', 'src/vault/vault.ts'],
+      ].map(([name, stream, file]) =>
         source(file).text.includes(`'${name}'`)
           ? [`\`${name}\``, stream, `\`${file}\``]
           : fail(`${name} is not in ${file}`),
