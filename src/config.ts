@@ -134,7 +134,11 @@ export const settings = [
     '',
     'What the auth proxy shows to the API, 32 characters or more, the same for both; made at each start when empty.',
   ],
-  ['PROXY_SECRET_FILE', '', 'File with that secret, instead of PROXY_SECRET; the API makes it when it is not there.'],
+  [
+    'PROXY_SECRET_FILE',
+    '',
+    'File with that secret, where PROXY_SECRET is empty; the API makes it when it is not there.',
+  ],
   [
     'AUTH_PROXY_URL',
     '',
@@ -247,9 +251,6 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   if (proxySecret !== undefined && !/^[\x21-\x7e]{32,512}$/.test(proxySecret)) {
     const rule = `must be 32 to 512 printable characters without spaces; it has ${proxySecret.length}`;
     throw new BadSetting('PROXY_SECRET', '…', rule);
-  }
-  if (proxySecret !== undefined && proxySecretFile !== undefined) {
-    throw new BadSetting('PROXY_SECRET_FILE', proxySecretFile, 'must be empty when PROXY_SECRET is set');
   }
   if (app === 'proxy' && apiUrl === undefined) {
     throw new BadSetting('API_URL', '', 'must say where the Activity API is when APP is proxy');

@@ -13,7 +13,7 @@ export async function readProxySecret({
   proxySecret,
   proxySecretFile: file,
 }: Pick<Config, 'app' | 'proxySecret' | 'proxySecretFile'>): Promise<string | undefined> {
-  if (file === undefined) return proxySecret;
+  if (proxySecret !== undefined || file === undefined) return proxySecret;
   if (app !== 'proxy') await make(file);
   let secret: string;
   try {

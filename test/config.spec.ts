@@ -29,6 +29,12 @@ test('without a word the server listens on this machine and keeps events in ./da
     eventStore: 'sqlite:',
     kek: undefined,
     kekFile: 'data/kek',
+    app: 'all',
+    apiUrl: undefined,
+    proxySecret: undefined,
+    proxySecretFile: undefined,
+    authProxyUrl: undefined,
+    proxyLimits: { perAddress: 600, perConfiguration: 6000, perContact: 10 },
     publicUrl: undefined,
     rootApiPublicKey: undefined,
     logLevel: 'info',
@@ -53,6 +59,14 @@ test('every setting is read', () => {
     KEK: `${'0a'.repeat(32)},${'0b'.repeat(32)}`,
     KEK_FILE: '/run/secrets/kek',
     PUBLIC_URL: 'https://api.example.com:8443',
+    APP: 'proxy',
+    API_URL: 'http://coordinator:8080',
+    PROXY_SECRET: 'p'.repeat(32),
+    PROXY_SECRET_FILE: '/run/secrets/proxy',
+    AUTH_PROXY_URL: 'https://auth.example.com',
+    PROXY_RATE_LIMIT_PER_ADDRESS: '1',
+    PROXY_RATE_LIMIT_PER_CONFIGURATION: '0',
+    PROXY_RATE_LIMIT_PER_CONTACT: '30',
     ROOT_API_PUBLIC_KEY: publicKey.toUpperCase(),
     LOG_LEVEL: 'silent',
     RATE_LIMIT_PER_ADDRESS: '1',
@@ -75,6 +89,12 @@ test('every setting is read', () => {
     eventStore: 'memory:',
     kek: `${'0a'.repeat(32)},${'0b'.repeat(32)}`,
     kekFile: '/run/secrets/kek',
+    app: 'proxy',
+    apiUrl: 'http://coordinator:8080',
+    proxySecret: 'p'.repeat(32),
+    proxySecretFile: '/run/secrets/proxy',
+    authProxyUrl: 'https://auth.example.com',
+    proxyLimits: { perAddress: 1, perConfiguration: undefined, perContact: 30 },
     publicUrl: 'https://api.example.com:8443',
     rootApiPublicKey: publicKey,
     logLevel: 'silent',
@@ -107,6 +127,7 @@ test('nothing of it can be changed', () => {
   const config = readConfig({});
   expect(Object.isFrozen(config)).toBe(true);
   expect(Object.isFrozen(config.rateLimits)).toBe(true);
+  expect(Object.isFrozen(config.proxyLimits)).toBe(true);
   expect(Object.isFrozen(config.oidcIssuers)).toBe(true);
   expect(Object.isFrozen(config.oauth2Providers)).toBe(true);
 });
@@ -125,6 +146,13 @@ test.each([
   ['PUBLIC_URL', 'https://api.example.com?a=b'],
   ['PUBLIC_URL', 'https://api example.com'],
   ['PUBLIC_URL', 'https://'],
+  ['APP', 'coordinator'],
+  ['API_URL', 'coordinator:8080'],
+  ['API_URL', 'http://coordinator:8080/'],
+  ['AUTH_PROXY_URL', 'auth.example.com'],
+  ['PROXY_RATE_LIMIT_PER_ADDRESS', '-1'],
+  ['PROXY_RATE_LIMIT_PER_CONFIGURATION', '1.5'],
+  ['PROXY_RATE_LIMIT_PER_CONTACT', 'many'],
   ['LOG_LEVEL', 'INFO'],
   ['LOG_LEVEL', 'constructor'],
   ['RATE_LIMIT_PER_ADDRESS', '0'],
@@ -145,6 +173,17 @@ test.each([
   ['SANDBOX', '12026-12-31'],
 ])('%s=%s is told with its rule', (name, value) => {
   expect(badness(name, value)).toMatch(new RegExp(`^${name}=${value.replaceAll('?', '\\?')}: must be `));
+});
+
+test('an auth proxy by itself needs an API and a secret, which is never shown', () => {
+  const proxy = (more: Readonly<Record<string, string>>) => () => readConfig({ APP: 'proxy', ...more });
+  expect(proxy({})).toThrow('API_URL=: must say where the Activity API is when APP is proxy');
+  expect(proxy({ API_URL: 'http://api:8080' })).toThrow('PROXY_SECRET=: must be set, or PROXY_SECRET_FILE');
+  expect(proxy({ API_URL: 'http://api:8080', PROXY_SECRET_FILE: '/run/secret' })).not.toThrow();
+  const short = 'short-but-secret';
+  expect(badness('PROXY_SECRET', short)).toBe(
+    'PROXY_SECRET=…: must be 32 to 512 printable characters without spaces; it has 16',
+  );
 });
 
 test.each([

@@ -39,6 +39,8 @@ interface ApiPorts {
   readonly secret: string;
   /** Milliseconds since the epoch; what `timestampMs` is taken from. */
   readonly clock: { now(): number };
+  /** Longest wait for one answer of the API, in milliseconds. */
+  readonly answerMs?: number;
 }
 
 interface Activity {
@@ -47,8 +49,8 @@ interface Activity {
   readonly appProofs?: readonly unknown[];
 }
 
-/** Longest wait for one answer of the API, in milliseconds. */
-const answerMs = 15_000;
+/** What is waited for one answer of the API unless said otherwise: longer than it waits for its read models. */
+const usualAnswerMs = 15_000;
 
 /** The Activity API as the proxy sees it: over HTTP, with stamps that it has to ask for each time. */
 export class Api {
@@ -157,7 +159,7 @@ export class Api {
         },
         ...(body === undefined ? {} : { body }),
         redirect: 'error',
-        signal: AbortSignal.timeout(answerMs),
+        signal: AbortSignal.timeout(this.ports.answerMs ?? usualAnswerMs),
       });
       text = await response.text();
     } catch (error) {

@@ -1,0 +1,39 @@
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readProxySecret } from '../../src/proxy-secret.js';
+
+let folder: string;
+beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'countersign-secret-'))));
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const read = (app: 'all' | 'api' | 'proxy', proxySecretFile: string | undefined, proxySecret?: string) =>
+  readProxySecret({ app, proxySecret, proxySecretFile });
+
+test('a secret that is given is taken as it is', async () => {
+  expect(await read('api', join(folder, 'secret'), 'given')).toBe('given');
+  expect(await read('all', undefined)).toBeUndefined();
+});
+
+test('of APIs that start at once one makes the file, which only its owner reads, and all have the same secret', async () => {
+  const file = join(folder, 'deep', 'secret');
+  const secrets = await Promise.all([1, 2, 3, 4].map(() => read('api', file)));
+  expect(new Set(secrets).size).toBe(1);
+  expect(secrets[0]).toMatch(/^[\w-]{43}$/);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await read('proxy', file)).toBe(secrets[0]);
+  expect(await readFile(file, 'utf8')).toBe(`${secrets[0]}\n`);
+});
+
+test('a proxy makes no file, and says what to do', async () => {
+  const file = join(folder, 'secret');
+  await expect(read('proxy', file)).rejects.toThrow(/PROXY_SECRET_FILE=.*start the API first, which makes it/);
+  await expect(stat(file)).rejects.toThrow('ENOENT');
+});
+
+test.each(['', 'short', 'a secret with spaces that is long enough'])('a file with %j is refused', async (text) => {
+  const file = join(folder, 'secret');
+  await writeFile(file, text);
+  await chmod(file, 0o600);
+  await expect(read('api', file)).rejects.toThrow('must hold 32 to 512 printable characters');
+});

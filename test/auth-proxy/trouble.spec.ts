@@ -1,0 +1,132 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAuthProxy } from '../../src/app.module.js';
+import { Api } from '../../src/auth-proxy/api.js';
+import { readConfig } from '../../src/config.js';
+import { createLogger } from '../../src/http/logger.js';
+import { startCoordinator } from '../../src/testing/index.js';
+import { exchange, textLike } from '../e2e/exchange.js';
+
+const secret = 's'.repeat(32);
+const opened: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+/** A server in the place of the API that answers as it is told. */
+async function apiThat(answers: RequestListener): Promise<string> {
+  const server: Server = createServer(answers);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  opened.push(
+    () =>
+      new Promise((closed) => {
+        server.close(closed);
+        server.closeAllConnections();
+      }),
+  );
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The auth proxy as a server of its own. */
+async function proxyOf(apiUrl: string, shown = secret): Promise<string> {
+  const config = readConfig({ APP: 'proxy', API_URL: apiUrl, PROXY_SECRET: shown });
+  const proxy = await createAuthProxy(config, { secret: shown, logger: createLogger('silent') });
+  opened.push(() => proxy.close());
+  await proxy.app.listen(0, '127.0.0.1');
+  return proxy.app.getUrl();
+}
+
+const ask = (proxy: string, configId = '00000000-0000-4000-8000-000000000000') =>
+  exchange(`${proxy}/v1/wallet_kit_config`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-auth-proxy-config-id': configId },
+  });
+
+const unavailable = {
+  status: 503,
+  body: {
+    code: 14,
+    message: 'the Activity API behind this auth proxy does not answer: send the same request again in a moment',
+  },
+};
+
+test('an API where nobody listens is a clear 503, and the proxy lives but is not ready', async () => {
+  const gone = await apiThat(() => undefined);
+  await opened.pop()!();
+  const proxy = await proxyOf(gone);
+  const answer = await ask(proxy);
+  expect(answer).toMatchObject(unavailable);
+  expect(answer.headers.get('retry-after')).toBe('1');
+  // Where the API is, is not for callers.
+  expect(answer.text).not.toContain(new URL(gone).port);
+  expect((await exchange(`${proxy}/health/live`)).status).toBe(200);
+  expect(await exchange(`${proxy}/health/ready`)).toMatchObject({ status: 503, body: { status: 'api-unavailable' } });
+});
+
+const answers: readonly (readonly [string, RequestListener])[] = [
+  ['hangs up', (request) => request.socket.destroy()],
+  ['answers no JSON', (_request, response) => response.end('<html>')],
+  ['answers nothing', (_request, response) => response.writeHead(502).end()],
+  ['answers an error without a code', (_request, response) => response.writeHead(500).end('{"error":"secret words"}')],
+  ['sends elsewhere', (_request, response) => response.writeHead(302, { location: 'http://example.com/' }).end('{}')],
+  ['stops in the middle', (_request, response) => void response.writeHead(200, { 'content-length': 9 }).write('{')],
+];
+
+test.each(answers)('an API that %s is a clear 503', async (how, answer) => {
+  const url = await apiThat((request, response) => {
+    answer(request, response);
+    if (how === 'stops in the middle') setTimeout(() => request.socket.destroy(), 20);
+  });
+  const refused = await ask(await proxyOf(url));
+  expect(refused).toMatchObject(unavailable);
+  expect(refused.text).not.toContain('secret words');
+});
+
+test('an API that does not answer in time is given up', async () => {
+  const url = await apiThat(() => undefined);
+  const api = new Api({ url: () => url, secret, clock: Date, answerMs: 50 });
+  await expect(api.configuration('00000000-0000-4000-8000-000000000000')).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+    message: unavailable.body.message,
+  });
+});
+
+describe('before a real API', () => {
+  const start = async (settings: Readonly<Record<string, string>>) => {
+    const coordinator = await startCoordinator({ settings });
+    opened.push(() => coordinator.close());
+    return coordinator;
+  };
+
+  test('the proxy by itself serves its configurations, and nothing of the API', async () => {
+    const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
+    const proxy = await proxyOf(url);
+    expect(await ask(proxy, root.authProxyConfigId)).toMatchObject({
+      status: 200,
+      body: { organizationId: root.organizationId },
+    });
+    expect(await exchange(`${proxy}/health/ready`)).toMatchObject({ status: 200, body: { status: 'ok' } });
+    for (const path of ['public/v1/query/whoami', 'internal/v1/auth-proxy/stamp']) {
+      expect((await exchange(`${proxy}/${path}`, { method: 'POST', body: '{}' })).status).toBe(404);
+    }
+    // And the API by itself is no proxy.
+    expect((await ask(url, root.authProxyConfigId)).status).toBe(404);
+  });
+
+  test('the wrong secret is for the operator to put right, and no caller sees either', async () => {
+    const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
+    const refused = await ask(await proxyOf(url, 'w'.repeat(32)), root.authProxyConfigId);
+    expect(refused).toMatchObject({ status: 503, body: { message: textLike('set the same PROXY_SECRET for both') } });
+    expect(refused.text).not.toMatch(/s{32}|w{32}/);
+  });
+
+  test('without a secret an API serves no proxy', async () => {
+    const { url } = await start({ APP: 'api' });
+    const stamp = await exchange(`${url}/internal/v1/auth-proxy/stamp`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer undefined' },
+      body: '{}',
+    });
+    expect(stamp).toMatchObject({ status: 404, body: { message: textLike('no auth proxy is served') } });
+  });
+});
