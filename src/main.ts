@@ -46,14 +46,13 @@ async function startAuthProxy(config: Config): Promise<Server> {
 }
 
 async function start(given: Config): Promise<Coordinator> {
-  const config = { ...given, proxySecret: await readProxySecret(given) };
-  const source = kekSource(config);
+  const source = kekSource(given);
   // Before anything is made: with the wrong key nothing must be written.
   const keys = await readKeys(source);
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  const logger = createLogger(config.logLevel);
+  await mkdir(given.dataDir, { recursive: true, mode: 0o700 });
+  const logger = createLogger(given.logLevel);
   const world = {
-    store: await openEventStore(config.eventStore, config.dataDir),
+    store: await openEventStore(given.eventStore, given.dataDir),
     clock: systemClock,
     randomness: systemRandomness(),
   };
@@ -64,6 +63,7 @@ async function start(given: Config): Promise<Coordinator> {
     await world.store.close();
     throw error;
   });
+  const config = { ...given, proxySecret: await readProxySecret(given) };
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();
   const { founding, isNew } = await install(config, { ...world, keyEncryption }, remembered, (root) =>

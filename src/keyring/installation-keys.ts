@@ -7,7 +7,7 @@ import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.j
  * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
  * one-time codes and has no public part.
  */
-export const INSTALLATION_KEYS = [
+const INSTALLATION_KEYS = [
   'signer',
   'notarizer',
   'verification-token',
