@@ -191,7 +191,10 @@ describe('what policies read of several payloads', () => {
     });
     const differing = typed(mail(), mail({ contents: 'Bye' }));
     expect(() => signers.resources(signRawPayloads, differing)).toThrow(
-      expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining(id(700)) as string }),
+      expect.objectContaining({
+        code: 'FAILED_PRECONDITION',
+        message: expect.stringContaining(id(700)) as string,
+      }) as Error,
     );
     expect(eip712(mail(), mail())).toMatchObject({ primary_type: 'Mail' });
     signers.history.pop();
