@@ -7,6 +7,6 @@ export default {
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   globalSetup: '<rootDir>/test/build-before-tests.mjs',
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   maxWorkers: 2,
 };

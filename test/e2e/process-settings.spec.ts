@@ -94,7 +94,7 @@ test(
     await (await installation.client(first.url)).submit(tagType, { userTagName: 'gone' });
     await stop(first);
     const second = await installation.start({ EVENT_STORE: 'memory:' });
-    expect(await installation.root()).toEqual({ ...root, apiUrl: second.url });
+    expect(await installation.root()).toEqual({ ...root, apiUrl: second.url, authProxyUrl: second.url });
     const client = await installation.client(second.url);
     expect(await client.query('list_user_tags')).toEqual({ userTags: [] });
     await stop(second);

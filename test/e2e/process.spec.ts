@@ -28,7 +28,15 @@ test(
   async () => {
     const first = await installation.start();
     const root = await installation.root();
-    expect(Object.keys(root).sort()).toEqual(['apiPrivateKey', 'apiPublicKey', 'apiUrl', 'organizationId', 'userId']);
+    expect(Object.keys(root).sort()).toEqual([
+      'apiPrivateKey',
+      'apiPublicKey',
+      'apiUrl',
+      'authProxyConfigId',
+      'authProxyUrl',
+      'organizationId',
+      'userId',
+    ]);
     expect(root).toMatchObject({ apiUrl: first.url });
     expect(root['apiPublicKey']).toMatch(/^0[23][0-9a-f]{64}$/);
     expect((await stat(join(installation.dataDir, 'root.json'))).mode & 0o777).toBe(0o600);
