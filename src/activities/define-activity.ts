@@ -81,7 +81,9 @@ export interface ActivityDefinition<
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
-  ownCredentialsOf?(intent: Intent, submitterId: string): string;
+  ownCredentialsOf?(intent: Intent): string;
+  /** It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. */
+  readonly ownSession?: true;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
   readonly fromParent?: true;
   /**

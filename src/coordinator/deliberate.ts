@@ -268,9 +268,16 @@ function questionOf(
     rootQuorumOnly: policy === 'root-quorum-only',
     // The user of an auth proxy is nobody's own: its policy says all that it may do.
     ownCredentials:
-      definition.ownCredentialsOf?.(intent, submitterId) === submitterId &&
-      !isAuthProxyUser(submitterOrganization, submitterId),
+      !isAuthProxyUser(submitterOrganization, submitterId) && ownCredentials(definition, intent, submitterId),
   };
+}
+
+function ownCredentials(
+  { ownSession, ownCredentialsOf }: AnyActivity,
+  intent: object,
+  submitterId: string,
+): AuthorizationRequest['ownCredentials'] {
+  return ownSession ? 'session' : ownCredentialsOf?.(intent) === submitterId;
 }
 
 function policyContext({ registry, organization, now }: Bench): AuthorizationContext {

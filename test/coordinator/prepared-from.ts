@@ -1,6 +1,8 @@
+import type { NamedIdentity } from '../../src/activities/credentials/oauth-params.js';
 import type {
   DerivedAccount,
   NewPrivateKey,
+  OidcIdentity,
   VerificationClaims,
   VerifiedRegistration,
 } from '../../src/activities/ports.js';
@@ -81,6 +83,33 @@ function proved({ intent }: Done): VerificationClaims | undefined {
   };
 }
 
+/** Identities that users got. */
+function identities(done: Done, owner: string): NamedIdentity[] {
+  return all(done, 'OauthProviderCreated')
+    .filter(({ userId }) => userId === owner)
+    .map(({ providerName, issuer, audience, subject }) => ({ providerName, issuer, audience, subject }));
+}
+
+/** What the OIDC token of a login says. */
+function identityOf({ intent }: Done): OidcIdentity {
+  const { oidcToken } = intent as { oidcToken: string };
+  const claims = JSON.parse(Buffer.from(oidcToken.split('.')[1]!, 'base64url').toString()) as {
+    readonly [name: string]: string;
+  };
+  return { issuer: claims['iss']!, audience: claims['aud']!, subject: claims['sub']! };
+}
+
+/** A key that was made, sealed to somebody. */
+const sealedKey = (done: Done) => ({
+  publicKey: first(done, 'ApiKeyCreated').publicKey,
+  credentialBundle: resultOf(done)['credentialBundle'],
+});
+
+const session = (done: Done) => ({
+  userId: first(done, 'ApiKeyCreated').userId,
+  session: resultOf(done)['session'],
+});
+
 const withToken = (done: Done) => ({ claims: proved(done) });
 
 /** A guess that failed has another hash than the code, which one does not matter. */
@@ -98,10 +127,16 @@ function sentOtp(done: Done) {
 /** How the effects of each activity show what its `prepare` gave, by its newest type. */
 const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
+  ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialCreated').vaultId,
+  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => identities(done, (done.intent as { userId: string }).userId),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
+  ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: sealedKey,
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withToken(done) }),
   ACTIVITY_TYPE_CREATE_USERS_V4: (done) =>
-    all(done, 'UserCreated').map(({ userId }) => ({ authenticators: registrations(done, userId), identities: [] })),
+    all(done, 'UserCreated').map(({ userId }) => ({
+      authenticators: registrations(done, userId),
+      identities: identities(done, userId),
+    })),
   ACTIVITY_TYPE_CREATE_WALLET: newWallet,
   ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS: (done) => {
     const addresses = resultOf(done)['addresses'] as string[];
@@ -125,6 +160,9 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_INIT_IMPORT_WALLET: startedImport,
   ACTIVITY_TYPE_INIT_OTP_V3: sentOtp,
   ACTIVITY_TYPE_INIT_OTP_AUTH_V3: sentOtp,
+  ACTIVITY_TYPE_OAUTH: (done) => ({ identity: identityOf(done), key: sealedKey(done) }),
+  ACTIVITY_TYPE_OAUTH2_AUTHENTICATE: (done) => resultOf(done)['oidcToken'],
+  ACTIVITY_TYPE_OAUTH_LOGIN: (done) => ({ identity: identityOf(done), ...session(done) }),
   ACTIVITY_TYPE_OTP_AUTH: (done) => {
     const { isWrong, codeHash } = guess(done);
     const [made] = all(done, 'ApiKeyCreated');
@@ -133,8 +171,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   },
   ACTIVITY_TYPE_OTP_LOGIN_V2: (done) => ({
     ...withToken(done),
-    userId: first(done, 'ApiKeyCreated').userId,
-    session: resultOf(done)['session'],
+    ...session(done),
   }),
   ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: (done) => ({ key: signedBy(done), signature: resultOf(done) }),
   ACTIVITY_TYPE_SIGN_RAW_PAYLOADS: (done) => ({ key: signedBy(done), signatures: resultOf(done)['signatures'] }),
@@ -142,6 +179,8 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
     key: signedBy(done),
     signedTransaction: resultOf(done)['signedTransaction'],
   }),
+  ACTIVITY_TYPE_STAMP_LOGIN: session,
+  ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialUpdated').vaultId,
   ACTIVITY_TYPE_UPDATE_USER_EMAIL: withToken,
   ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withToken,
   ACTIVITY_TYPE_VERIFY_OTP_V2: (done) => {

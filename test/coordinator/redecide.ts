@@ -10,7 +10,7 @@ import {
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../../src/coordinator/registry.js';
-import { apiKeyCredential, authenticatorCredential } from '../../src/coordinator/resolve-caller.js';
+import { apiKeyCredential, attestedCredential, authenticatorCredential } from '../../src/coordinator/resolve-caller.js';
 import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { validate } from '../../src/coordinator/validate.js';
 import type { ActivityEvent, Vote } from '../../src/domain/activity/events.js';
@@ -125,10 +125,12 @@ function voteAgain(
 }
 
 /** Who voted, with the credential as the organization knows it before the vote. */
-function partyOf({ users }: OrganizationView, { userId, credentialId, publicKey }: Vote): Party {
+function partyOf({ users }: OrganizationView, { userId, credentialId, publicKey, attestation }: Vote): Party {
   const user = users.get(userId);
   if (!user) throw new Error(`a vote of user \`${userId}\`, who is not there`);
+  const attested = attestation && attestedCredential(user, attestation, publicKey);
   const credential = [
+    ...(attested ? [attested] : []),
     ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
     ...user.authenticators.map((one) => authenticatorCredential(user, one)),
   ].find(({ id }) => id === credentialId);

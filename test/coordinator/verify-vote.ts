@@ -10,7 +10,8 @@ export async function verifyVote(vote: Vote): Promise<void> {
   const { message, publicKey, signature, scheme, webauthn } = vote;
   const body = Buffer.from(message);
   if (!webauthn) {
-    return verifyApiKeyStamp({ kind: 'api-key', scheme: scheme as ApiKeyScheme, publicKey, signature }, body);
+    const made = scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256' ? 'SIGNATURE_SCHEME_TK_API_P256' : scheme;
+    return verifyApiKeyStamp({ kind: 'api-key', scheme: made as ApiKeyScheme, publicKey, signature }, body);
   }
   const { credentialId, authenticatorData, clientDataJson, signCount } = webauthn;
   const stamp = {

@@ -70,7 +70,7 @@ export const createReadWriteSession = defineActivity({
     },
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
-  ownCredentialsOf: (_intent, submitterId) => submitterId,
+  ownSession: true,
   whereTheCredentialLives: true,
 
   check({ targetPublicKey }) {

@@ -26,7 +26,7 @@ export const stampLogin = defineActivity({
   params: {
     session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }) => sessionProfileId },
   },
-  ownCredentialsOf: (_intent, submitterId) => submitterId,
+  ownSession: true,
   whereTheCredentialLives: true,
   attestedStamp: true,
 

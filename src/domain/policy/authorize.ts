@@ -64,7 +64,7 @@ export function authorize(
   if (
     request.ownCredentials &&
     hearing.hasApproved(request.submitterId) &&
-    !opinions.some(({ isSpokenTo }) => isSpokenTo)
+    (request.ownCredentials === 'session' || !opinions.some(({ isSpokenTo }) => isSpokenTo))
   ) {
     return { outcome: 'allow', by: 'own-credentials', evaluations };
   }

@@ -89,6 +89,6 @@ export interface AuthorizationRequest {
   readonly submitterId: string;
   /** Policies cannot grant it (client protocol 9.4). */
   readonly rootQuorumOnly: boolean;
-  /** It manages credentials of the submitter's own. */
-  readonly ownCredentials: boolean;
+  /** It manages credentials of the submitter's own; `session`: no more than a key that soon ends, for who has stamped. */
+  readonly ownCredentials: boolean | 'session';
 }

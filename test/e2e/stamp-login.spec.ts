@@ -1,0 +1,619 @@
+import { verifySessionJwtSignature } from '@turnkey/crypto';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
+import type { Vote } from '../../src/domain/activity/events.js';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import {
+  ApiError,
+  startCoordinator,
+  StampingClient,
+  submitPath,
+  type ApiKeyPair,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
+import { send } from '../../src/client/stamping-client.js';
+import type { AttestedScheme } from '../../src/stamps/attested.js';
+import { stampBody } from '../../src/stamps/sign.js';
+import { redecide } from '../coordinator/redecide.js';
+import { verifyVote } from '../coordinator/verify-vote.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { refusal } from './exchange.js';
+import { IdentityProvider } from './identity-provider.js';
+import { discoveryKeys, resultOf } from './login-world.js';
+import { claimsOf, codeOf } from './one-time-codes.js';
+
+const type = 'ACTIVITY_TYPE_STAMP_LOGIN';
+
+let identities: IdentityProvider;
+let coordinator: TestCoordinator;
+let notarizer: string;
+let count = 0;
+
+beforeAll(async () => {
+  identities = await IdentityProvider.start();
+  coordinator = await startCoordinator({ settings: identities.settings });
+  notarizer = (await discoveryKeys(coordinator))['notarizer']!;
+});
+afterAll(async () => {
+  await coordinator.close();
+  await identities.close();
+});
+
+const apiKey = (key: ApiKeyPair) => ({ apiKeyName: 'own', publicKey: key.publicKey, curveType: key.curve });
+
+/** A sub-organization of that root user. */
+async function subOrganization(user: object, more: object = {}, by = coordinator.client) {
+  const activity = await by.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: 'Sub',
+    rootUsers: [{ userName: 'Ann', apiKeys: [], authenticators: [], oauthProviders: [], ...user }],
+    rootQuorumThreshold: 1,
+    ...more,
+  });
+  const { subOrganizationId, rootUserIds } = resultOf<{ subOrganizationId: string; rootUserIds: string[] }>(activity);
+  return { organizationId: subOrganizationId, userIds: rootUserIds, userId: rootUserIds[0]! };
+}
+
+const clientOf = (organizationId: string, key: ApiKeyPair) =>
+  new StampingClient(coordinator.url, organizationId, key, coordinator.clock);
+
+/** What a session says, once its signature was verified as the published client does it. */
+async function sessionOf(activity: { readonly result: object }) {
+  const { session } = resultOf(activity);
+  expect(await verifySessionJwtSignature(session!, notarizer)).toBe(true);
+  return claimsOf(session!);
+}
+
+/** A verification token for an e-mail address, bound to a key if there is one. */
+async function verificationToken(
+  contact: string,
+  key?: ApiKeyPair,
+  organizationId = coordinator.organizationId,
+  by = coordinator.client,
+) {
+  const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'Acme', userIdentifier: `${++count}` };
+  const at = { organizationId };
+  const { otpId } = resultOf<{ otpId: string }>(await by.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked, at));
+  const otpCode = await codeOf(coordinator, otpId);
+  const bound = key ? { publicKey: key.publicKey } : {};
+  return resultOf(await by.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode, ...bound }, at))['verificationToken']!;
+}
+
+/** Proves the address of a user, who stamps with that client. */
+async function prove(client: StampingClient, userId: string, userEmail: string) {
+  const token = await verificationToken(userEmail, undefined, client.organizationId, client);
+  await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail, verificationToken: token });
+}
+
+/** The header of an attested stamp, as the published client makes it. */
+function attested(body: string, key: ApiKeyPair, token: string, scheme: AttestedScheme, more: object = {}): string {
+  const { publicKey } = key;
+  const stamp = JSON.parse(Buffer.from(stampBody(body, key).headerValue, 'base64url').toString()) as {
+    signature: string;
+  };
+  const text = JSON.stringify({ publicKeyAttestation: token, scheme, publicKey, signature: stamp.signature, ...more });
+  return Buffer.from(text).toString('base64url');
+}
+
+const byToken = 'STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN';
+const byOidc = 'STAMP_ATTESTED_SCHEME_P256_OIDC';
+
+/** Logs in with a key that a token vouches for. */
+async function attestedLogin(
+  organizationId: string,
+  key: ApiKeyPair,
+  token: string,
+  scheme: AttestedScheme = byToken,
+  { parameters = {}, activityType = type }: { parameters?: object; activityType?: string } = {},
+) {
+  const client = clientOf(organizationId, key);
+  const timestampMs = String(coordinator.clock.now() + ++count);
+  const body = client.submitBody(activityType, { publicKey: key.publicKey, ...parameters }, { timestampMs });
+  const headers = { 'x-stamp-attested': attested(body, key, token, scheme) };
+  return (
+    await send<{
+      activity: { id: string; status: string; fingerprint: string; organizationId: string; result: object };
+    }>(`${coordinator.url}${submitPath(activityType)}`, body, headers)
+  ).body.activity;
+}
+
+test('whoever stamps gets a session for a key of the client, and needs no policy for it', async () => {
+  const ann = await coordinator.createUser('Ann');
+  const key = coordinator.newKey();
+  const activity = await ann.client.submit(type, { publicKey: key.publicKey, expirationSeconds: '60' });
+  expect(await sessionOf(activity)).toEqual({
+    exp: Math.floor(coordinator.clock.now() / 1000) + 60,
+    public_key: key.publicKey,
+    session_type: 'SESSION_TYPE_READ_WRITE',
+    user_id: ann.userId,
+    organization_id: coordinator.organizationId,
+  });
+  const session = coordinator.clientFor(key);
+  expect(await session.query('whoami')).toMatchObject({ userId: ann.userId });
+  // A session goes on by logging in again with its own key.
+  const next = coordinator.newKey();
+  await session.submit(type, { publicKey: next.publicKey, invalidateExisting: true });
+  expect(await refusal(session.query('whoami'))).toMatchObject({ turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' });
+  coordinator.clock.advance('15m');
+  expect(await refusal(coordinator.clientFor(next).query('whoami'))).toMatchObject({
+    turnkeyErrorCode: 'API_KEY_EXPIRED',
+  });
+});
+
+test('a policy may forbid it', async () => {
+  const eve = await coordinator.createUser('Eve');
+  await coordinator.createPolicy({
+    policyName: 'no sessions for Eve',
+    effect: 'EFFECT_DENY',
+    condition: "activity.kind == 'STAMP_LOGIN'",
+    consensus: `approvers.any(user, user.id == '${eve.userId}')`,
+  });
+  expect(await refusal(eve.client.submit(type, { publicKey: coordinator.newKey().publicKey }))).toMatchObject({
+    status: 403,
+    turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED',
+  });
+});
+
+describe('with the id of the parent', () => {
+  test('an API key finds its sub-organization, for whoami and for sessions, and for nothing else', async () => {
+    const key = coordinator.newKey();
+    const { organizationId, userId } = await subOrganization({ apiKeys: [apiKey(key)] });
+    const client = coordinator.clientFor(key);
+    expect(await client.query('whoami')).toEqual({ organizationId, organizationName: 'Sub', userId, username: 'Ann' });
+
+    const own = coordinator.newKey();
+    const activity = await client.submit(type, { publicKey: own.publicKey });
+    expect(activity.organizationId).toBe(organizationId);
+    expect(await sessionOf(activity)).toMatchObject({ organization_id: organizationId, user_id: userId });
+    expect(await clientOf(organizationId, own).query('whoami')).toMatchObject({ userId });
+    const readWrite = await client.submit('ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2', {
+      targetPublicKey: coordinator.newKey().publicKey,
+    });
+    expect(resultOf(readWrite)).toMatchObject({ organizationId, organizationName: 'Sub', userId, username: 'Ann' });
+
+    const nobody = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' };
+    expect(await refusal(client.query('list_users'))).toMatchObject(nobody);
+    expect(
+      await refusal(client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] })),
+    ).toMatchObject(nobody);
+  });
+
+  test('a passkey too, right after it was made', async () => {
+    const passkey = new SoftwareAuthenticator();
+    const authenticators = [{ authenticatorName: 'passkey', ...passkey.register() }];
+    const { organizationId, userId } = await subOrganization({ authenticators });
+    const { publicKey } = coordinator.newKey();
+    const body = coordinator.client.submitBody(type, { publicKey });
+    const headers = { 'x-stamp-webauthn': passkey.assert({ body }) };
+    const { body: answer } = await send<{ activity: { result: object } }>(
+      `${coordinator.url}/public/v1/submit/stamp_login`,
+      body,
+      headers,
+    );
+    expect(await sessionOf(answer.activity)).toMatchObject({ organization_id: organizationId, user_id: userId });
+    const question = JSON.stringify({ organizationId: coordinator.organizationId });
+    const { body: who } = await send(`${coordinator.url}/public/v1/query/whoami`, question, {
+      'x-stamp-webauthn': passkey.assert({ body: question }),
+    });
+    expect(who).toMatchObject({ organizationId, userId });
+  });
+
+  test('a key in two sub-organizations finds neither, until one is gone', async () => {
+    const [key, other] = [coordinator.newKey(), coordinator.newKey()];
+    const first = await subOrganization({ apiKeys: [apiKey(key), apiKey(other)] });
+    const second = await subOrganization({ apiKeys: [apiKey(key)] });
+    const client = coordinator.clientFor(key);
+    const conflict = { status: 401, turnkeyErrorCode: 'CREDENTIAL_CONFLICT' };
+    expect(await refusal(client.query('whoami'))).toMatchObject(conflict);
+    expect(await refusal(client.submit(type, { publicKey: coordinator.newKey().publicKey }))).toMatchObject(conflict);
+    for (const { organizationId } of [first, second]) {
+      expect(await clientOf(organizationId, key).query('whoami')).toMatchObject({ organizationId });
+    }
+    const owner = clientOf(first.organizationId, other);
+    const { apiKeys } = await owner.query<{ apiKeys: { apiKeyId: string; credential: { publicKey: string } }[] }>(
+      'get_api_keys',
+      { userId: first.userId },
+    );
+    const { apiKeyId } = apiKeys.find(({ credential }) => credential.publicKey === key.publicKey)!;
+    await owner.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: first.userId, apiKeyIds: [apiKeyId] });
+    expect(await client.query('whoami')).toMatchObject({ organizationId: second.organizationId });
+  });
+
+  test('a key of the parent itself stays there', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const { organizationId } = await subOrganization({ apiKeys: [apiKey(ann.key)] });
+    expect(await ann.client.query('whoami')).toMatchObject({ organizationId: coordinator.organizationId });
+    expect(await clientOf(organizationId, ann.key).query('whoami')).toMatchObject({ organizationId });
+  });
+
+  test('a key of nobody is told where it was looked for', async () => {
+    const client = coordinator.clientFor(coordinator.newKey());
+    const message = `could not find public key in organization: organizationId=${coordinator.organizationId} publicKey=${client.key.publicKey}`;
+    const nobody = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND', message };
+    expect(await refusal(client.query('whoami'))).toMatchObject(nobody);
+    expect(await refusal(client.submit(type, { publicKey: client.key.publicKey }))).toMatchObject(nobody);
+  });
+});
+
+describe('a key that a token vouches for', () => {
+  /** Somebody whose address is proved, in a sub-organization of their own. */
+  async function newPerson() {
+    const userEmail = `person.${++count}@example.com`;
+    const own = coordinator.newKey();
+    const subject = `person ${count}`;
+    const oidcToken = (more: object = {}) => identities.idToken({ subject, at: coordinator.clock.now(), ...more });
+    const oauthProviders = [{ providerName: 'provider', oidcToken: await oidcToken() }];
+    const made = await subOrganization({ userEmail, apiKeys: [apiKey(own)], oauthProviders });
+    const client = clientOf(made.organizationId, own);
+    await prove(client, made.userId, userEmail);
+    return { ...made, userEmail, client, oidcToken };
+  }
+
+  test.each(['the parent', 'the sub-organization'])(
+    'logs in whose contact it proves, with the id of %s',
+    async (named) => {
+      const ann = await newPerson();
+      const key = coordinator.newKey();
+      const token = await verificationToken(ann.userEmail, key);
+      const organizationId = named === 'the parent' ? coordinator.organizationId : ann.organizationId;
+      const activity = await attestedLogin(organizationId, key, token);
+      expect(activity.organizationId).toBe(ann.organizationId);
+      expect(await sessionOf(activity)).toMatchObject({
+        organization_id: ann.organizationId,
+        user_id: ann.userId,
+        public_key: key.publicKey,
+      });
+      expect(await clientOf(ann.organizationId, key).query('whoami')).toMatchObject({ userId: ann.userId });
+    },
+  );
+
+  test.each(['the parent', 'the sub-organization'])(
+    'logs in whose identity it proves, with the id of %s',
+    async (named) => {
+      const ann = await newPerson();
+      const key = coordinator.newKey();
+      const token = await ann.oidcToken({ publicKey: key.publicKey });
+      const organizationId = named === 'the parent' ? coordinator.organizationId : ann.organizationId;
+      const activity = await attestedLogin(organizationId, key, token, byOidc, {
+        parameters: { expirationSeconds: '60' },
+      });
+      expect(await sessionOf(activity)).toMatchObject({ organization_id: ann.organizationId, user_id: ann.userId });
+      const session = clientOf(ann.organizationId, key);
+      coordinator.clock.advance(59_999);
+      expect(await session.query('whoami')).toMatchObject({ userId: ann.userId });
+      coordinator.clock.advance(1);
+      expect(await refusal(session.query('whoami'))).toMatchObject({ turnkeyErrorCode: 'API_KEY_EXPIRED' });
+    },
+  );
+
+  test('leaves what was proved in the vote, from which all of it can be decided again', async () => {
+    const ann = await newPerson();
+    const [first, second] = [coordinator.newKey(), coordinator.newKey()];
+    const token = await verificationToken(ann.userEmail, first);
+    await attestedLogin(ann.organizationId, first, token);
+    await attestedLogin(ann.organizationId, second, await ann.oidcToken({ publicKey: second.publicKey }), byOidc);
+    const events = await coordinator.events(organizationStream(ann.organizationId));
+    const votes = events.flatMap(({ data }) => {
+      const { type: of, vote } = data as { type?: string; vote?: Vote };
+      return of === type && vote ? [vote] : [];
+    });
+    expect(votes).toMatchObject([
+      {
+        scheme: 'SIGNATURE_SCHEME_TK_ATTESTED_P256',
+        publicKey: first.publicKey,
+        credentialId: claimsOf(token)['id'],
+        attestation: { kind: 'contact', contact: ann.userEmail, organizationId: coordinator.organizationId },
+      },
+      {
+        scheme: 'SIGNATURE_SCHEME_TK_ATTESTED_P256',
+        publicKey: second.publicKey,
+        attestation: { kind: 'identity', issuer: identities.issuer, audience: 'app' },
+      },
+    ]);
+    for (const vote of votes) await verifyVote(vote);
+    await expect(verifyVote({ ...votes[0]!, message: `${votes[0]!.message} ` })).rejects.toThrow();
+    const again = redecide(events, buildRegistry(activities));
+    expect(again.filter(({ activityType }) => activityType === type)).toHaveLength(2);
+    for (const one of again) expect(one.again).toEqual(one.recorded);
+    expect(JSON.stringify(votes)).not.toContain(token);
+  });
+
+  test('serves for one login; the identical request is the same login', async () => {
+    const ann = await newPerson();
+    const key = coordinator.newKey();
+    const token = await verificationToken(ann.userEmail, key);
+    const body = clientOf(ann.organizationId, key).submitBody(type, { publicKey: key.publicKey });
+    const url = `${coordinator.url}/public/v1/submit/stamp_login`;
+    const headers = { 'x-stamp-attested': attested(body, key, token, byToken) };
+    const first = await send<{ activity: object }>(url, body, headers);
+    expect((await send<{ activity: object }>(url, body, headers)).body).toEqual(first.body);
+    expect(await refusal(attestedLogin(ann.organizationId, key, token))).toMatchObject({
+      status: 400,
+      code: 9,
+      message: expect.stringContaining('has been used for USAGE_TYPE_LOGIN') as string,
+    });
+  });
+
+  test('waits for votes like any other, and counts as long as the contact is the same', async () => {
+    const [annKey, benKey] = [coordinator.newKey(), coordinator.newKey()];
+    const userEmail = `person.${++count}@example.com`;
+    const user = { authenticators: [], oauthProviders: [] };
+    const { organizationId, userIds } = await subOrganization(
+      {},
+      {
+        rootUsers: [
+          { userName: 'Ann', userEmail, apiKeys: [apiKey(annKey)], ...user },
+          { userName: 'Ben', apiKeys: [apiKey(benKey)], ...user },
+        ],
+        rootQuorumThreshold: 1,
+      },
+    );
+    const [ann, ben] = [clientOf(organizationId, annKey), clientOf(organizationId, benKey)];
+    await prove(ann, userIds[0]!, userEmail);
+    await ann.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+      policyName: 'logins take two',
+      effect: 'EFFECT_DENY',
+      condition: "activity.kind == 'STAMP_LOGIN'",
+      notes: '',
+    });
+    await ann.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', { threshold: 2, userIds });
+    const login = async () => {
+      const key = coordinator.newKey();
+      return { key, activity: await attestedLogin(organizationId, key, await verificationToken(userEmail, key)) };
+    };
+    const { key, activity } = await login();
+    expect(activity).toMatchObject({ status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED', result: {} });
+    const done = await ben.approve(activity.fingerprint);
+    expect(done.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect(await sessionOf(done)).toMatchObject({ user_id: userIds[0], public_key: key.publicKey });
+
+    const { activity: second } = await login();
+    const change = { userId: userIds[0], userEmail: '' };
+    const asked = await ann.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
+    expect((await ben.approve(asked.fingerprint)).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    // Ann's approval rests on a contact that is no longer hers.
+    expect((await ben.approve(second.fingerprint)).status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+  });
+
+  test('a policy sees what it is: one may forbid logins by e-mail and allow those by identity', async () => {
+    const ann = await newPerson();
+    const userEmail = `person.${++count}@example.com`;
+    const subject = `person ${count}`;
+    const helper = coordinator.newKey();
+    const oidcToken = (more: object = {}) => identities.idToken({ subject, at: coordinator.clock.now(), ...more });
+    const { userIds } = resultOf<{ userIds: [string] }>(
+      await ann.client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
+        users: [
+          {
+            userName: 'Ben',
+            userEmail,
+            apiKeys: [apiKey(helper)],
+            authenticators: [],
+            oauthProviders: [{ providerName: 'provider', oidcToken: await oidcToken() }],
+            userTags: [],
+          },
+        ],
+      }),
+    );
+    await prove(ann.client, userIds[0], userEmail);
+    await ann.client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+      policyName: 'not by e-mail',
+      effect: 'EFFECT_DENY',
+      condition: "activity.kind == 'STAMP_LOGIN'",
+      consensus: "credentials.any(credential, credential.type == 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256')",
+      notes: '',
+    });
+    const key = coordinator.newKey();
+    const byContact = attestedLogin(ann.organizationId, key, await verificationToken(userEmail, key));
+    expect(await refusal(byContact)).toMatchObject({ status: 403, turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED' });
+    const denials = await coordinator.events(`denials-${ann.organizationId}`);
+    expect(denials.at(-1)?.data).toMatchObject({
+      type,
+      userId: userIds[0],
+      scheme: 'SIGNATURE_SCHEME_TK_ATTESTED_P256',
+      publicKey: key.publicKey,
+    });
+    const activity = await attestedLogin(
+      ann.organizationId,
+      key,
+      await oidcToken({ publicKey: key.publicKey }),
+      byOidc,
+    );
+    expect(await sessionOf(activity)).toMatchObject({ user_id: userIds[0] });
+  });
+
+  test('who has signed up logs in with the same token', async () => {
+    const userEmail = `person.${++count}@example.com`;
+    const key = coordinator.newKey();
+    const token = await verificationToken(userEmail, key);
+    const signup = { email: userEmail, apiKeys: [], authenticators: [], oauthProviders: [] };
+    const message = JSON.stringify({ signupV2: signup, tokenId: claimsOf(token)['id'], type: 'USAGE_TYPE_SIGNUP' });
+    const stamp = JSON.parse(Buffer.from(stampBody(message, key).headerValue, 'base64url').toString()) as {
+      publicKey: string;
+      signature: string;
+    };
+    const { publicKey, signature } = stamp;
+    const scheme = 'CLIENT_SIGNATURE_SCHEME_API_P256';
+    const { organizationId, userId } = await subOrganization(
+      { userEmail },
+      { verificationToken: token, clientSignature: { publicKey, scheme, message, signature } },
+    );
+    const activity = await attestedLogin(coordinator.organizationId, key, token);
+    expect(await sessionOf(activity)).toMatchObject({ organization_id: organizationId, user_id: userId });
+  });
+
+  test('whose contact is proved in two sub-organizations must say which', async () => {
+    const [ann, other] = [await newPerson(), await newPerson()];
+    await prove(other.client, other.userId, ann.userEmail);
+    const key = coordinator.newKey();
+    const token = await verificationToken(ann.userEmail, key);
+    expect(await refusal(attestedLogin(coordinator.organizationId, key, token))).toMatchObject({
+      status: 401,
+      turnkeyErrorCode: 'CREDENTIAL_CONFLICT',
+    });
+    expect(await sessionOf(await attestedLogin(other.organizationId, key, token))).toMatchObject({
+      user_id: other.userId,
+    });
+  });
+
+  describe('is refused', () => {
+    const unauthenticated = { status: 401, code: 16 };
+
+    test('on everything but stamp_login', async () => {
+      const ann = await newPerson();
+      const key = coordinator.newKey();
+      const token = await verificationToken(ann.userEmail, key);
+      const told = {
+        ...unauthenticated,
+        turnkeyErrorCode: 'SIGNATURE_INVALID',
+        message: expect.stringContaining('log in with stamp_login') as string,
+      };
+      for (const [activityType, parameters] of [
+        ['ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: ann.userId, userName: 'Mallory', publicKey: undefined }],
+        ['ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2', { targetPublicKey: key.publicKey, publicKey: undefined }],
+        ['ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint: `sha256:${'0'.repeat(64)}`, publicKey: undefined }],
+      ] as const) {
+        const attempt = attestedLogin(ann.organizationId, key, token, byToken, { activityType, parameters });
+        expect([activityType, await refusal(attempt)]).toMatchObject([activityType, told]);
+      }
+      const body = JSON.stringify({ organizationId: ann.organizationId });
+      for (const path of ['whoami', 'list_users']) {
+        const headers = { 'x-stamp-attested': attested(body, key, token, byToken) };
+        expect(await refusal(send(`${coordinator.url}/public/v1/query/${path}`, body, headers))).toMatchObject(told);
+      }
+    });
+
+    test('with a token that vouches for another key, or for none', async () => {
+      const ann = await newPerson();
+      const [key, other] = [coordinator.newKey(), coordinator.newKey()];
+      for (const token of [await verificationToken(ann.userEmail, other), await verificationToken(ann.userEmail)]) {
+        const attempt = refusal(attestedLogin(ann.organizationId, key, token));
+        expect(await attempt).toMatchObject({
+          ...unauthenticated,
+          message: expect.stringContaining('is not bound to') as string,
+        });
+      }
+      for (const token of [await ann.oidcToken({ publicKey: other.publicKey }), await ann.oidcToken()]) {
+        const attempt = refusal(attestedLogin(ann.organizationId, key, token, byOidc));
+        expect(await attempt).toMatchObject({ status: 400, turnkeyErrorCode: 'INVALID_OIDC_TOKEN' });
+      }
+    });
+
+    test('with a signature of another key, or over another body', async () => {
+      const ann = await newPerson();
+      const [key, other] = [coordinator.newKey(), coordinator.newKey()];
+      const token = await verificationToken(ann.userEmail, key);
+      const body = clientOf(ann.organizationId, key).submitBody(type, { publicKey: key.publicKey });
+      const url = `${coordinator.url}/public/v1/submit/stamp_login`;
+      const invalid = { ...unauthenticated, turnkeyErrorCode: 'SIGNATURE_INVALID' };
+      for (const header of [
+        attested(body, other, token, byToken, { publicKey: key.publicKey }),
+        attested(`${body} `, key, token, byToken),
+      ]) {
+        expect(await refusal(send(url, body, { 'x-stamp-attested': header }))).toMatchObject(invalid);
+      }
+    });
+
+    test('for a contact that nobody has proved', async () => {
+      const userEmail = `person.${++count}@example.com`;
+      const key = coordinator.newKey();
+      const { organizationId } = await subOrganization({ userEmail, apiKeys: [apiKey(coordinator.newKey())] });
+      for (const named of [organizationId, coordinator.organizationId]) {
+        const attempt = attestedLogin(named, key, await verificationToken(userEmail, key));
+        expect(await refusal(attempt)).toMatchObject({ ...unauthenticated, turnkeyErrorCode: 'CREDENTIAL_NOT_FOUND' });
+      }
+    });
+
+    test('with a token of another sub-organization', async () => {
+      const [ann, ben] = [await newPerson(), await newPerson()];
+      const key = coordinator.newKey();
+      const foreign = await verificationToken(ann.userEmail, key, ben.organizationId, ben.client);
+      for (const named of [ann.organizationId, coordinator.organizationId]) {
+        expect(await refusal(attestedLogin(named, key, foreign))).toMatchObject({
+          ...unauthenticated,
+          message: expect.stringContaining(`issued by organization \`${ben.organizationId}\``) as string,
+        });
+      }
+      const own = await verificationToken(ann.userEmail, key, ann.organizationId, ann.client);
+      expect(await sessionOf(await attestedLogin(ann.organizationId, key, own))).toMatchObject({ user_id: ann.userId });
+    });
+
+    test('with a token that is over, changed, or of the other kind', async () => {
+      const ann = await newPerson();
+      const key = coordinator.newKey();
+      const token = await verificationToken(ann.userEmail, key);
+      const oidcToken = await ann.oidcToken({ publicKey: key.publicKey });
+      const changed = token.replace(/\.([^.]*)\./, (_whole, payload: string) => {
+        const claims = {
+          ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object),
+          contact: 'root@example.com',
+        };
+        return `.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`;
+      });
+      const attempts: readonly (readonly [string, AttestedScheme])[] = [
+        [changed, byToken],
+        [oidcToken, byToken],
+        [token, byOidc],
+      ];
+      for (const [one, scheme] of attempts) {
+        expect(await refusal(attestedLogin(ann.organizationId, key, one, scheme))).toMatchObject({
+          status: 400,
+          code: 3,
+        });
+      }
+      coordinator.clock.advance('61m');
+      for (const [one, scheme] of [
+        [token, byToken],
+        [oidcToken, byOidc],
+      ] as const) {
+        expect(await refusal(attestedLogin(ann.organizationId, key, one, scheme))).toMatchObject({
+          status: 400,
+          code: 3,
+        });
+      }
+    });
+
+    test('beside another stamp', async () => {
+      const ann = await newPerson();
+      const key = coordinator.newKey();
+      const token = await verificationToken(ann.userEmail, key);
+      const body = ann.client.submitBody(type, { publicKey: key.publicKey });
+      const { headerName, headerValue } = stampBody(body, ann.client.key);
+      const headers = { [headerName]: headerValue, 'x-stamp-attested': attested(body, key, token, byToken) };
+      const attempt = send(`${coordinator.url}/public/v1/submit/stamp_login`, body, headers);
+      await expect(attempt).rejects.toThrow(ApiError);
+      expect(await refusal(attempt)).toMatchObject({ ...unauthenticated, turnkeyErrorCode: 'SIGNATURE_INVALID' });
+    });
+  });
+});
+
+test('sessions and what was proved are there after a restart', async () => {
+  const first = await startCoordinator({ store: 'sqlite', settings: identities.settings });
+  const subject = 'restarted';
+  const oauthProviders = [
+    { providerName: 'provider', oidcToken: await identities.idToken({ subject, at: first.clock.now() }) },
+  ];
+  const { subOrganizationId: organizationId } = resultOf<{ subOrganizationId: string }>(
+    await first.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'Sub',
+      rootUsers: [{ userName: 'Ann', apiKeys: [], authenticators: [], oauthProviders }],
+      rootQuorumThreshold: 1,
+    }),
+  );
+  const key = first.newKey();
+  const login = async (at: TestCoordinator) => {
+    const token = await identities.idToken({ subject, publicKey: key.publicKey, at: at.clock.now() });
+    const timestampMs = String(at.clock.now() + ++count);
+    const body = at.clientFor(key).submitBody(type, { publicKey: key.publicKey }, { timestampMs });
+    const headers = { 'x-stamp-attested': attested(body, key, token, byOidc) };
+    await send(`${at.url}/public/v1/submit/stamp_login`, body, headers);
+    return at.clientFor(key, organizationId).query('whoami');
+  };
+  expect(await login(first)).toMatchObject({ organizationId });
+  const second = await first.restart();
+  try {
+    expect(await second.clientFor(key, organizationId).query('whoami')).toMatchObject({ organizationId });
+    expect(await login(second)).toMatchObject({ organizationId });
+  } finally {
+    await second.close();
+  }
+});
