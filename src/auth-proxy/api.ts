@@ -2,7 +2,7 @@ import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
 
 /** What the proxy reads of a configuration (client protocol 5.2). Times are seconds as decimal strings. */
-export interface ProxySettings {
+interface ProxySettings {
   readonly allowedOrigins: readonly string[];
   readonly allowedAuthMethods: readonly string[];
   readonly sendFromEmailAddress?: string;

@@ -5,7 +5,7 @@ import type { Limits } from './limits.js';
 import { provenContact } from './verification-token.js';
 
 /** One request that has passed the checks of origin, configuration and rate. */
-export interface Call {
+interface Call {
   readonly api: Api;
   readonly limits: Limits;
   readonly configuration: Configuration;

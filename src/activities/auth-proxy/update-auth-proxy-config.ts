@@ -33,19 +33,19 @@ class SmsCustomizationParams {
 }
 
 class OauthClientIds {
-  @Text({ optional: true, max: 512 })
+  @Text({ optional: true, max: 512, about: 'The client id at Facebook.' })
   facebook?: string;
 
-  @Text({ optional: true, max: 512 })
+  @Text({ optional: true, max: 512, about: 'The client id at Google.' })
   google?: string;
 
-  @Text({ optional: true, max: 512 })
+  @Text({ optional: true, max: 512, about: 'The client id at Apple.' })
   apple?: string;
 
-  @Text({ optional: true, max: 512 })
+  @Text({ optional: true, max: 512, about: 'The client id at X.' })
   x?: string;
 
-  @Text({ optional: true, max: 512 })
+  @Text({ optional: true, max: 512, about: 'The client id at Discord.' })
   discord?: string;
 }
 
