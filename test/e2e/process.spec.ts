@@ -55,7 +55,7 @@ test(
 
     const second = await installation.start();
     expect(second.stdout()).not.toContain('new root organization');
-    expect(await installation.root()).toEqual({ ...root, apiUrl: second.url });
+    expect(await installation.root()).toEqual({ ...root, apiUrl: second.url, authProxyUrl: second.url });
     expect((await stat(join(installation.dataDir, 'root.json'))).mode & 0o777).toBe(0o600);
     const again = await installation.client(second.url);
     expect(await again.query('get_activity', { activityId: answer.activity.id })).toEqual({
