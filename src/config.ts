@@ -94,7 +94,7 @@ export interface Config {
 }
 
 /** An OAuth 2.0 provider (OAUTH2_PROVIDERS; see `oidc/oauth2-providers.ts`). */
-export interface Oauth2ProviderSettings {
+interface Oauth2ProviderSettings {
   readonly tokenUrl: string;
   readonly userUrl: string;
   readonly userId: string;

@@ -18,13 +18,13 @@ export interface DerivedAccount extends AccountToDerive {
 }
 
 /** Where a sealed secret lies. */
-export interface SecretPlace {
+interface SecretPlace {
   readonly organizationId: string;
   readonly vaultId: string;
 }
 
 /** A wallet that has been sealed and is not recorded yet. */
-export interface NewWallet {
+interface NewWallet {
   readonly vaultId: string;
   readonly accounts: readonly DerivedAccount[];
 }
@@ -120,7 +120,7 @@ export interface OidcPort {
 }
 
 /** The port to client secrets of OAuth 2.0 applications (see `keyring/oauth-secret.ts`). */
-export interface OauthSecretPort {
+interface OauthSecretPort {
   /**
    * Seals in a new vault, whose id it gives, what its owner has sealed to this installation (client protocol 7.7).
    * @throws {CoordinatorError} INVALID_ARGUMENT
@@ -129,7 +129,7 @@ export interface OauthSecretPort {
 }
 
 /** The port to OAuth 2.0 providers (see `oidc/oauth2-client.ts`). */
-export interface Oauth2Port {
+interface Oauth2Port {
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
   checkProvider(provider: string): void;
   /**
@@ -164,7 +164,7 @@ export interface OutgoingMessage {
 }
 
 /** The port to people (see `delivery/`). */
-export interface DeliveryPort {
+interface DeliveryPort {
   /**
    * Refuses what `enqueue` would refuse now, before anything is decided.
    * @throws {CoordinatorError} as `enqueue`
@@ -190,7 +190,7 @@ export interface VerificationClaims {
 }
 
 /** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */
-export interface SessionClaims {
+interface SessionClaims {
   readonly userId: string;
   readonly organizationId: string;
   readonly publicKey: string;
@@ -213,7 +213,7 @@ export interface TokenPort {
 }
 
 /** The port to one-time codes and sealed credentials (see `keyring/login-secrets.ts`). */
-export interface LoginSecretPort {
+interface LoginSecretPort {
   /** A code of that many characters for a contact: decimal digits, or the bech32 alphabet in upper case. */
   newCode(length: number, alphabet: 'digits' | 'bech32', contact: string): string;
   /** Keyed hash of a code, bound to its OTP, hex. Letter case of the code does not matter. */
@@ -230,13 +230,13 @@ export interface LoginSecretPort {
 }
 
 /** The port to API keys of auth proxies (see `keyring/proxy-keys.ts`). */
-export interface ProxyKeyPort {
+interface ProxyKeyPort {
   /** A new key, sealed; its public part is a compressed P-256 point, hex. */
   create(organizationId: string): Promise<{ readonly vaultId: string; readonly publicKey: string }>;
 }
 
 /** The port to other organizations. */
-export interface OrganizationPort {
+interface OrganizationPort {
   /** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
   founded(
     organizationId: string,

@@ -40,7 +40,7 @@ export interface TestUser {
 }
 
 /** A message to a person. */
-export interface SentMessage {
+interface SentMessage {
   readonly channel: 'email' | 'sms';
   readonly to: string;
   readonly subject?: string;
