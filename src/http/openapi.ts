@@ -21,6 +21,11 @@ const errorSchema: JsonSchema = {
   },
 };
 
+const stamps: readonly object[] = [{ ApiKeyStamp: [] }, { PasskeyStamp: [] }];
+
+const isAttestable = ({ definition }: ActivityVersion): boolean =>
+  definition.kind === 'activity' && definition.attestedStamp === true;
+
 const json = (schema: JsonSchema) => ({ 'application/json': { schema } });
 
 const errorResponses = Object.fromEntries(
@@ -52,6 +57,7 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
         tags: [tagOf(newest)],
         summary: newest.definition.summary,
         description: descriptionOf(newest),
+        ...(isAttestable(newest) ? { security: [...stamps, { AttestedStamp: [] }] } : {}),
         requestBody: {
           required: true,
           content: json({ oneOf: versions.map((version) => submitSchema(version, components)) }),
@@ -103,12 +109,13 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: server }],
-    security: [{ ApiKeyStamp: [] }, { PasskeyStamp: [] }],
+    security: stamps,
     paths,
     components: {
       securitySchemes: {
         ApiKeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp' },
         PasskeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp-WebAuthn' },
+        AttestedStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp-Attested' },
       },
       schemas: {
         Error: errorSchema,
@@ -154,5 +161,9 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
     policy,
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
     ...(definition.apiKeyOnly ? ['Takes X-Stamp only.'] : []),
+    ...(definition.attestedStamp ? ['Takes X-Stamp-Attested too: a key that a token vouches for.'] : []),
+    ...(definition.whereTheCredentialLives
+      ? ['The id of the parent will do when the credential lives in one of its sub-organizations.']
+      : []),
   ].join(' ');
 }
