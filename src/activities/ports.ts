@@ -23,12 +23,6 @@ interface SecretPlace {
   readonly vaultId: string;
 }
 
-/** A wallet that has been sealed and is not recorded yet. */
-interface NewWallet {
-  readonly vaultId: string;
-  readonly accounts: readonly DerivedAccount[];
-}
-
 /** A private key that has been sealed and is not recorded yet. */
 export interface NewPrivateKey {
   readonly vaultId: string;
@@ -50,7 +44,7 @@ export interface KeyringPort {
     /** Words: 12, 15, 18, 21 or 24. */
     readonly mnemonicLength: number;
     readonly accounts: readonly AccountToDerive[];
-  }): Promise<NewWallet>;
+  }): Promise<{ readonly vaultId: string; readonly accounts: readonly DerivedAccount[] }>;
   /** Derives accounts of a wallet; with `keep` their keys are sealed too, so that signing needs no derivation. */
   deriveAccounts(
     wallet: SecretPlace,
@@ -71,7 +65,11 @@ export interface KeyringPort {
     readonly organizationId: string;
     readonly userId: string;
   }): Promise<{ readonly vaultId: string; readonly targetPublicKey: string; readonly importBundle: string }>;
-  importWallet(pending: SecretPlace, encryptedBundle: string, accounts: readonly AccountToDerive[]): Promise<NewWallet>;
+  importWallet(
+    pending: SecretPlace,
+    encryptedBundle: string,
+    accounts: readonly AccountToDerive[],
+  ): Promise<{ readonly vaultId: string; readonly accounts: readonly DerivedAccount[] }>;
   importPrivateKey(
     pending: SecretPlace,
     encryptedBundle: string,
