@@ -568,7 +568,7 @@ describe('policies', () => {
       ...guide.matchAll(/^\| [^|`]+ \| `((?:eth|solana|bitcoin|activity|wallet_account|private_key)\..+)` +\|$/gm),
     ];
     const blocks = [...guide.matchAll(/^ {2}(activity\..+)$/gm)];
-    expect([rows.length, blocks.length]).toEqual([9, 2]);
+    expect([rows.length, blocks.length]).toEqual([9, 1]);
     for (const [index, [, condition]] of [...rows, ...blocks].entries()) {
       await coordinator.createPolicy({
         policyName: `guide ${index}`,
