@@ -56,7 +56,7 @@ import { Oauth2Client } from './oidc/oauth2-client.js';
 import { knownOauth2Providers } from './oidc/oauth2-providers.js';
 import { OidcVerifier } from './oidc/verify-token.js';
 import { activityOf, findByFingerprint } from './read-models/activities.js';
-import { subOrganizationsWith } from './read-models/credential-owners.js';
+import { knowsIssuer, subOrganizationsWith } from './read-models/credential-owners.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
@@ -284,6 +284,10 @@ function credentialOwners(runner: ReadModelRunner, rows: Rows): CredentialOwners
     async subOrganizationsWith(parentId, { kind, value }, position) {
       await runner.passed(position, readWaitMs);
       return subOrganizationsWith(rows, parentId, kind, value);
+    },
+    async knowsIssuer(parentId, issuer, position) {
+      await runner.passed(position, readWaitMs);
+      return knowsIssuer(rows, parentId, issuer);
     },
   };
 }

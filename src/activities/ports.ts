@@ -107,6 +107,8 @@ export interface OidcIdentity {
 
 /** The port to OpenID providers (see `oidc/verify-token.ts`). */
 export interface OidcPort {
+  /** The issuer that a token names, unchecked. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
+  claimedIssuer(token: string): string;
   /**
    * Verifies an OIDC token; for a login it must be bound to the public key, whose hex text as sent is hashed.
    * @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN

@@ -37,6 +37,8 @@ export interface CredentialOwners {
    * everything up to `position` is known; waits for that, within bounds.
    */
   subOrganizationsWith(parentId: string, credential: OwnedCredential, position: bigint): Promise<readonly string[]>;
+  /** Whether somebody in a sub-organization of the parent has an identity at the issuer, by the same knowledge. */
+  knowsIssuer(parentId: string, issuer: string, position: bigint): Promise<boolean>;
 }
 
 /** Counters and timers of the driver (see `http/metrics.ts`). */

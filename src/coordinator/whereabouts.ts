@@ -1,7 +1,7 @@
 import type { OidcPort, TokenPort } from '../activities/ports.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { oauthIdentity } from '../domain/organization/oauth-identity.js';
+import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import type { Stamp } from '../stamps/verify.js';
@@ -40,8 +40,8 @@ export class Whereabouts {
     if (stamp.kind !== 'attested') {
       return { ...request, organizationId: await this.organizationOf(stamp, organizationId, position) };
     }
-    const attestation = await this.attested(stamp);
     const { organization } = await this.ports.loader.load(organizationId);
+    const attestation = await this.attested(stamp, organization, position);
     checkIssuer(attestation, organization);
     const key = ownedByAttestation(attestation);
     const home = attestedUser(organization, attestation)
@@ -84,9 +84,14 @@ export class Whereabouts {
     return homes[0] ?? organizationId;
   }
 
-  private async attested({ attestedBy, token, publicKey }: AttestedStamp): Promise<Attestation> {
+  private async attested(
+    { attestedBy, token, publicKey }: AttestedStamp,
+    organization: OrganizationView,
+    position: bigint,
+  ): Promise<Attestation> {
     const { tokens, oidc, clock } = this.ports;
     if (attestedBy === 'STAMP_ATTESTED_SCHEME_P256_OIDC') {
+      await this.checkIssuerKnown(oidc.claimedIssuer(token), organization, position);
       const { issuer, audience, subject } = await oidc.verify(token, { login: { publicKey } });
       return { kind: 'identity', issuer, audience, subject };
     }
@@ -101,6 +106,20 @@ export class Whereabouts {
     }
     const { tokenId, verificationType, contact, organizationId, expiresAt } = claims;
     return { kind: 'contact', tokenId, verificationType, contact, organizationId, expiresAt };
+  }
+
+  /** Whoever stamps so is nobody yet: requests go to issuers that users of the organization have identities at, only. */
+  private async checkIssuerKnown(issuer: string, organization: OrganizationView, position: bigint): Promise<void> {
+    const { organizationId, oauthOwners, parentOrganizationId } = organization;
+    const prefix = identitiesOfIssuer(issuer);
+    for (const identity of oauthOwners.keys()) if (identity.startsWith(prefix)) return;
+    const { owners } = this.ports;
+    if (parentOrganizationId === undefined && (await owners.knowsIssuer(organizationId, issuer, position))) return;
+    throw new CoordinatorError(
+      'UNAUTHENTICATED',
+      `no user has an identity at issuer \`${issuer}\`: organizationId=${organizationId}`,
+      { category: 'CREDENTIAL_NOT_FOUND' },
+    );
   }
 }
 

@@ -53,6 +53,14 @@ export class OidcVerifier {
   }
 
   /**
+   * The issuer that a token names; nothing of it was checked, and no request was made.
+   * @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN
+   */
+  claimedIssuer(token: string): string {
+    return readIdentity(claimsOf(readJws(token)), this.clock.now()).issuer;
+  }
+
+  /**
    * What the token says, once everything about it holds. It is a compact JWT; base64 around one is taken off.
    * @throws {CoordinatorError} INVALID_ARGUMENT that begins with INVALID_OIDC_TOKEN and says which check failed, or
    * UNAVAILABLE if the issuer cannot be reached

@@ -1,3 +1,4 @@
+import { identitiesOfIssuer } from '../domain/organization/oauth-identity.js';
 import type { Rows } from './database.js';
 import { comparable, type Kind } from './sub-organizations.js';
 
@@ -26,4 +27,18 @@ export function subOrganizationsWith(
       comparable(kind, value),
     )
     .map((row) => String(row['organization_id']));
+}
+
+/** Whether somebody in a sub-organization of the parent has an identity at the issuer. */
+export function knowsIssuer(rows: Rows, parentId: string, issuer: string): boolean {
+  const prefix = identitiesOfIssuer(issuer);
+  // The comma that a prefix ends with is followed by the minus in ASCII: by range, the index serves.
+  const found = rows.get(
+    `SELECT 1 FROM sub_organization_lookups
+     WHERE parent_id = ? AND kind = 'OIDC' AND value >= ? AND value < ? AND created IS NOT NULL LIMIT 1`,
+    parentId,
+    prefix,
+    prefix.replace(/,$/, '-'),
+  );
+  return found !== undefined;
 }

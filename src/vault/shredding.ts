@@ -56,10 +56,7 @@ export class Shredder {
     await this.working;
   }
 
-  private async sweepAll(
-    ready: (signal: AbortSignal) => Promise<void>,
-    ended: () => Iterable<string>,
-  ): Promise<void> {
+  private async sweepAll(ready: (signal: AbortSignal) => Promise<void>, ended: () => Iterable<string>): Promise<void> {
     const { signal } = this.stopping;
     await ready(signal);
     if (signal.aborted) return;

@@ -89,11 +89,9 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
 });
 
 test('the README has every setting, with its default and words', () => {
-  const rows = [...read('README.md').matchAll(/^\| `([A-Z0-9_]+)` +\|(.*)\|(.*)\|$/gm)].map(([, name, value, about]) => [
-    name,
-    value!.trim().replaceAll('`', ''),
-    about!.trim(),
-  ]);
+  const rows = [...read('README.md').matchAll(/^\| `([A-Z0-9_]+)` +\|(.*)\|(.*)\|$/gm)].map(
+    ([, name, value, about]) => [name, value!.trim().replaceAll('`', ''), about!.trim()],
+  );
   expect(rows).toEqual(settings.map((setting) => [...setting]));
 });
 

@@ -20,6 +20,8 @@ test('whom a real issuer knows logs in with the published clients, in both ways'
   const coordinator = await startCoordinator({ at: new Date(), settings });
   try {
     const service = sdkClient(coordinator, (await loginService(coordinator)).key);
+    const first = await issuer.logIn('ann', 'any');
+    coordinator.clock.set(Date.now());
     const { subOrganizationId: organizationId, rootUserIds } = await sdkClient(
       coordinator,
       coordinator.client.key,
@@ -30,7 +32,7 @@ test('whom a real issuer knows logs in with the published clients, in both ways'
           userName: 'Ann',
           apiKeys: [],
           authenticators: [],
-          oauthProviders: [{ providerName: 'Provider', oidcToken: await issuer.logIn('ann', 'any') }],
+          oauthProviders: [{ providerName: 'Provider', oidcToken: first }],
         },
       ],
       rootQuorumThreshold: 1,
@@ -38,6 +40,7 @@ test('whom a real issuer knows logs in with the published clients, in both ways'
 
     const { publicKey: targetPublicKey, open } = target();
     const oidcToken = await issuer.logIn('ann', nonceFor(targetPublicKey));
+    coordinator.clock.set(Date.now());
     const given = await service.oauth({ organizationId, oidcToken, targetPublicKey });
     expect(given.activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
     expect(given.userId).toBe(rootUserIds![0]);
@@ -54,9 +57,12 @@ test('whom a real issuer knows logs in with the published clients, in both ways'
     ]);
 
     const own = coordinator.newKey();
+    const another = await issuer.logIn('ann', nonceFor(own.publicKey));
+    // The issuer takes the real time.
+    coordinator.clock.set(Date.now());
     const { session } = await service.oauthLogin({
       organizationId,
-      oidcToken: await issuer.logIn('ann', nonceFor(own.publicKey)),
+      oidcToken: another,
       publicKey: own.publicKey,
       expirationSeconds: '120',
     });

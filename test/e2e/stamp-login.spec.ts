@@ -498,6 +498,28 @@ describe('a key that a token vouches for', () => {
       }
     });
 
+    test('with a token of an issuer at which nobody has an identity, and the issuer is not asked', async () => {
+      const [ann, stranger] = [await newPerson(), await IdentityProvider.start()];
+      const key = coordinator.newKey();
+      const at = coordinator.clock.now();
+      for (const named of [ann.organizationId, coordinator.organizationId]) {
+        const token = await stranger.idToken({ subject: 'anybody', publicKey: key.publicKey, at });
+        expect(await refusal(attestedLogin(named, key, token, byOidc))).toMatchObject({
+          ...unauthenticated,
+          turnkeyErrorCode: 'CREDENTIAL_NOT_FOUND',
+        });
+      }
+      expect(stranger.requests).toEqual([]);
+      const unknown = await identities.idToken({ subject: 'nobody', publicKey: key.publicKey, at });
+      for (const named of [ann.organizationId, coordinator.organizationId]) {
+        expect(await refusal(attestedLogin(named, key, unknown, byOidc))).toMatchObject({
+          ...unauthenticated,
+          turnkeyErrorCode: 'CREDENTIAL_NOT_FOUND',
+        });
+      }
+      await stranger.close();
+    });
+
     test('with a signature of another key, or over another body', async () => {
       const ann = await newPerson();
       const [key, other] = [coordinator.newKey(), coordinator.newKey()];
