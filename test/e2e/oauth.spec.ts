@@ -77,6 +77,9 @@ test('whom a real issuer knows logs in with the published clients, in both ways'
     });
     const client = new StampingClient(coordinator.url, organizationId, own);
     expect(await client.query('whoami')).toMatchObject({ organizationId, userId: given.userId });
+    expect(await service.getOauthProviders({ organizationId, userId: given.userId })).toEqual(
+      await client.query('get_oauth_providers'),
+    );
     expect(await client.query('get_oauth_providers')).toMatchObject({
       oauthProviders: [{ providerName: 'Provider', issuer: issuer.url, audience: clientId, subject: 'ann' }],
     });

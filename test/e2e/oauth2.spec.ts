@@ -60,6 +60,7 @@ test('from X to a session, with the published clients, and no request to ourselv
     clientId,
     encryptedClientSecret: await sealed(),
   });
+  expect(await sdk.listOauth2Credentials({})).toMatchObject({ oauth2Credentials: [{ oauth2CredentialId, clientId }] });
   const service = sdkClient(coordinator, (await loginService(coordinator)).key);
   const token = async (nonce: string) => {
     const authCode = identities.newCode({ personId: '2244994945', clientId, redirectUri, codeVerifier });
