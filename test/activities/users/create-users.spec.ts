@@ -152,7 +152,10 @@ describe('create users', () => {
         { users: [{ userName: 'Ann' }, { userName: 'Bob' }] },
         { prepared: [google, google].map((identity) => ({ authenticators: [], identities: [identity] })) },
       )
-      .thenRefused('ALREADY_EXISTS', /^parameters\.users\[1\]\.oauthProviders\[0\]: identity .* is in this request twice/);
+      .thenRefused(
+        'ALREADY_EXISTS',
+        /^parameters\.users\[1\]\.oauthProviders\[0\]: identity .* is in this request twice/,
+      );
   });
 
   it.each([
