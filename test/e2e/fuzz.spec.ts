@@ -8,9 +8,9 @@ import { furnish, sampleSettings, submitSamples } from './samples.js';
 
 /** Requests, and the time after which no more are sent, in milliseconds: whichever comes first. */
 const wanted = 20_000;
-const longestMs = Number(process.env['LONG'] === '1' ? 300_000 : 10_000);
+const longestMs = Number(process.env['LONG'] === '1' ? 300_000 : 4_000);
 /** Fewer than this would prove too little, on whatever machine. */
-const least = 500;
+const least = 200;
 const atOnce = 16;
 
 let coordinator: TestCoordinator;
