@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -160,10 +159,17 @@ describe('every activity', () => {
     expect(imported.toSorted()).toEqual(verbs);
   });
 
-  it('has a spec beside it in the tests', async () => {
+  it('is decided by a spec of its area', async () => {
     const verbs = await listed();
-    const specs = verbs.map((file) => file.replace(/^src/, 'test').replace(/\.ts$/, '.spec.ts'));
-    expect(specs.filter((spec) => !existsSync(join(root, spec)))).toEqual([]);
+    const specs = await filesUnder('test/activities', /\.spec\.ts$/);
+    const decided = new Set<string>();
+    for (const spec of specs) {
+      for (const [, path] of (await textOf(spec)).matchAll(/^import .* from '(\.\.\/.+)\.js';$/gm)) {
+        const file = relative(root, join(root, dirname(spec), `${path}.ts`));
+        if (dirname(file) === dirname(spec).replace(/^test/, 'src')) decided.add(file);
+      }
+    }
+    expect(verbs.filter((file) => !decided.has(file))).toEqual([]);
   });
 
   it('is named after its file', async () => {
