@@ -101,7 +101,7 @@ class AppModule {}
 function coordinatorModule(
   config: Config,
   { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
-  { vault, keys, keyring, loginSecrets, oauthSecrets, proxyKeys, tokens }: OpenKeyring,
+  { vault, keys, keyring, loginSecrets, oauthSecrets, onRampSecrets, proxyKeys, tokens }: OpenKeyring,
   address: () => string,
   ownAddress: () => string,
 ): DynamicModule {
@@ -203,6 +203,7 @@ function coordinatorModule(
             oidc,
             oauth2,
             oauthSecrets,
+            onRampSecrets,
             delivery,
             organizations: {
               founded: (id) => readFounding(store, id),

@@ -26,6 +26,9 @@ import { deleteAuthenticators } from './credentials/delete-authenticators.js';
 import { deleteOauthProviders } from './credentials/delete-oauth-providers.js';
 import { deleteOauth2Credential } from './credentials/delete-oauth2-credential.js';
 import { updateOauth2Credential } from './credentials/update-oauth2-credential.js';
+import { createFiatOnRampCredential } from './on-ramp/create-fiat-on-ramp-credential.js';
+import { deleteFiatOnRampCredential } from './on-ramp/delete-fiat-on-ramp-credential.js';
+import { updateFiatOnRampCredential } from './on-ramp/update-fiat-on-ramp-credential.js';
 import { createSubOrganization } from './organization/create-sub-organization.js';
 import { deleteSubOrganization } from './organization/delete-sub-organization.js';
 import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
@@ -72,6 +75,7 @@ export const activities = [
   approveActivity,
   createApiKeys,
   createAuthenticators,
+  createFiatOnRampCredential,
   createOauth2Credential,
   createOauthProviders,
   createPolicies,
@@ -87,6 +91,7 @@ export const activities = [
   createWalletAccounts,
   deleteApiKeys,
   deleteAuthenticators,
+  deleteFiatOnRampCredential,
   deleteOauth2Credential,
   deleteOauthProviders,
   deletePolicies,
@@ -124,6 +129,7 @@ export const activities = [
   signTransaction,
   stampLogin,
   updateAuthProxyConfig,
+  updateFiatOnRampCredential,
   updateOauth2Credential,
   updateOrganizationName,
   updatePolicy,

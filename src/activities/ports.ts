@@ -128,6 +128,18 @@ interface OauthSecretPort {
   keep(organizationId: string, encryptedClientSecret: string): Promise<string>;
 }
 
+/** The port to keys of accounts at fiat on-ramps (see `keyring/on-ramp-secrets.ts`). */
+interface OnRampSecretPort {
+  /**
+   * Seals in a new vault, whose id it gives, what its owner has sealed to this installation (client protocol 7.7).
+   * @throws {CoordinatorError} INVALID_ARGUMENT
+   */
+  keep(
+    organizationId: string,
+    sealed: { readonly encryptedSecretApiKey: string; readonly encryptedPrivateApiKey?: string },
+  ): Promise<string>;
+}
+
 /** The port to OAuth 2.0 providers (see `oidc/oauth2-client.ts`). */
 interface Oauth2Port {
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
@@ -260,6 +272,7 @@ export interface PreparePorts {
   readonly oidc: OidcPort;
   readonly oauth2: Oauth2Port;
   readonly oauthSecrets: OauthSecretPort;
+  readonly onRampSecrets: OnRampSecretPort;
   readonly delivery: DeliveryPort;
   readonly organizations: OrganizationPort;
   readonly proxyKeys: ProxyKeyPort;

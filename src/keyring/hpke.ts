@@ -61,12 +61,14 @@ export async function sealMessage(
 
 /**
  * Opens what was sealed to a P-256 private key (32 bytes). Throws INVALID_ARGUMENT naming `title` when a part is not
- * hex, the encapsulated key is not a point, or the ciphertext is not authentic. The caller wipes the plaintext.
+ * hex, the encapsulated key is not a point, or the ciphertext is not authentic, and what it should have been sealed to.
+ * The caller wipes the plaintext.
  */
 export async function openMessage(
   targetPrivateKey: Uint8Array,
   message: SealedMessage,
   title = 'encryptedBundle',
+  target = 'the target key that was issued for it',
 ): Promise<Buffer> {
   const recipient = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', targetPrivateKey));
   const encapsulated = uncompressPublicKey(
@@ -91,7 +93,7 @@ export async function openMessage(
   } catch (cause) {
     throw new CoordinatorError(
       'INVALID_ARGUMENT',
-      `invalid request: ${title}: it could not be decrypted: seal it to the target key that was issued for it, with the info and additional data of the client protocol`,
+      `invalid request: ${title}: it could not be decrypted: seal it to ${target}, with the info and additional data of the client protocol`,
       { category: 'REQUEST_INVALID', cause },
     );
   } finally {
@@ -129,6 +131,7 @@ export async function openCredentialBundle(
   targetPrivateKey: Uint8Array,
   bundle: string,
   title = 'credentialBundle',
+  target?: string,
 ): Promise<Buffer> {
   let bytes: Buffer;
   try {
@@ -140,7 +143,7 @@ export async function openCredentialBundle(
     encappedPublic: bytes.subarray(0, COMPRESSED_LENGTH).toString('hex'),
     ciphertext: bytes.subarray(COMPRESSED_LENGTH).toString('hex'),
   };
-  return openMessage(targetPrivateKey, message, title);
+  return openMessage(targetPrivateKey, message, title, target);
 }
 
 /**

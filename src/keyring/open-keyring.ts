@@ -5,6 +5,7 @@ import { InstallationKeys } from './installation-keys.js';
 import { Keyring } from './keyring.js';
 import { LoginSecrets } from './login-secrets.js';
 import { OauthSecrets } from './oauth-secret.js';
+import { OnRampSecrets } from './on-ramp-secrets.js';
 import { ProxyKeys } from './proxy-keys.js';
 import { Tokens } from './tokens.js';
 
@@ -25,6 +26,7 @@ export interface OpenKeyring {
   readonly keyring: Keyring;
   readonly loginSecrets: LoginSecrets;
   readonly oauthSecrets: OauthSecrets;
+  readonly onRampSecrets: OnRampSecrets;
   readonly proxyKeys: ProxyKeys;
   readonly tokens: Tokens;
 }
@@ -40,6 +42,7 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
     keyring: new Keyring(ports),
     loginSecrets: new LoginSecrets(ports),
     oauthSecrets: new OauthSecrets(ports),
+    onRampSecrets: new OnRampSecrets(ports),
     proxyKeys: new ProxyKeys(ports),
     tokens: new Tokens(keys),
   };

@@ -16,6 +16,7 @@ import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
 import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } from './oauth2-credentials.js';
 import { getOauthProviders } from './oauth-providers.js';
+import { listFiatOnRampCredentials, onRampCredentialsModel } from './on-ramp-credentials.js';
 import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } from './organizations.js';
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
@@ -39,6 +40,7 @@ export const readModels: readonly ReadModel[] = [
   authProxiesModel,
   endedVaultsModel,
   oauth2CredentialsModel,
+  onRampCredentialsModel,
   subOrganizationsModel,
 ];
 
@@ -64,6 +66,7 @@ export const queries: readonly AnyQuery[] = [
   listActivities,
   listActivityEvents,
   listDenials,
+  listFiatOnRampCredentials,
   listOauth2Credentials,
   listPolicies,
   listPrivateKeyTags,

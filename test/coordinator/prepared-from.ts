@@ -127,6 +127,7 @@ function sentOtp(done: Done) {
 /** How the effects of each activity show what its `prepare` gave, by its newest type. */
 const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
+  ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL: (done) => first(done, 'FiatOnRampCredentialCreated').vaultId,
   ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialCreated').vaultId,
   ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => identities(done, (done.intent as { userId: string }).userId),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
@@ -180,6 +181,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
     signedTransaction: resultOf(done)['signedTransaction'],
   }),
   ACTIVITY_TYPE_STAMP_LOGIN: session,
+  ACTIVITY_TYPE_UPDATE_FIAT_ON_RAMP_CREDENTIAL: (done) => first(done, 'FiatOnRampCredentialUpdated').vaultId,
   ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialUpdated').vaultId,
   ACTIVITY_TYPE_UPDATE_USER_EMAIL: withToken,
   ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withToken,

@@ -7,6 +7,7 @@ import { mnemonicToEntropy } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import {
   decryptExportBundle,
+  encryptOnRampSecret,
   encryptPrivateKeyToBundle,
   encryptWalletToBundle,
   generateP256KeyPair,
@@ -33,6 +34,8 @@ const importedMnemonic =
 const mistypedMnemonic = 'ripple scissors kick mammal hire column oak again sun offer wealth timber';
 const importedKey = 'e9873d79c6d87dc0fb6a5778633389f4453213303da61f20bd67fc233aa33262';
 const importedSolanaKey = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60';
+/** Keys of an account at a fiat on-ramp: the second, sealed to another key, is refused. */
+const onRampKeys = { secret: 'sk_live_Qm7vT2xLw9ZpR4nK', private: 'onramp-private-Yb3Hd8FsJ6cWuE1a' };
 /** Given to a start that is refused. */
 const wrongKek = '0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0';
 /** Above the order of secp256k1: refused. */
@@ -260,6 +263,19 @@ test(
     });
     knowKey('the created key', Buffer.from(await forKey.open(exportedKey['exportBundle'], false), 'hex'));
 
+    // What others have given us.
+    const { onRampEncryption } = body as { onRampEncryption: string };
+    for (const [name, key] of Object.entries(onRampKeys)) secrets.set(`the ${name} on-ramp key`, Buffer.from(key));
+    const onRamp = (more: object = {}) => ({
+      onrampProvider: 'FIAT_ON_RAMP_PROVIDER_ALPHA',
+      projectId: 'project',
+      publishableApiKey: 'pk_live',
+      encryptedSecretApiKey: encryptOnRampSecret(onRampKeys.secret, onRampEncryption),
+      encryptedPrivateApiKey: encryptOnRampSecret(onRampKeys.private, onRampEncryption),
+      ...more,
+    });
+    await submit(client, 'CREATE_FIAT_ON_RAMP_CREDENTIAL', onRamp());
+
     // What signs.
     const digest = 'ab'.repeat(32);
     const payload = (signWith: string, hashFunction: string, encoding = 'PAYLOAD_ENCODING_HEXADECIMAL') => ({
@@ -308,9 +324,19 @@ test(
     await attempt('SIGN_RAW_PAYLOAD_V2', { ...payload(address, 'HASH_FUNCTION_NO_OP'), payload: 'abcd' });
     await attempt('SIGN_RAW_PAYLOAD_V2', payload(solanaAddress, 'HASH_FUNCTION_SHA256'));
     await attempt('SIGN_RAW_PAYLOAD_V2', payload('nobody', 'HASH_FUNCTION_NO_OP'), 404);
+    await attempt(
+      'CREATE_FIAT_ON_RAMP_CREDENTIAL',
+      onRamp({ encryptedPrivateApiKey: encryptOnRampSecret(onRampKeys.private) }),
+    );
     for (const path of ['metrics', 'health/ready', 'openapi.json', 'docs', 'public/v1/submit/import_wallet', 'x'])
       await exchange(`${first.url}/${path}`);
-    for (const query of ['list_wallets', 'list_wallet_accounts', 'list_private_keys', 'list_activities']) {
+    for (const query of [
+      'list_wallets',
+      'list_wallet_accounts',
+      'list_private_keys',
+      'list_fiat_on_ramp_credentials',
+      'list_activities',
+    ]) {
       await client.query(query, {});
     }
     await look('while it runs');

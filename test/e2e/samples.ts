@@ -1,4 +1,4 @@
-import { encryptOauth2ClientSecret } from '@turnkey/crypto';
+import { encryptOauth2ClientSecret, encryptOnRampSecret } from '@turnkey/crypto';
 import type { ActivityType } from '../../src/activities/index.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { sealMessage } from '../../src/keyring/hpke.js';
@@ -53,6 +53,8 @@ export interface Furnished {
     readonly grant: { readonly authCode: string; readonly redirectUri: string; readonly codeVerifier: string };
     readonly encryptedClientSecret: string;
   };
+  /** An account at a fiat on-ramp, and a key of it, sealed. */
+  readonly onRamp: { readonly fiatOnRampCredentialId: string; readonly encryptedSecretApiKey: string };
   /** The root user of a sub-organization. */
   readonly child: StampingClient;
   /** Waits for Alice's approval. */
@@ -185,6 +187,7 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     proof: { verificationToken, key: proofKey },
     oidc: await oidcOf(coordinator, alice.userId),
     oauth2: await oauth2Of(coordinator),
+    onRamp: await onRampOf(coordinator),
     child: coordinator.clientFor(childKey, subOrganizationId),
     waiting,
   };
@@ -222,6 +225,20 @@ async function oauth2Of({ url, client, newKey }: TestCoordinator): Promise<Furni
   };
 }
 
+async function onRampOf({ url, client }: TestCoordinator): Promise<Furnished['onRamp']> {
+  const keys = (await (await fetch(`${url}/public/v1/discovery/keys`)).json()) as { onRampEncryption: string };
+  const encryptedSecretApiKey = encryptOnRampSecret('sk_sample', keys.onRampEncryption);
+  const { result } = await client.submit('ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL', {
+    onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA',
+    publishableApiKey: 'pk_sample',
+    encryptedSecretApiKey,
+  });
+  return {
+    ...(result['createFiatOnRampCredentialResult'] as { fiatOnRampCredentialId: string }),
+    encryptedSecretApiKey,
+  };
+}
+
 /** Has a code sent, counted against nobody else. */
 async function initOtp(client: StampingClient, type: string, contact: string) {
   const { result } = await client.submit(type, {
@@ -256,7 +273,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
-  const { login, sealedCode, proof, oidc, oauth2 } = furnished;
+  const { login, sealedCode, proof, oidc, oauth2, onRamp } = furnished;
   const { root, newKey } = coordinator;
   const otp = { otpType: 'OTP_TYPE_EMAIL', appName: 'Sample', otpLength: 6, alphanumeric: false };
   const account = {
@@ -384,6 +401,14 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
         login: { publicKey: proof.key.publicKey },
       }),
     },
+    ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL: {
+      onrampProvider: 'FIAT_ON_RAMP_PROVIDER_ALPHA',
+      projectId: 'sample',
+      publishableApiKey: 'pk',
+      encryptedSecretApiKey: onRamp.encryptedSecretApiKey,
+      encryptedPrivateApiKey: onRamp.encryptedSecretApiKey,
+      sandboxMode: true,
+    },
     ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: {
       provider: 'OAUTH2_PROVIDER_DISCORD',
       clientId: 'sample',
@@ -394,6 +419,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       oauthProviders: [{ providerName: 'another', oidcToken: oidc.other }],
     },
     ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: { targetPublicKey: newKey().publicKey, invalidateExisting: true },
+    ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL: { fiatOnrampCredentialId: onRamp.fiatOnRampCredentialId },
     ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL: { oauth2CredentialId: oauth2.oauth2CredentialId },
     ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS: { userId: alice.userId, providerIds: [oidc.providerId] },
     ACTIVITY_TYPE_OAUTH: { ...oidc.oauth, apiKeyName: 'sample' },
@@ -404,6 +430,12 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     },
     ACTIVITY_TYPE_OAUTH_LOGIN: { ...oidc.login, expirationSeconds: '60' },
     ACTIVITY_TYPE_STAMP_LOGIN: { publicKey: newKey().publicKey, expirationSeconds: '60' },
+    ACTIVITY_TYPE_UPDATE_FIAT_ON_RAMP_CREDENTIAL: {
+      fiatOnrampCredentialId: onRamp.fiatOnRampCredentialId,
+      onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA',
+      publishableApiKey: 'pk_2',
+      encryptedSecretApiKey: onRamp.encryptedSecretApiKey,
+    },
     ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL: {
       oauth2CredentialId: oauth2.oauth2CredentialId,
       provider: 'OAUTH2_PROVIDER_X',
@@ -478,6 +510,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
     list_denials: { paginationOptions: { limit: '5' } },
+    list_fiat_on_ramp_credentials: {},
     list_oauth2_credentials: {},
     list_policies: {},
     list_private_key_tags: {},

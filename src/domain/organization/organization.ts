@@ -9,6 +9,7 @@ import {
 import { evolveAuthProxy, type AuthProxy, type AuthProxyEvent } from './auth-proxy.js';
 import type { Evolvers } from './event.js';
 import { evolveOauth2Credentials, type Oauth2Credential, type Oauth2CredentialEvent } from './oauth2-credentials.js';
+import { evolveOnRampCredentials, type OnRampCredential, type OnRampCredentialEvent } from './on-ramp-credentials.js';
 import { evolveOtps, type Otp, type OtpEvent } from './otps.js';
 import { evolveImports, type ImportEvent, type PendingImport } from './imports.js';
 import { evolveOpenActivities, type OpenActivity } from './open-activities.js';
@@ -61,6 +62,7 @@ export interface Organization {
   /** Verification tokens that were used (see `usedTokenKey`), to when they expire. */
   readonly usedTokens: Map<string, number>;
   readonly oauth2Credentials: Map<string, Oauth2Credential>;
+  readonly onRampCredentials: Map<string, OnRampCredential>;
   authProxy: AuthProxy | undefined;
 }
 
@@ -83,6 +85,7 @@ export type OrganizationEvent =
   | ContractInterfaceEvent
   | OtpEvent
   | Oauth2CredentialEvent
+  | OnRampCredentialEvent
   | AuthProxyEvent
   | ActivityEvent;
 
@@ -98,6 +101,7 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveContractInterfaces,
   ...evolveOtps,
   ...evolveOauth2Credentials,
+  ...evolveOnRampCredentials,
   ...evolveAuthProxy,
   ...evolveOpenActivities,
 };
@@ -133,6 +137,7 @@ export function emptyOrganization(): Organization {
     otpSends: new Map(),
     usedTokens: new Map(),
     oauth2Credentials: new Map(),
+    onRampCredentials: new Map(),
     authProxy: undefined,
   };
 }

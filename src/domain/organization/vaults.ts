@@ -7,9 +7,11 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
     case 'PrivateKeyDeleted':
     case 'ImportEnded':
     case 'Oauth2CredentialDeleted':
+    case 'FiatOnRampCredentialDeleted':
     case 'AuthProxyDisabled':
       return [event.data.vaultId];
     case 'Oauth2CredentialUpdated':
+    case 'FiatOnRampCredentialUpdated':
       return [event.data.replacedVaultId];
     case 'OtpEnded':
       return event.data.vaultId === undefined ? [] : [event.data.vaultId];
@@ -22,13 +24,14 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
 
 /** Every vault that the organization has now: what it knows of keys and secrets lies in these. */
 export function vaultsOf(organization: OrganizationView): readonly string[] {
-  const { wallets, privateKeys, imports, otps, oauth2Credentials, authProxy } = organization;
+  const { wallets, privateKeys, imports, otps, oauth2Credentials, onRampCredentials, authProxy } = organization;
   const holders: readonly { readonly vaultId?: string }[] = [
     ...wallets.values(),
     ...privateKeys.values(),
     ...imports.values(),
     ...otps.values(),
     ...oauth2Credentials.values(),
+    ...onRampCredentials.values(),
     ...(authProxy ? [authProxy] : []),
   ];
   return holders.flatMap(({ vaultId }) => (vaultId === undefined ? [] : [vaultId]));

@@ -1,0 +1,35 @@
+import { Flag, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
+
+class CreateFiatOnRampCredentialIntent extends OnRampCredentialParams {
+  @Flag({ optional: true, about: 'It is an account of the provider’s sandbox; false when absent.' })
+  sandboxMode?: boolean;
+}
+
+class CreateFiatOnRampCredentialResult {
+  @Uuid()
+  fiatOnRampCredentialId!: string;
+}
+
+/** Keeps an account at a fiat on-ramp, its secret keys in the vault. */
+export const createFiatOnRampCredential = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL',
+  summary: 'Keeps an account at a fiat on-ramp, its secret keys in the vault.',
+  intent: CreateFiatOnRampCredentialIntent,
+  result: CreateFiatOnRampCredentialResult,
+  policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'CREATE' },
+
+  check(intent) {
+    checkOnRampParams(intent);
+  },
+
+  prepare: (intent, ports, { organization }) => keepOnRampKeys(intent, ports, organization.organizationId),
+
+  decide(intent, { newId }, vaultId) {
+    const fiatOnRampCredentialId = newId();
+    const sandboxMode = intent.sandboxMode ?? false;
+    const data = { fiatOnRampCredentialId, ...onRampFacts(intent), vaultId, sandboxMode };
+    return { events: [{ type: 'FiatOnRampCredentialCreated', data }], result: { fiatOnRampCredentialId } };
+  },
+});

@@ -1,0 +1,31 @@
+import { existingOnRampCredential } from '../../domain/organization/on-ramp-credentials.js';
+import { Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteFiatOnRampCredentialIntent {
+  // The clients spell it so here, and otherwise in the result.
+  @Uuid({ about: 'The account to forget.' })
+  fiatOnrampCredentialId!: string;
+}
+
+class DeleteFiatOnRampCredentialResult {
+  @Uuid()
+  fiatOnRampCredentialId!: string;
+}
+
+/** Forgets an account at a fiat on-ramp; its keys are shredded. */
+export const deleteFiatOnRampCredential = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL',
+  summary: 'Forgets an account at a fiat on-ramp, and its keys.',
+  intent: DeleteFiatOnRampCredentialIntent,
+  result: DeleteFiatOnRampCredentialResult,
+  policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'DELETE' },
+
+  decide({ fiatOnrampCredentialId: fiatOnRampCredentialId }, { organization }) {
+    const { vaultId } = existingOnRampCredential(organization, fiatOnRampCredentialId);
+    return {
+      events: [{ type: 'FiatOnRampCredentialDeleted', data: { fiatOnRampCredentialId, vaultId } }],
+      result: { fiatOnRampCredentialId },
+    };
+  },
+});

@@ -1,0 +1,40 @@
+import { existingOnRampCredential } from '../../domain/organization/on-ramp-credentials.js';
+import { Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
+
+class UpdateFiatOnRampCredentialIntent extends OnRampCredentialParams {
+  // The clients spell it so here, and otherwise in the result.
+  @Uuid({ about: 'The account to change.' })
+  fiatOnrampCredentialId!: string;
+}
+
+class UpdateFiatOnRampCredentialResult {
+  @Uuid()
+  fiatOnRampCredentialId!: string;
+}
+
+/** Replaces all that is known of an account at a fiat on-ramp but its mode; the keys it had are shredded. */
+export const updateFiatOnRampCredential = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_FIAT_ON_RAMP_CREDENTIAL',
+  summary: 'Replaces provider, project and keys of an account at a fiat on-ramp; sandbox mode stays.',
+  intent: UpdateFiatOnRampCredentialIntent,
+  result: UpdateFiatOnRampCredentialResult,
+  policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'UPDATE' },
+
+  check(intent, organization) {
+    existingOnRampCredential(organization, intent.fiatOnrampCredentialId);
+    checkOnRampParams(intent);
+  },
+
+  prepare: (intent, ports, { organization }) => keepOnRampKeys(intent, ports, organization.organizationId),
+
+  decide(intent, { organization }, vaultId) {
+    const { fiatOnRampCredentialId, vaultId: replacedVaultId } = existingOnRampCredential(
+      organization,
+      intent.fiatOnrampCredentialId,
+    );
+    const data = { fiatOnRampCredentialId, ...onRampFacts(intent), vaultId, replacedVaultId };
+    return { events: [{ type: 'FiatOnRampCredentialUpdated', data }], result: { fiatOnRampCredentialId } };
+  },
+});

@@ -1,0 +1,77 @@
+import { CoordinatorError } from '../errors.js';
+import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationView } from './organization.js';
+
+/**
+ * Providers of fiat on-ramps: the specification's name of each to the name that published clients have for it (client
+ * protocol 4.3.9). Both are taken, and what was sent is what is shown.
+ */
+const onRampProviders = {
+  FIAT_ON_RAMP_PROVIDER_ALPHA: 'FIAT_ON_RAMP_PROVIDER_COINBASE',
+  FIAT_ON_RAMP_PROVIDER_BETA: 'FIAT_ON_RAMP_PROVIDER_MOONPAY',
+} as const;
+
+type OnRampProvider = keyof typeof onRampProviders;
+
+/** A provider as requests may spell it. */
+export type OnRampProviderName = OnRampProvider | (typeof onRampProviders)[OnRampProvider];
+
+/** The specification's names first. */
+export const onRampProviderNames = [
+  ...Object.keys(onRampProviders),
+  ...Object.values(onRampProviders),
+] as readonly OnRampProviderName[];
+
+/** Whether the accounts of a provider have a project and a private key besides the two API keys. */
+export function hasProjects(provider: OnRampProviderName): boolean {
+  return provider === 'FIAT_ON_RAMP_PROVIDER_ALPHA' || provider === onRampProviders.FIAT_ON_RAMP_PROVIDER_ALPHA;
+}
+
+interface OnRampCredentialFacts {
+  readonly fiatOnRampCredentialId: string;
+  readonly onrampProvider: OnRampProviderName;
+  readonly projectId?: string;
+  readonly publishableApiKey: string;
+  /** The vault that holds the secret API key, and the private key if there is one. */
+  readonly vaultId: string;
+}
+
+/** An account of the organization at a fiat on-ramp. */
+export interface OnRampCredential extends OnRampCredentialFacts {
+  /** It is an account of the provider's sandbox; what a credential is made for, it stays for. */
+  readonly sandboxMode: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type OnRampCredentialEvent =
+  | DomainEvent<'FiatOnRampCredentialCreated', OnRampCredentialFacts & { readonly sandboxMode: boolean }>
+  /** All that is known of it from now on; `replacedVaultId` held the secrets that were replaced. */
+  | DomainEvent<'FiatOnRampCredentialUpdated', OnRampCredentialFacts & { readonly replacedVaultId: string }>
+  | DomainEvent<'FiatOnRampCredentialDeleted', { fiatOnRampCredentialId: string; vaultId: string }>;
+
+export const evolveOnRampCredentials: Evolvers<OnRampCredentialEvent> = {
+  FiatOnRampCredentialCreated(organization, data, at) {
+    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { ...data, createdAt: at, updatedAt: at });
+  },
+  FiatOnRampCredentialUpdated(organization, { replacedVaultId: _replaced, ...data }, at) {
+    const known = organization.onRampCredentials.get(data.fiatOnRampCredentialId);
+    if (!known) return;
+    const { sandboxMode, createdAt } = known;
+    organization.onRampCredentials.set(data.fiatOnRampCredentialId, { ...data, sandboxMode, createdAt, updatedAt: at });
+  },
+  FiatOnRampCredentialDeleted(organization, { fiatOnRampCredentialId }) {
+    organization.onRampCredentials.delete(fiatOnRampCredentialId);
+  },
+};
+
+/** The fiat on-ramp credential of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingOnRampCredential(organization: OrganizationView, id: string): OnRampCredential {
+  const found = organization.onRampCredentials.get(id);
+  if (found) return found;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no fiat on-ramp credential \`${id}\` in organization \`${organization.organizationId}\`: ` +
+      'list_fiat_on_ramp_credentials names them all',
+  );
+}

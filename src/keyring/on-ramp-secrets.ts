@@ -1,0 +1,56 @@
+import { invalidField } from '../domain/errors.js';
+import type { Vault } from '../vault/vault.js';
+import { openCredentialBundle } from './hpke.js';
+import type { InstallationKeys } from './installation-keys.js';
+
+interface Ports {
+  readonly vault: Vault;
+  readonly keys: InstallationKeys;
+  /** Makes the id of a new vault. */
+  readonly newId: () => string;
+}
+
+/** What each key is called in its vault. */
+const secretNames = { encryptedSecretApiKey: 'secret-api-key', encryptedPrivateApiKey: 'private-api-key' } as const;
+
+type SealedKeys = { readonly encryptedSecretApiKey: string; readonly encryptedPrivateApiKey?: string };
+
+/** Keys of accounts at fiat on-ramps: sealed by their owner to the installation, kept sealed in the vault. */
+export class OnRampSecrets {
+  constructor(private readonly ports: Ports) {}
+
+  /**
+   * Opens what was sealed to the installation's key `on-ramp` (client protocol, section 7.7) and seals it in a new vault,
+   * whose id it gives. Nothing is kept unless all of it opens.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for what does not open, or cannot be a key
+   */
+  async keep(organizationId: string, sealed: SealedKeys): Promise<string> {
+    const { vault, keys, newId } = this.ports;
+    const secrets: { name: string; secret: Buffer }[] = [];
+    try {
+      for (const field of ['encryptedSecretApiKey', 'encryptedPrivateApiKey'] as const) {
+        const bundle = sealed[field];
+        if (bundle === undefined) continue;
+        const title = `parameters.${field}`;
+        const secret = await keys.use('on-ramp', (key) =>
+          openCredentialBundle(key, bundle, title, '`onRampEncryption` of /public/v1/discovery/keys'),
+        );
+        secrets.push({ name: secretNames[field], secret });
+        if (!isText(secret)) throw invalidField(title, 'what was sealed is not text, and so no key of a provider');
+      }
+      const vaultId = newId();
+      await vault.seal(vaultId, organizationId, secrets);
+      return vaultId;
+    } finally {
+      for (const { secret } of secrets) secret.fill(0);
+    }
+  }
+}
+
+/** Printable ASCII and line breaks, which keys in PEM have (RFC 7468); something else was cut off, or never a key. */
+function isText(secret: Buffer): boolean {
+  return (
+    secret.some((byte) => byte > 0x20) &&
+    secret.every((byte) => (byte >= 0x20 && byte <= 0x7e) || byte === 0x0a || byte === 0x0d)
+  );
+}

@@ -1,0 +1,118 @@
+import { onRampProviderNames } from '../domain/organization/on-ramp-credentials.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import type { Row } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+/** Accounts at fiat on-ramps; nothing of their secret keys. */
+export const onRampCredentialsModel: ReadModel = {
+  name: 'on-ramp-credentials',
+  version: 1,
+  tables: ['on_ramp_credentials'],
+  schema: `
+    CREATE TABLE on_ramp_credentials (
+      organization_id TEXT NOT NULL, credential_id TEXT NOT NULL, provider TEXT NOT NULL, project_id TEXT,
+      publishable_api_key TEXT NOT NULL, sandbox_mode INTEGER NOT NULL,
+      created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+      PRIMARY KEY (organization_id, credential_id)
+    ) WITHOUT ROWID;`,
+
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
+    switch (event.type) {
+      case 'FiatOnRampCredentialCreated':
+        return rows.run(
+          'INSERT OR REPLACE INTO on_ramp_credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+          organizationId,
+          event.data.fiatOnRampCredentialId,
+          event.data.onrampProvider,
+          event.data.projectId ?? null,
+          event.data.publishableApiKey,
+          event.data.sandboxMode ? 1 : 0,
+          position,
+          at,
+          at,
+        );
+      case 'FiatOnRampCredentialUpdated':
+        return rows.run(
+          `UPDATE on_ramp_credentials SET provider = ?, project_id = ?, publishable_api_key = ?, updated_at = ?
+           WHERE organization_id = ? AND credential_id = ?`,
+          event.data.onrampProvider,
+          event.data.projectId ?? null,
+          event.data.publishableApiKey,
+          at,
+          organizationId,
+          event.data.fiatOnRampCredentialId,
+        );
+      case 'FiatOnRampCredentialDeleted':
+        return rows.run(
+          'DELETE FROM on_ramp_credentials WHERE organization_id = ? AND credential_id = ?',
+          organizationId,
+          event.data.fiatOnRampCredentialId,
+        );
+    }
+  }),
+};
+
+class FiatOnRampCredentialShape {
+  // The clients read it so, and otherwise in results.
+  @Uuid()
+  fiatOnrampCredentialId!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @OneOf(onRampProviderNames, { about: 'As it was sent.' })
+  onrampProvider!: string;
+
+  @Text({ optional: true })
+  projectId?: string;
+
+  @Text()
+  publishableApiKey!: string;
+
+  @Text({ about: 'Always empty: the secret keys do not leave the vault, not even sealed.' })
+  encryptedSecretApiKey!: string;
+
+  @Flag()
+  sandboxMode!: boolean;
+
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: TimestampShape;
+}
+
+function credentialResource(row: Row): FiatOnRampCredentialShape {
+  const projectId = row['project_id'];
+  return {
+    fiatOnrampCredentialId: String(row['credential_id']),
+    organizationId: String(row['organization_id']),
+    onrampProvider: String(row['provider']),
+    ...(projectId === null ? {} : { projectId: String(projectId) }),
+    publishableApiKey: String(row['publishable_api_key']),
+    encryptedSecretApiKey: '',
+    sandboxMode: Number(row['sandbox_mode']) === 1,
+    createdAt: timestamp(Number(row['created_at'])),
+    updatedAt: timestamp(Number(row['updated_at'])),
+  };
+}
+
+class ListFiatOnRampCredentialsResponse {
+  @ListOf(() => FiatOnRampCredentialShape)
+  fiatOnRampCredentials!: object[];
+}
+
+export const listFiatOnRampCredentials = defineQuery({
+  path: 'list_fiat_on_ramp_credentials',
+  summary: 'The accounts at fiat on-ramps, in the order of their creation; nothing of their secret keys.',
+  request: OrganizationRequest,
+  response: ListFiatOnRampCredentialsResponse,
+  answer: ({ organizationId }, { rows }) => ({
+    fiatOnRampCredentials: rows
+      .all('SELECT * FROM on_ramp_credentials WHERE organization_id = ? ORDER BY created', organizationId)
+      .map(credentialResource),
+  }),
+});
