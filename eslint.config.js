@@ -40,5 +40,5 @@ export default tseslint.config(
   // xstate reads the types of a machine from assertions on empty objects.
   { files: ['src/domain/activity/machine.ts'], rules: { '@typescript-eslint/no-unnecessary-type-assertion': 'off' } },
   { files: ['**/*.mjs', '**/*.js', '**/*.cjs'], ...tseslint.configs.disableTypeChecked },
-  { files: ['test/build-before-tests.mjs'], rules: { 'no-restricted-syntax': 'off' } },
+  { files: ['test/build-before-tests.mjs', 'test/browser/*.mjs'], rules: { 'no-restricted-syntax': 'off' } },
 );

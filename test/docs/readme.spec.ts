@@ -18,6 +18,9 @@ const pages = [
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => join('docs', file)),
+  ...readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join('examples', file)),
 ].sort();
 const writtenPages = pages.filter((page) => !page.startsWith(join('docs', 'reference')));
 
@@ -77,6 +80,7 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
     'NODE_OPTIONS',
     'LONG',
     'SERVER_PID',
+    'CHROMIUM',
     ...Object.keys(grpcNumbers),
   ]);
   // Names of the API, and of other programs.

@@ -27,9 +27,13 @@ export class Installation {
     return new Installation(await mkdtemp(join(tmpdir(), 'countersign-process-')));
   }
 
-  run(file: string, settings: Readonly<Record<string, string>> = {}): Run {
+  run(file: string, settings: Readonly<Record<string, string>> = {}, args: readonly string[] = []): Run {
     const env = { PATH: process.env['PATH'], DATA_DIR: this.dataDir, PORT: '0', LOG_LEVEL: 'warn', ...settings };
-    const child = spawn(process.execPath, [file], { cwd: this.dataDir, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [file, ...args], {
+      cwd: this.dataDir,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.running.add(child);
     let stdout = '';
     let stderr = '';

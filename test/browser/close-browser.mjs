@@ -1,0 +1,3 @@
+export default async function closeBrowser() {
+  await globalThis.browserServer?.close();
+}
