@@ -28,6 +28,7 @@ import {
   type Randomness,
 } from './coordinator/ports.js';
 import { buildRegistry, type Registry } from './coordinator/registry.js';
+import { ReadSessions } from './coordinator/read-sessions.js';
 import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
 import { Snapshots } from './coordinator/snapshots.js';
 import { SubmitActivityHandler } from './coordinator/submit-activity.js';
@@ -63,7 +64,7 @@ import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { securityHeaders } from './http/security-headers.js';
-import { StampGuard } from './stamps/stamp.guard.js';
+import { ReadGuard, StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
 import type { KeyEncryption } from './vault/key-encryption.js';
 import { Shredder } from './vault/shredding.js';
@@ -223,13 +224,18 @@ function coordinatorModule(
         runner: ReadModelRunner,
         rows: Rows,
         registry: Registry,
-      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry),
+      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens }),
     },
     {
       provide: Whereabouts,
       inject: [OrganizationLoader, ReadModelRunner, ROWS],
       useFactory: (loader: OrganizationLoader, runner: ReadModelRunner, rows: Rows) =>
         new Whereabouts({ loader, owners: credentialOwners(runner, rows), tokens, oidc, clock }),
+    },
+    {
+      provide: ReadSessions,
+      inject: [OrganizationLoader],
+      useFactory: (loader: OrganizationLoader) => new ReadSessions({ loader, tokens, clock }),
     },
     {
       provide: AuthProxies,
@@ -252,6 +258,7 @@ function coordinatorModule(
     Freshness,
     RateLimits,
     StampGuard,
+    ReadGuard,
   ];
   return {
     module: AppModule,

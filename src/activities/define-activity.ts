@@ -11,6 +11,8 @@ export interface DecideContext {
   readonly activityId: string;
   /** The user who submitted the activity. */
   readonly submitterId: string;
+  /** The credential that the submission was stamped with. */
+  readonly credentialId: string;
   /** What was proved by the stamp of the submission, if it was an attested one. */
   readonly attestation?: Attestation;
   /** Recorded time of the decision, milliseconds since the epoch. */
@@ -117,6 +119,11 @@ export interface ActivityDefinition<
    * @throws {CoordinatorError} to tell the caller that it could not be done, though what was decided stands
    */
   afterwards?(prepared: Prepared, ports: PreparePorts): void;
+  /**
+   * What only the answer to the submitter says, and nothing that is recorded: the result with its secret. The same result
+   * must give the same, as an answer may be asked for again.
+   */
+  reveal?(result: Result, ports: Pick<PreparePorts, 'tokens'>): Promise<Result>;
 }
 
 /** A verb that is a word on another activity; it has no life of its own. */

@@ -2,6 +2,7 @@ import type { AnyDefinition } from './define-activity.js';
 import { disableAuthProxy } from './auth-proxy/disable-auth-proxy.js';
 import { enableAuthProxy } from './auth-proxy/enable-auth-proxy.js';
 import { updateAuthProxyConfig } from './auth-proxy/update-auth-proxy-config.js';
+import { createReadOnlySession } from './auth/create-read-only-session.js';
 import { createReadWriteSession } from './auth/create-read-write-session.js';
 import { emailAuth } from './auth/email-auth.js';
 import { initOtp } from './auth/init-otp.js';
@@ -82,6 +83,7 @@ export const activities = [
   createPolicy,
   createPrivateKeys,
   createPrivateKeyTag,
+  createReadOnlySession,
   createReadWriteSession,
   createSmartContractInterface,
   createSubOrganization,

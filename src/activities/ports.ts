@@ -216,6 +216,10 @@ export interface TokenPort {
   signVerification(claims: VerificationClaims): Promise<string>;
   /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
   verifyVerification(token: string, now: number): Promise<VerificationClaims>;
+  /** A read-only session, made of the public half that was recorded; always the same. */
+  proveReadSession(publicHalf: string): Promise<string>;
+  /** The public half of a read-only session that we have proved; undefined for any other text. */
+  readSessionProved(session: string): Promise<string | undefined>;
   /** Whether a P-256 key (compressed, hex) has signed SHA-256 of the message; the signature is r ‖ s or DER, hex. */
   verifyClientSignature(input: {
     readonly publicKey: string;

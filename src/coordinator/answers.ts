@@ -1,4 +1,5 @@
 import { activityEnvelope, type ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { PreparePorts } from '../activities/ports.js';
 import type { DriveAnswer, Driver } from './drive.js';
 import type { OrganizationLoader } from './load-organization.js';
 import type { KnownActivities } from './ports.js';
@@ -17,13 +18,20 @@ export class ActivityAnswers {
     private readonly loader: OrganizationLoader,
     private readonly known: KnownActivities,
     private readonly registry: Registry,
+    private readonly ports: Pick<PreparePorts, 'tokens'>,
   ) {}
 
   async of({ organizationId, activityId, callerUserId, record, position }: DriveAnswer): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
-    const { keys } = this.registry.versions.get(current.type)!;
+    const { keys, definition } = this.registry.versions.get(current.type)!;
     const { organization } = await this.loader.load(organizationId);
     const rights = this.driver.rights(organization, activityId, callerUserId);
-    return { activity: activityEnvelope(current, { keys, rights }), position };
+    const isSubmitter = current.votes[0]?.userId === callerUserId;
+    const { result } = current;
+    const revealed =
+      isSubmitter && result && definition.kind === 'activity' && definition.reveal
+        ? { ...current, result: { ...(await definition.reveal(result, this.ports)) } }
+        : current;
+    return { activity: activityEnvelope(revealed, { keys, rights }), position };
   }
 }

@@ -316,7 +316,7 @@ function execute(
   definition: AnyActivity,
   intent: object,
   activityId: string,
-  { userId: submitterId, attestation }: Vote,
+  { userId: submitterId, credentialId, attestation }: Vote,
   prepared: Prepared,
 ) {
   definition.check?.(intent, organization);
@@ -326,6 +326,7 @@ function execute(
     organization,
     activityId,
     submitterId,
+    credentialId,
     ...(attestation ? { attestation } : {}),
     now,
     newId: () => derivedId(activityId, String(count++)),

@@ -9,26 +9,34 @@ import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ReadModelRunner } from '../read-models/runner.js';
+import type { SessionHeader } from '../stamps/session-header.js';
+import type { Stamp } from '../stamps/verify.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
 import { CLOCK, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock } from './ports.js';
 import type { Registry } from './registry.js';
-import type { StampedRequest } from './requests.js';
+import { ReadSessions } from './read-sessions.js';
 import { attestedElsewhere, organizationDeleted } from './refusals.js';
-import { resolveCaller } from './resolve-caller.js';
+import { resolveCaller, type Caller } from './resolve-caller.js';
 import { validate } from './validate.js';
 import { Whereabouts } from './whereabouts.js';
 
 /** Longest wait of a query for the read models, in milliseconds. */
 export const readWaitMs = 2_000;
 
-/** A stamped request to a query path, to be answered from a state that has seen `minPosition`. */
+/** A question as it came in, and who asks. A stamp's signature over `body` has been verified, but for a passkey's. */
+interface QueryRequest {
+  readonly body: Uint8Array;
+  readonly by: Stamp | SessionHeader;
+}
+
+/** A request to a query path, to be answered from a state that has seen `minPosition`. */
 export class RunQuery extends Query<object> {
   constructor(
     readonly definition: AnyQuery,
-    readonly request: StampedRequest,
+    readonly request: QueryRequest,
     readonly minPosition: bigint,
   ) {
     super();
@@ -45,27 +53,17 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
     private readonly whereabouts: Whereabouts,
+    private readonly sessions: ReadSessions,
     private readonly driver: Driver,
     @Inject(OIDC) private readonly oidc: OidcPort,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
-    const { stamp, body } = request;
-    if (stamp.kind === 'attested') throw attestedElsewhere(`query ${definition.path}`);
+    const { body } = request;
     const asked = validate(definition.request, parseStrictJson(body).value);
-    const organizationId = definition.whereTheCredentialLives
-      ? await this.whereabouts.organizationOf(stamp, asked.organizationId, minPosition)
-      : asked.organizationId;
+    const { organizationId, caller } = await this.reader(definition, request, asked.organizationId, minPosition);
     const question = { ...asked, organizationId };
     const { organization } = await this.loader.load(organizationId);
-    const parent = await this.loader.parentOf(organization);
-    // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
-    const caller = resolveCaller(stamp, organization, parent?.organization, this.clock.now());
-    if (organization.isDeleted && caller.organizationId === organizationId) throw organizationDeleted(organizationId);
-    const home = caller.organizationId === organizationId ? organization : parent?.organization;
-    if (home) checkAuthProxyQuery(home, caller.user.userId, definition.path);
-    if (stamp.kind === 'webauthn')
-      await verifyPasskey(stamp, body, organizationId, { loader: this.loader, clock: this.clock });
     await this.runner.passed(minPosition, readWaitMs);
     const failed = this.runner.failures();
     if (failed.length > 0) {
@@ -86,5 +84,34 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           rights: this.driver.rights(organization, record.activityId, caller.user.userId),
         }),
     });
+  }
+
+  /** Who reads, and which organization: the named one, or the one where the credential lives. */
+  private async reader(
+    { path, whereTheCredentialLives }: AnyQuery,
+    { by, body }: QueryRequest,
+    named: string,
+    minPosition: bigint,
+  ): Promise<{ readonly organizationId: string; readonly caller: Caller }> {
+    if (by.kind === 'attested') throw attestedElsewhere(`query ${path}`);
+    if (by.kind === 'session') {
+      const caller = await this.sessions.callerOf(by.token, named, whereTheCredentialLives === true);
+      const { organization } = await this.loader.load(caller.organizationId);
+      checkAuthProxyQuery(organization, caller.user.userId, path);
+      return { organizationId: caller.organizationId, caller };
+    }
+    const organizationId = whereTheCredentialLives
+      ? await this.whereabouts.organizationOf(by, named, minPosition)
+      : named;
+    const { organization } = await this.loader.load(organizationId);
+    const parent = await this.loader.parentOf(organization);
+    // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
+    const caller = resolveCaller(by, organization, parent?.organization, this.clock.now());
+    if (organization.isDeleted && caller.organizationId === organizationId) throw organizationDeleted(organizationId);
+    const home = caller.organizationId === organizationId ? organization : parent?.organization;
+    if (home) checkAuthProxyQuery(home, caller.user.userId, path);
+    if (by.kind === 'webauthn')
+      await verifyPasskey(by, body, organizationId, { loader: this.loader, clock: this.clock });
+    return { organizationId, caller };
   }
 }

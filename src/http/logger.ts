@@ -9,6 +9,7 @@ const secretMembers = [
   'x-stamp',
   'x-stamp-webauthn',
   'x-stamp-attested',
+  'x-session',
   'apiPrivateKey',
   'privateKey',
   'otpCode',

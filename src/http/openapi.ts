@@ -81,6 +81,7 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
         operationId: query.path,
         tags: ['Queries'],
         summary: query.summary,
+        security: [...stamps, { ReadSession: [] }],
         parameters: [
           {
             name: 'X-Min-Position',
@@ -116,6 +117,7 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
         ApiKeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp' },
         PasskeyStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp-WebAuthn' },
         AttestedStamp: { type: 'apiKey', in: 'header', name: 'X-Stamp-Attested' },
+        ReadSession: { type: 'apiKey', in: 'header', name: 'X-Session' },
       },
       schemas: {
         Error: errorSchema,

@@ -4,15 +4,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RunQuery } from '../coordinator/run-query.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
-import { rawBody, StampGuard } from '../stamps/stamp.guard.js';
+import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
 
 const queriesByPath = new Map(queries.map((query) => [query.path, query]));
 
-/** POST /public/v1/query/<query>: one stamped question. */
+/** POST /public/v1/query/<query>: one question, stamped or with a read-only session. */
 @Controller('public/v1/query')
-@UseGuards(StampGuard)
+@UseGuards(ReadGuard)
 export class QueryController {
   constructor(
     private readonly bus: QueryBus,
@@ -32,8 +32,8 @@ export class QueryController {
       throw new CoordinatorError('NOT_FOUND', `no query is named \`${path.slice(0, 100)}\`: /docs lists them`);
     }
     const body = rawBody(request);
-    const stamp = request.stamp!;
-    await this.limits.check(request, reply, body, stamp);
-    return this.bus.execute(new RunQuery(definition, { path, body, stamp }, this.freshness.wanted(request)));
+    const by = request.session ?? request.stamp!;
+    await this.limits.check(request, reply, body, by);
+    return this.bus.execute(new RunQuery(definition, { body, by }, this.freshness.wanted(request)));
   }
 }

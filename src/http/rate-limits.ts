@@ -4,6 +4,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config.js';
 import { CoordinatorError } from '../domain/errors.js';
+import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 
 interface Limit {
@@ -32,21 +33,30 @@ export class RateLimits {
   }
 
   /**
-   * Counts one stamped request of an address, an organization and a credential, and puts the tightest of their limits into
+   * Counts one request of an address, an organization and a credential, and puts the tightest of their limits into
    * the answer's headers (`ratelimit-limit`, `ratelimit-remaining`).
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */
-  async check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, stamp: Stamp): Promise<void> {
+  async check(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Uint8Array,
+    by: Stamp | SessionHeader,
+  ): Promise<void> {
     if (!this.isOn) return;
-    const credential = stamp.kind === 'webauthn' ? stamp.credentialId : stamp.publicKey;
     // The body is not parsed yet; a wrong guess here only counts towards another organization's limit of this caller.
     const organization = organizationPattern.exec(
       Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
     );
     await consume(this.address, request.ip, reply);
-    await consume(this.credential, credential, reply);
+    await consume(this.credential, credentialIn(by), reply);
     if (organization) await consume(this.organization, organization[1]!.toLowerCase(), reply);
   }
+}
+
+function credentialIn(by: Stamp | SessionHeader): string {
+  if (by.kind === 'session') return by.token;
+  return by.kind === 'webauthn' ? by.credentialId : by.publicKey;
 }
 
 function limitOf(perSecond: number | undefined): Limit | undefined {

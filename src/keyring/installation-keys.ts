@@ -5,7 +5,7 @@ import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.j
  * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
  * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens we
  * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
- * one-time codes and has no public part.
+ * one-time codes and `read-session` those of read-only sessions; they have no public part.
  */
 const INSTALLATION_KEYS = [
   'signer',
@@ -16,7 +16,12 @@ const INSTALLATION_KEYS = [
   'on-ramp',
   'webhook',
   'otp-code',
+  'read-session',
 ] as const;
+
+/** Keys of our own alone. */
+const symmetricKeys = ['otp-code', 'read-session'] as const;
+type SymmetricKey = (typeof symmetricKeys)[number];
 
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
 
@@ -48,7 +53,7 @@ export class InstallationKeys {
     }
     const publicKeys = new Map<InstallationKey, string>();
     for (const name of INSTALLATION_KEYS) {
-      if (name === 'otp-code') continue;
+      if (isSymmetric(name)) continue;
       const publicKey = await vault.open({ ...place, name }, (key) => publicKeyOf(curveOf(name), key).toString('hex'));
       publicKeys.set(name, publicKey);
     }
@@ -61,11 +66,15 @@ export class InstallationKeys {
   }
 
   /** The public part as hex: compressed, or for bundle signers as clients compare it: uncompressed. */
-  publicKey(name: Exclude<InstallationKey, 'otp-code'>, form: 'compressed' | 'uncompressed'): string {
+  publicKey(name: Exclude<InstallationKey, SymmetricKey>, form: 'compressed' | 'uncompressed'): string {
     const compressed = this.publicKeys.get(name)!;
     if (form === 'compressed' || name === 'webhook') return compressed;
     return uncompressPublicKey('CURVE_P256', Buffer.from(compressed, 'hex')).toString('hex');
   }
+}
+
+function isSymmetric(name: InstallationKey): name is SymmetricKey {
+  return symmetricKeys.some((one) => one === name);
 }
 
 function curveOf(name: InstallationKey) {

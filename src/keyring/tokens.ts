@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { createHash, createHmac, createPublicKey, timingSafeEqual, verify, type KeyObject } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
 import { invalidField } from '../domain/errors.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
@@ -82,6 +82,26 @@ export class Tokens {
     } catch {
       return Promise.resolve(false);
     }
+  }
+
+  /** A read-only session: its public half, and HMAC-SHA-256 of it under a key of the installation (client protocol 8.5). */
+  async proveReadSession(publicHalf: string): Promise<string> {
+    return `${publicHalf}.${base64Url(await this.readSessionProof(publicHalf))}`;
+  }
+
+  /** The public half of a session of ours; undefined for what is none, or was changed. */
+  async readSessionProved(session: string): Promise<string | undefined> {
+    const [publicHalf, proof, ...rest] = session.split('.');
+    if (session.length > maxTokenLength || !publicHalf || !proof || rest.length > 0) return undefined;
+    const expected = await this.readSessionProof(publicHalf);
+    // Compared as text too: base64url has several spellings of some bytes, and a token is to have one.
+    const sent = Buffer.from(proof, 'base64url');
+    const isOurs = sent.length === expected.length && timingSafeEqual(sent, expected) && base64Url(sent) === proof;
+    return isOurs ? publicHalf : undefined;
+  }
+
+  private readSessionProof(publicHalf: string): Promise<Buffer> {
+    return this.keys.use('read-session', (key) => createHmac('sha256', key).update(publicHalf).digest());
   }
 
   private readVerification(token: string, now: number): VerificationClaims {

@@ -1,6 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { signatureOf } from './attested.js';
+import { readSessionHeader, refuseSession, type SessionHeader } from './session-header.js';
 import { readStamp, verifyApiKeyStamp, type Stamp } from './verify.js';
 
 declare module 'fastify' {
@@ -10,6 +11,8 @@ declare module 'fastify' {
      * the key of an attested one is with its token).
      */
     stamp?: Stamp;
+    /** Set instead of a stamp by the guard of queries; nothing in it has been verified. */
+    session?: SessionHeader;
   }
 }
 
@@ -18,12 +21,29 @@ declare module 'fastify' {
 export class StampGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const stamp = readStamp(request.headers);
-    if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request));
-    if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request));
-    request.stamp = stamp;
+    refuseSession(request.headers);
+    request.stamp = await verifiedStamp(request);
     return true;
   }
+}
+
+/** Lets a query in with a stamp, or with a read-only session in its place. */
+@Injectable()
+export class ReadGuard implements CanActivate {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const session = readSessionHeader(request.headers);
+    if (session) request.session = session;
+    else request.stamp = await verifiedStamp(request);
+    return true;
+  }
+}
+
+async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
+  const stamp = readStamp(request.headers);
+  if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request));
+  if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request));
+  return stamp;
 }
 
 /** The body as it came over the wire; empty when there was none. */

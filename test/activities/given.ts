@@ -26,9 +26,10 @@ export function given(...history: readonly OrganizationEvent[]) {
       intent: object,
       {
         submitterId = id(900),
+        credentialId = id(901),
         prepared,
         attestation,
-      }: { submitterId?: string; prepared?: Prepared; attestation?: Attestation } = {},
+      }: { submitterId?: string; credentialId?: string; prepared?: Prepared; attestation?: Attestation } = {},
     ) {
       let count = 0;
       const decide = () => {
@@ -40,6 +41,7 @@ export function given(...history: readonly OrganizationEvent[]) {
             organization,
             activityId: id(800),
             submitterId,
+            credentialId,
             ...(attestation ? { attestation } : {}),
             now: decidedAt,
             newId: () => id(++count),

@@ -189,6 +189,12 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
     'createOauthProvidersResult',
   ],
   [
+    'create_read_only_session',
+    'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',
+    'createReadOnlySessionIntent',
+    'createReadOnlySessionResult',
+  ],
+  [
     'create_read_write_session',
     'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
     'createReadWriteSessionIntentV2',
@@ -329,6 +335,7 @@ const resources: Readonly<Record<string, string>> = {
   UPDATE_FIAT_ON_RAMP_CREDENTIAL: 'ON_RAMP_CREDENTIALS UPDATE',
   CREATE_OAUTH2_CREDENTIAL: 'AUTH CREATE',
   CREATE_OAUTH_PROVIDERS: 'CREDENTIAL CREATE',
+  CREATE_READ_ONLY_SESSION: 'AUTH CREATE',
   CREATE_READ_WRITE_SESSION: 'AUTH CREATE',
   DELETE_OAUTH2_CREDENTIAL: 'AUTH DELETE',
   DELETE_OAUTH_PROVIDERS: 'CREDENTIAL DELETE',
@@ -438,7 +445,11 @@ describe('the list of activities', () => {
       'DELETE_OAUTH_PROVIDERS',
     ]);
     const sessions = definitions.flatMap((one) => (!isVote(one) && one.ownSession ? [one.type] : []));
-    expect(sessions).toEqual(['ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2', 'ACTIVITY_TYPE_STAMP_LOGIN']);
+    expect(sessions).toEqual([
+      'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',
+      'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
+      'ACTIVITY_TYPE_STAMP_LOGIN',
+    ]);
     for (const one of own) expect(one.ownCredentialsOf!({ userId: 'u' })).toBe('u');
   });
 
@@ -483,7 +494,11 @@ describe('the list of activities', () => {
     const shapesOfIntents = [...components.values()].map(({ shape }) => shape as abstract new () => object);
     for (const one of definitions) if (!isVote(one)) schemaOf(one.result, components);
 
-    const takesNothing: readonly string[] = ['DisableAuthProxyIntent', 'EnableAuthProxyIntent'];
+    const takesNothing: readonly string[] = [
+      'CreateReadOnlySessionIntent',
+      'DisableAuthProxyIntent',
+      'EnableAuthProxyIntent',
+    ];
 
     it.each(shapesOfIntents.map((shape) => [shape.name, shape] as const))(
       'says of every field of %s what it is',

@@ -113,7 +113,7 @@ export class BareCoordinator {
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
-    this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry);
+    this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, prepare);
   }
 
   /** On a store that has the organization already, it is left as it is. */

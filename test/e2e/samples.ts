@@ -418,6 +418,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       userId: alice.userId,
       oauthProviders: [{ providerName: 'another', oidcToken: oidc.other }],
     },
+    ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION: {},
     ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: { targetPublicKey: newKey().publicKey, invalidateExisting: true },
     ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL: { fiatOnrampCredentialId: onRamp.fiatOnRampCredentialId },
     ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL: { oauth2CredentialId: oauth2.oauth2CredentialId },

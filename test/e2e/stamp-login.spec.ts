@@ -1,6 +1,7 @@
 import { verifySessionJwtSignature } from '@turnkey/crypto';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
+import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {
@@ -17,7 +18,7 @@ import { stampBody } from '../../src/stamps/sign.js';
 import { redecide } from '../coordinator/redecide.js';
 import { verifyVote } from '../coordinator/verify-vote.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
-import { refusal } from './exchange.js';
+import { refusal, textLike } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';
 import { discoveryKeys, resultOf } from './login-world.js';
 import { claimsOf, codeOf } from './one-time-codes.js';
@@ -231,6 +232,194 @@ describe('with the id of the parent', () => {
     const nobody = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND', message };
     expect(await refusal(client.query('whoami'))).toMatchObject(nobody);
     expect(await refusal(client.submit(type, { publicKey: client.key.publicKey }))).toMatchObject(nobody);
+  });
+});
+
+describe('a read-only session', () => {
+  const make = 'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION';
+
+  interface Session {
+    readonly session: string;
+    readonly sessionExpiry: string;
+  }
+
+  /** Nothing in the body says whose it is to be: two users in one millisecond would submit one activity. */
+  const sessionBy = async (client: StampingClient) => {
+    const timestampMs = String(coordinator.clock.now() + ++count);
+    return resultOf<Session>(await client.submit(make, {}, { timestampMs }));
+  };
+
+  const asked = <Answer = Record<string, unknown>>(
+    session: string,
+    query = 'whoami',
+    organizationId = coordinator.organizationId,
+    more: Readonly<Record<string, string>> = {},
+  ) =>
+    send<Answer>(`${coordinator.url}/public/v1/query/${query}`, JSON.stringify({ organizationId }), {
+      'x-session': session,
+      ...more,
+    });
+
+  test('reads what its user may, by the header alone, until it ends', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const { session, sessionExpiry } = await sessionBy(ann.client);
+    expect(sessionExpiry).toBe(String(Math.floor(coordinator.clock.now() / 1000) + 900));
+    expect((await asked(session)).body).toMatchObject({ userId: ann.userId, username: 'Ann' });
+    const { users } = (await asked<{ users: { userId: string }[] }>(session, 'list_users')).body;
+    expect(users.map(({ userId }) => userId)).toContain(ann.userId);
+
+    coordinator.clock.advance('899s');
+    expect((await asked(session)).body).toMatchObject({ userId: ann.userId });
+    coordinator.clock.advance('1s');
+    expect(await refusal(asked(session))).toMatchObject({ status: 401, turnkeyErrorCode: 'API_KEY_EXPIRED' });
+  });
+
+  test('is told to whoever submits it, again for the same bytes, and to nobody who reads what was recorded', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const body = ann.client.submitBody(make, {});
+    const post = () => ann.client.post<{ activity: ActivityEnvelope }>(submitPath(make), body);
+    const { activity } = (await post()).body;
+    const { session } = resultOf<Session>(activity);
+    expect((await post()).body.activity).toEqual(activity);
+
+    const read = await ann.client.query<{ activity: ActivityEnvelope }>('get_activity', { activityId: activity.id });
+    const recorded = resultOf<Session>(read.activity);
+    expect(session.startsWith(`${recorded.session}.`)).toBe(true);
+    expect(await refusal(asked(recorded.session))).toMatchObject({
+      status: 401,
+      turnkeyErrorCode: 'SIGNATURE_INVALID',
+    });
+    const proof = session.split('.')[1]!;
+    expect(JSON.stringify((await coordinator.events()).map(({ data }) => data))).not.toContain(proof);
+    // Another user with the same bytes has a user of their own behind the stamp.
+    const bob = await coordinator.createUser('Bob');
+    const again = (await bob.client.post<{ activity: ActivityEnvelope }>(submitPath(make), body)).body.activity;
+    expect(resultOf<Session>(again).session).toBe(recorded.session);
+  });
+
+  test('does nothing: no submit takes it, not even beside a stamp, and no query takes both', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const { session } = await sessionBy(ann.client);
+    const refused = { status: 401, turnkeyErrorCode: 'SIGNATURE_MISSING', message: textLike(/queries only/) };
+    for (const [activityType, parameters] of [
+      ['ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] }],
+      [make, {}],
+      ['ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint: `sha256:${'00'.repeat(32)}` }],
+    ] as const) {
+      const body = coordinator.client.submitBody(activityType, parameters);
+      const url = `${coordinator.url}${submitPath(activityType)}`;
+      const { headerName, headerValue } = stampBody(body, coordinator.client.key);
+      expect(await refusal(send(url, body, { 'x-session': session }))).toMatchObject(refused);
+      expect(await refusal(send(url, body, { 'x-session': session, [headerName]: headerValue }))).toMatchObject(
+        refused,
+      );
+    }
+    const { headerName, headerValue } = stampBody('{}', ann.key);
+    expect(await refusal(asked(session, 'whoami', undefined, { [headerName]: headerValue }))).toMatchObject({
+      status: 401,
+      turnkeyErrorCode: 'SIGNATURE_INVALID',
+      message: textLike(/a session or a stamp, not both/),
+    });
+  });
+
+  test('reads no other organization: not a sub-organization, not the parent, no stranger’s', async () => {
+    const key = coordinator.newKey();
+    const { organizationId, userId } = await subOrganization({ apiKeys: [apiKey(key)] });
+    const own = await sessionBy(clientOf(organizationId, key));
+    expect((await asked(own.session, 'list_users', organizationId)).body).toMatchObject({ users: [{ userId }] });
+    // As with a stamp, whoami finds the sub-organization by the parent's id, and is the only one to.
+    expect((await asked(own.session)).body).toMatchObject({ organizationId, userId });
+    const elsewhere = { status: 401, turnkeyErrorCode: 'ORGANIZATION_MISMATCH' };
+    expect(await refusal(asked(own.session, 'list_users'))).toMatchObject(elsewhere);
+    const stranger = await subOrganization({ apiKeys: [apiKey(coordinator.newKey())] });
+    for (const query of ['whoami', 'list_users']) {
+      expect(await refusal(asked(own.session, query, stranger.organizationId))).toMatchObject(elsewhere);
+    }
+    const root = await sessionBy(coordinator.client);
+    expect(await refusal(asked(root.session, 'list_users', organizationId))).toMatchObject(elsewhere);
+  });
+
+  test('is refused when a letter of it has changed, or its user', async () => {
+    const [ann, bob] = [await coordinator.createUser('Ann'), await coordinator.createUser('Bob')];
+    const { session } = await sessionBy(ann.client);
+    const [claims, proof] = session.split('.') as [string, string];
+    const changed = Buffer.from(claims, 'base64url').toString().replace(ann.userId, bob.userId);
+    for (const forged of [
+      `${Buffer.from(changed).toString('base64url')}.${proof}`,
+      `${claims}.${proof.replace(/^./, (letter) => (letter === 'A' ? 'B' : 'A'))}`,
+      `${claims}.`,
+      'x',
+      '',
+    ]) {
+      expect(await refusal(asked(forged))).toMatchObject({ status: 401, turnkeyErrorCode: 'SIGNATURE_INVALID' });
+    }
+    expect(await refusal(asked('x'.repeat(1_025)))).toMatchObject({ status: 401, message: textLike(/at most 1024/) });
+  });
+
+  test('ends with the credential that made it, with that credential’s life, and with its user', async () => {
+    const ann = await coordinator.createUser('Ann');
+    const short = coordinator.newKey();
+    await ann.client.submit(type, { publicKey: short.publicKey, expirationSeconds: '60' });
+    const [long, brief] = [await sessionBy(ann.client), await sessionBy(coordinator.clientFor(short))];
+    const ended = { status: 401, turnkeyErrorCode: 'CREDENTIAL_NOT_FOUND' };
+    coordinator.clock.advance('60s');
+    expect(await refusal(asked(brief.session))).toMatchObject(ended);
+    expect((await asked(long.session)).body).toMatchObject({ userId: ann.userId });
+
+    const spare = coordinator.newKey();
+    await ann.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', { userId: ann.userId, apiKeys: [apiKey(spare)] });
+    const bySpare = await sessionBy(coordinator.clientFor(spare));
+    const { apiKeys } = await ann.client.query<{ apiKeys: { apiKeyId: string; credential: { publicKey: string } }[] }>(
+      'get_api_keys',
+      { userId: ann.userId },
+    );
+    const { apiKeyId } = apiKeys.find(({ credential }) => credential.publicKey === spare.publicKey)!;
+    await ann.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: ann.userId, apiKeyIds: [apiKeyId] });
+    expect(await refusal(asked(bySpare.session))).toMatchObject(ended);
+    expect((await asked(long.session)).body).toMatchObject({ userId: ann.userId });
+
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [ann.userId] });
+    expect(await refusal(asked(long.session))).toMatchObject(ended);
+  });
+
+  test('of a passkey ends with the passkey, and of an organization with it', async () => {
+    const passkey = new SoftwareAuthenticator();
+    const key = coordinator.newKey();
+    const { organizationId, userId } = await subOrganization({
+      apiKeys: [apiKey(key)],
+      authenticators: [{ authenticatorName: 'passkey', ...passkey.register() }],
+    });
+    const client = clientOf(organizationId, key);
+    const body = client.submitBody(make, {});
+    const { activity } = (
+      await send<{ activity: ActivityEnvelope }>(`${coordinator.url}${submitPath(make)}`, body, {
+        'x-stamp-webauthn': passkey.assert({ body }),
+      })
+    ).body;
+    const { session } = resultOf<Session>(activity);
+    expect((await asked(session, 'whoami', organizationId)).body).toMatchObject({ userId });
+    const { authenticators } = await client.query<{ authenticators: { authenticatorId: string }[] }>(
+      'get_authenticators',
+      { userId },
+    );
+    const authenticatorIds = authenticators.map(({ authenticatorId }) => authenticatorId);
+    await client.submit('ACTIVITY_TYPE_DELETE_AUTHENTICATORS', { userId, authenticatorIds });
+    expect(await refusal(asked(session, 'whoami', organizationId))).toMatchObject({ status: 401 });
+
+    const other = await sessionBy(client);
+    await client.submit('ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION', { deleteWithoutExport: true });
+    expect(await refusal(asked(other.session, 'whoami', organizationId))).toMatchObject({ status: 404 });
+  });
+
+  test('may be forbidden by a policy', async () => {
+    const eve = await coordinator.createUser('Eve');
+    await coordinator.createPolicy({
+      policyName: 'no reading sessions for Eve',
+      effect: 'EFFECT_DENY',
+      condition: "activity.kind == 'CREATE_READ_ONLY_SESSION'",
+      consensus: `approvers.any(user, user.id == '${eve.userId}')`,
+    });
+    expect(await refusal(eve.client.submit(make, {}))).toMatchObject({ status: 403 });
   });
 });
 

@@ -26,6 +26,7 @@ test('secrets are taken out by name, at the top and two levels down', () => {
     'x-stamp': 'hush',
     'x-stamp-webauthn': 'hush',
     'x-stamp-attested': 'hush',
+    'x-session': 'hush',
     authorization: 'hush',
     apiPrivateKey: 'hush',
     privateKey: 'hush',

@@ -99,6 +99,7 @@ export class Signers {
         organization: this.organization(),
         activityId: id(800),
         submitterId: id(900),
+        credentialId: id(901),
         now: at,
         newId: () => id(1),
         policyEnvironment: { namespaces: new Map() },

@@ -40,7 +40,7 @@ describe('delete wallet accounts', () => {
     given(...wallets)
       .when(deleteWalletAccounts, intent)
       .thenRefused('INVALID_ARGUMENT', new RegExp(`^wallet account has not been exported: \`${id(322)}\``));
-    const context = { organization, activityId: '', submitterId: '', now: 0, newId: () => '' };
+    const context = { organization, activityId: '', submitterId: '', credentialId: '', now: 0, newId: () => '' };
     const decide = () =>
       deleteWalletAccounts.decide(intent, { ...context, policyEnvironment: { namespaces: new Map() } }, undefined);
     let refusal: unknown;

@@ -1,0 +1,54 @@
+import { readSessionText } from '../../domain/read-session.js';
+import { existingUser } from '../../domain/organization/users.js';
+import { DecimalString, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { sessionSeconds } from './session-keys.js';
+
+class CreateReadOnlySessionIntent {}
+
+class CreateReadOnlySessionResult {
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  organizationName!: string;
+
+  @Uuid()
+  userId!: string;
+
+  @Text()
+  username!: string;
+
+  @Text({ about: 'For X-Session of queries, in the answer to whoever submits it; read back later it proves nothing.' })
+  session!: string;
+
+  @DecimalString({ min: 0, max: Number.MAX_SAFE_INTEGER, about: 'When it ends, in seconds since the epoch.' })
+  sessionExpiry!: string;
+}
+
+/**
+ * Lets whoever stamps read their organization for a while without stamping (client protocol, section 8.5). What is recorded
+ * is the public half: whoever reads the activity later, in a backup too, cannot ask in the user's name.
+ */
+export const createReadOnlySession = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',
+  summary: 'Gives the user who has stamped the request a session that reads and does nothing else.',
+  intent: CreateReadOnlySessionIntent,
+  result: CreateReadOnlySessionResult,
+  policy: { resource: 'AUTH', action: 'CREATE' },
+  ownSession: true,
+  whereTheCredentialLives: true,
+
+  decide(_intent, { organization, submitterId, credentialId, now }) {
+    const { organizationId, name: organizationName } = organization;
+    const { userId, userName: username } = existingUser(organization, submitterId);
+    const expiresAt = Math.floor(now / 1000) + sessionSeconds(undefined);
+    const session = readSessionText({ organizationId, userId, credentialId, expiresAt });
+    const sessionExpiry = String(expiresAt);
+    return { events: [], result: { organizationId, organizationName, userId, username, session, sessionExpiry } };
+  },
+
+  async reveal(result, { tokens }) {
+    return { ...result, session: await tokens.proveReadSession(result.session) };
+  },
+});
