@@ -46,7 +46,13 @@ module.exports = {
       '^src/event-store/(event-store|chain)\\.ts$',
     ]),
     only('delivery-knows-settings', '^src/delivery/', ['^src/config\\.ts$', '^src/domain/errors\\.ts$']),
-    only('oidc-knows-json', '^src/oidc/', ['^src/domain/errors\\.ts$', '^src/schema/strict-json\\.ts$']),
+    only('http-client-knows-nothing', '^src/http-client/', []),
+    only('oidc-knows-json', '^src/oidc/', [
+      '^src/domain/errors\\.ts$',
+      '^src/http-client/',
+      '^src/schema/strict-json\\.ts$',
+    ]),
+    only('webhooks-know-ports', '^src/webhooks/', ['^src/domain/', '^src/http-client/']),
     only('transactions-know-policy-values', '^src/transactions/', [
       '^src/domain/errors\\.ts$',
       '^src/domain/policy/types\\.ts$',
@@ -86,7 +92,7 @@ module.exports = {
       '^src/coordinator/(answers|auth-proxies|ports|registry|requests|run-query|submit-activity)\\.ts$',
       '^src/domain/errors\\.ts$',
       '^src/event-store/event-store\\.ts$',
-      '^src/keyring/(installation-keys|oidc-issuer)\\.ts$',
+      '^src/keyring/(installation-keys|oidc-issuer|webhook-key)\\.ts$',
       '^src/read-models/',
       '^src/schema/',
       '^src/stamps/',

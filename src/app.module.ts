@@ -52,7 +52,8 @@ import { WellKnownController } from './http/well-known.controller.js';
 import { InstallationKeys } from './keyring/installation-keys.js';
 import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
 import { OidcIssuer } from './keyring/oidc-issuer.js';
-import { guardedFetch } from './oidc/guarded-fetch.js';
+import { WebhookKey } from './keyring/webhook-key.js';
+import { guardedFetch, guardedTarget } from './http-client/guarded-fetch.js';
 import { Oauth2Client } from './oidc/oauth2-client.js';
 import { knownOauth2Providers } from './oidc/oauth2-providers.js';
 import { OidcVerifier } from './oidc/verify-token.js';
@@ -68,6 +69,7 @@ import { ReadGuard, StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
 import type { KeyEncryption } from './vault/key-encryption.js';
 import { Shredder } from './vault/shredding.js';
+import { webhookTargets } from './webhooks/targets.js';
 
 /** The adapters that a process chooses; everything else is made from them. */
 export interface Adapters {
@@ -143,6 +145,7 @@ function coordinatorModule(
     { provide: InstallationKeys, useValue: keys },
     { provide: Shredder, useValue: shredder },
     { provide: OidcIssuer, useValue: issuer },
+    { provide: WebhookKey, useValue: new WebhookKey(keys) },
     Metrics,
     {
       provide: ReadModelRunner,
@@ -205,6 +208,7 @@ function coordinatorModule(
             oauth2,
             oauthSecrets,
             onRampSecrets,
+            webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork })),
             delivery,
             organizations: {
               founded: (id) => readFounding(store, id),

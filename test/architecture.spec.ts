@@ -56,6 +56,8 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'keyring-knows-the-vault': { 'src/keyring/planted.ts': '../event-store/sqlite.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../event-store/sqlite.js' },
   'delivery-knows-settings': { 'src/delivery/planted.ts': '../domain/nothing.js' },
+  'http-client-knows-nothing': { 'src/http-client/planted.ts': '../domain/nothing.js' },
+  'webhooks-know-ports': { 'src/webhooks/planted.ts': '../event-store/sqlite.js' },
   'oidc-knows-json': { 'src/oidc/planted.ts': '../domain/nothing.js' },
   'transactions-know-policy-values': { 'src/transactions/planted.ts': '../domain/nothing.js' },
   'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },

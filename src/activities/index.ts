@@ -70,6 +70,9 @@ import { exportWalletAccount } from './wallets/export-wallet-account.js';
 import { importWallet } from './wallets/import-wallet.js';
 import { initImportWallet } from './wallets/init-import-wallet.js';
 import { updateWallet } from './wallets/update-wallet.js';
+import { createWebhookEndpoint } from './webhooks/create-webhook-endpoint.js';
+import { deleteWebhookEndpoint } from './webhooks/delete-webhook-endpoint.js';
+import { updateWebhookEndpoint } from './webhooks/update-webhook-endpoint.js';
 
 /** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
 export const activities = [
@@ -91,6 +94,7 @@ export const activities = [
   createUserTag,
   createWallet,
   createWalletAccounts,
+  createWebhookEndpoint,
   deleteApiKeys,
   deleteAuthenticators,
   deleteFiatOnRampCredential,
@@ -106,6 +110,7 @@ export const activities = [
   deleteUserTags,
   deleteWallets,
   deleteWalletAccounts,
+  deleteWebhookEndpoint,
   disableAuthProxy,
   emailAuth,
   enableAuthProxy,
@@ -143,6 +148,7 @@ export const activities = [
   updateUserPhoneNumber,
   updateUserTag,
   updateWallet,
+  updateWebhookEndpoint,
   verifyOtp,
 ] as const satisfies readonly AnyDefinition[];
 

@@ -251,6 +251,15 @@ interface ProxyKeyPort {
   create(organizationId: string): Promise<{ readonly vaultId: string; readonly publicKey: string }>;
 }
 
+/** The port to where deliveries of webhooks go (see `webhooks/targets.ts`). */
+interface WebhookTargetPort {
+  /**
+   * Refuses a URL that nothing would be delivered to: its scheme, or an address that its host leads to.
+   * @throws {CoordinatorError} INVALID_ARGUMENT; FAILED_PRECONDITION when the host cannot be resolved now
+   */
+  check(url: string): Promise<void>;
+}
+
 /** The port to other organizations. */
 interface OrganizationPort {
   /** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
@@ -280,6 +289,7 @@ export interface PreparePorts {
   readonly delivery: DeliveryPort;
   readonly organizations: OrganizationPort;
   readonly proxyKeys: ProxyKeyPort;
+  readonly webhookTargets: WebhookTargetPort;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;

@@ -1,4 +1,4 @@
-import type { GuardedFetch, GuardedResponse } from './guarded-fetch.js';
+import type { GuardedFetch, GuardedResponse } from '../http-client/guarded-fetch.js';
 import { invalidOidcToken, issuerUnavailable, refusalOf } from './refusals.js';
 import { signingKeysOf, type SigningKey } from './signing-keys.js';
 

@@ -1,5 +1,10 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { GuardedFetchError, type GuardedFetch, type GuardedRequest, type GuardedResponse } from './guarded-fetch.js';
+import {
+  GuardedFetchError,
+  type GuardedFetch,
+  type GuardedRequest,
+  type GuardedResponse,
+} from '../http-client/guarded-fetch.js';
 import { subjectPrefix, type Oauth2Provider } from './oauth2-providers.js';
 
 interface SecretPlace {

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { GuardedFetchError } from './guarded-fetch.js';
+import { GuardedFetchError } from '../http-client/guarded-fetch.js';
 
 /** A token that is not taken, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
 export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {

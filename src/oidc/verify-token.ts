@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GuardedFetch } from './guarded-fetch.js';
+import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import { IssuerKeys, type OwnIssuer } from './issuers.js';
 import { checkSignature, claimsOf, readJws } from './jws.js';
 import { invalidOidcToken } from './refusals.js';

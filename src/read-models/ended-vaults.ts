@@ -1,8 +1,7 @@
-import type { DenialEvent } from '../domain/activity/denial.js';
-import type { OrganizationEvent } from '../domain/organization/organization.js';
+import { organizationEventTypes, type OrganizationEvent } from '../domain/organization/organization.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import type { Rows } from './database.js';
-import { eachEvent, type ReadModel } from './read-model.js';
+import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 
 /** Vaults that are to be gone: one that is still there was left behind by a crash between the record and the shredding. */
 export const endedVaultsModel: ReadModel = {
@@ -16,14 +15,18 @@ export const endedVaultsModel: ReadModel = {
     ) WITHOUT ROWID;`,
 
   project: eachEvent((rows, { organizationId, position, event }) => {
-    if (isDenial(event)) return;
+    if (!isOrganizationEvent(event)) return;
     for (const vaultId of vaultsEndedBy(event)) {
       rows.run('INSERT OR REPLACE INTO ended_vaults VALUES (?, ?, ?)', position, vaultId, organizationId);
     }
   }),
 };
 
-const isDenial = (event: OrganizationEvent | DenialEvent): event is DenialEvent => event.type === 'ActivityDenied';
+const organizationTypes: ReadonlySet<string> = new Set(organizationEventTypes);
+
+/** Not one of the streams beside an organization's own. */
+const isOrganizationEvent = (event: ProjectedEvent['event']): event is OrganizationEvent =>
+  organizationTypes.has(event.type);
 
 /** Rows that are held at a time: a long history has ended a great many vaults. */
 const atOnce = 1_000;

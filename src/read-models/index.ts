@@ -25,6 +25,7 @@ import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from './sub-o
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
+import { listWebhookDeliveries, listWebhookEndpoints, webhooksModel } from './webhooks.js';
 
 /** Every read model. The users come before what shows them. */
 export const readModels: readonly ReadModel[] = [
@@ -42,6 +43,7 @@ export const readModels: readonly ReadModel[] = [
   oauth2CredentialsModel,
   onRampCredentialsModel,
   subOrganizationsModel,
+  webhooksModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -78,5 +80,7 @@ export const queries: readonly AnyQuery[] = [
   listVerifiedSuborgs,
   listWalletAccounts,
   listWallets,
+  listWebhookDeliveries,
+  listWebhookEndpoints,
   whoami,
 ];

@@ -20,8 +20,8 @@ export interface EventSource {
   readonly head: bigint;
 }
 
-/** Streams that read models are made from: an organization's own, and that of its denials. */
-const streamPattern = /^(?:organization|denials)-(.+)$/;
+/** Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries. */
+const streamPattern = /^(?:organization|denials|webhook-deliveries)-(.+)$/;
 
 /**
  * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as

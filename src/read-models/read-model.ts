@@ -1,5 +1,6 @@
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { Rows } from './database.js';
 
 /** A recorded event of an organization as projections see it. */
@@ -12,7 +13,7 @@ export interface ProjectedEvent {
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
   readonly id: string;
-  readonly event: OrganizationEvent | DenialEvent;
+  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent;
 }
 
 /**

@@ -303,6 +303,15 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
   ['import_wallet', 'ACTIVITY_TYPE_IMPORT_WALLET', 'importWalletIntent', 'importWalletResult'],
   ['init_import_wallet', 'ACTIVITY_TYPE_INIT_IMPORT_WALLET', 'initImportWalletIntent', 'initImportWalletResult'],
   ['update_wallet', 'ACTIVITY_TYPE_UPDATE_WALLET', 'updateWalletIntent', 'updateWalletResult'],
+  ...['create', 'delete', 'update'].map(
+    (verb) =>
+      [
+        `${verb}_webhook_endpoint`,
+        `ACTIVITY_TYPE_${verb.toUpperCase()}_WEBHOOK_ENDPOINT`,
+        `${verb}WebhookEndpointIntent`,
+        `${verb}WebhookEndpointResult`,
+      ] as const,
+  ),
 ];
 
 /** Resource and action that policies name a verb by, or none (client protocol 9.4 and 9.6). */
@@ -317,6 +326,7 @@ const resources: Readonly<Record<string, string>> = {
   CREATE_SUB_ORGANIZATION: 'ORGANIZATION CREATE',
   CREATE_USER_TAG: 'USER CREATE',
   CREATE_USERS: 'USER CREATE',
+  CREATE_WEBHOOK_ENDPOINT: 'WEBHOOK_ENDPOINT CREATE',
   DELETE_API_KEYS: 'CREDENTIAL DELETE',
   DELETE_AUTHENTICATORS: 'CREDENTIAL DELETE',
   DELETE_POLICIES: 'POLICY DELETE',
@@ -365,6 +375,7 @@ const resources: Readonly<Record<string, string>> = {
   ENABLE_AUTH_PROXY: 'AUTH_PROXY CREATE',
   UPDATE_AUTH_PROXY_CONFIG: 'AUTH_PROXY UPDATE',
   DELETE_WALLET_ACCOUNTS: 'WALLET DELETE',
+  DELETE_WEBHOOK_ENDPOINT: 'WEBHOOK_ENDPOINT DELETE',
   EMAIL_AUTH: 'AUTH CREATE',
   EXPORT_WALLET: 'WALLET EXPORT',
   EXPORT_WALLET_ACCOUNT: 'WALLET EXPORT',
@@ -376,6 +387,7 @@ const resources: Readonly<Record<string, string>> = {
   OTP_LOGIN: 'AUTH CREATE',
   VERIFY_OTP: 'OTP VERIFY',
   UPDATE_WALLET: 'WALLET UPDATE',
+  UPDATE_WEBHOOK_ENDPOINT: 'WEBHOOK_ENDPOINT UPDATE',
 };
 
 /** Every file under a folder of the source tree that declares a verb, without its suffix. */
@@ -455,7 +467,14 @@ describe('the list of activities', () => {
 
   it('shows policies the parameters of client protocol 9.3, read from the intent', () => {
     const users = { userId: 'u', userIds: ['u', 'v'], apiKeyIds: ['k'] };
-    const keys = { encoding: 'e', hashFunction: 'h', type: 't', walletId: 'w', targetPublicKey: '02aa' };
+    const keys = {
+      encoding: 'e',
+      hashFunction: 'h',
+      type: 't',
+      walletId: 'w',
+      targetPublicKey: '02aa',
+      endpointId: 'x',
+    };
     const intent = { ...users, ...keys, otpLength: 6, sessionProfileId: 's' };
     const shown = definitions.flatMap((one) =>
       isVote(one)
@@ -472,6 +491,7 @@ describe('the list of activities', () => {
       ['DELETE_API_KEYS', 'user_id', 'string', 'u'],
       ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
       ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
+      ['DELETE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
       ['EXPORT_PRIVATE_KEY', 'target_public_key', 'string', '02aa'],
       ['EXPORT_WALLET', 'target_public_key', 'string', '02aa'],
       ['EXPORT_WALLET_ACCOUNT', 'target_public_key', 'string', '02aa'],
@@ -485,6 +505,7 @@ describe('the list of activities', () => {
       ['SIGN_TRANSACTION', 'type', 'string', 't'],
       ['STAMP_LOGIN', 'session_profile_id', 'string', 's'],
       ['UPDATE_WALLET', 'wallet_id', 'string', 'w'],
+      ['UPDATE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
     ]);
   });
 

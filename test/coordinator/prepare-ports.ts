@@ -6,7 +6,7 @@ import type { EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
 import { openKeyring, type OpenKeyring } from '../../src/keyring/open-keyring.js';
-import { guardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { guardedFetch, guardedTarget } from '../../src/http-client/guarded-fetch.js';
 import { Oauth2Client } from '../../src/oidc/oauth2-client.js';
 import { knownOauth2Providers } from '../../src/oidc/oauth2-providers.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
@@ -14,6 +14,7 @@ import { verifyRegistration } from '../../src/stamps/webauthn.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { KeptMessages } from '../../src/testing/kept-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
+import { webhookTargets } from '../../src/webhooks/targets.js';
 
 /** The real ports of `prepare` over a store, a fresh one by default, with keys that follow from the seed. */
 export async function preparePorts(
@@ -34,6 +35,7 @@ export async function preparePorts(
     ...opened,
     oidc: new OidcVerifier({ clock, fetch, own: issuer }),
     oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
+    webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       founded: (id) => readFounding(store, id),

@@ -145,6 +145,8 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
     // Accounts that are not kept leave nothing but their addresses.
     return recorded.length > 0 ? recorded : addresses.map((address) => ({ address }));
   },
+  // It only looks whether deliveries could go there.
+  ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT: () => undefined,
   ACTIVITY_TYPE_EMAIL_AUTH_V3: (done) => ({ publicKey: first(done, 'ApiKeyCreated').publicKey, message: undefined }),
   ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: (done) => resultOf(done)['exportBundle'],
   ACTIVITY_TYPE_EXPORT_WALLET: (done) => resultOf(done)['exportBundle'],
@@ -185,6 +187,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialUpdated').vaultId,
   ACTIVITY_TYPE_UPDATE_USER_EMAIL: withToken,
   ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER: withToken,
+  ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT: () => undefined,
   ACTIVITY_TYPE_VERIFY_OTP_V2: (done) => {
     const { isWrong, codeHash } = guess(done);
     return { codeHash, verificationToken: isWrong ? undefined : resultOf(done)['verificationToken'] };

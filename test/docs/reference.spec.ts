@@ -29,7 +29,11 @@ test('every version of every activity, every query, event and setting is on its 
   expect(headings('activities.md')).toHaveLength(activities.length);
   for (const { path } of queries) expect(headings('queries.md')).toContain(path);
   const recorded = [...pages['events.md']!.matchAll(/^\| `([A-Z]\w+)` \| `/gm)].map(([, name]) => name);
-  const others = ['KeyEncryptionKeyTaken', 'DataKeysRewrapped', 'SecretSealed', 'DataKeyRewrapped'];
+  const sealing = ['KeyEncryptionKeyTaken', 'DataKeysRewrapped', 'SecretSealed', 'DataKeyRewrapped'];
+  const telling = ['Delivered', 'AttemptFailed', 'DeliveryAbandoned', 'RedeliveryRequested'].map(
+    (end) => `Webhook${end}`,
+  );
+  const others = [...sealing, ...telling];
   expect(recorded.sort()).toEqual(
     [...organizationEventTypes, 'ActivityDenied', 'CoordinatorInstalled', ...others].sort(),
   );

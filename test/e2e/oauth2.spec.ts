@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { decryptCredentialBundle, encryptOauth2ClientSecret, generateP256KeyPair } from '@turnkey/crypto';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { guardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import { startCoordinator, StampingClient, type TestCoordinator } from '../../src/testing/index.js';
 import { nonceFor } from '../oidc/real-issuer.js';

@@ -34,6 +34,8 @@ export interface Furnished {
   /** A private key for the import that waits for Alice. */
   readonly privateKeyBundle: string;
   readonly smartContractInterfaceId: string;
+  /** Told of nothing but its own creation, where nobody listens. */
+  readonly webhookEndpointId: string;
   /** A code that has been sent to Alice's phone, for otp_auth. */
   readonly login: { readonly otpId: string; readonly otpCode: string };
   /** A code that has been sent to somebody, sealed to the key that came with it. */
@@ -127,6 +129,10 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
     label: 'USDC',
   });
+  const { result: hooked } = await client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', {
+    ...webhook,
+    subscriptions: [{ ...subscription, filtersJson: '{"types":["ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT"]}' }],
+  });
   const phone = `+1555${BigInt(`0x${newKey().privateKey}`).toString().slice(-7)}`;
   const { otpId: provedId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
   const proofKey = newKey();
@@ -179,6 +185,7 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     privateKeyBundle: await sealedTo(keyBundle, Buffer.alloc(32, 1)),
     smartContractInterfaceId: (contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string })
       .smartContractInterfaceId,
+    webhookEndpointId: (hooked['createWebhookEndpointResult'] as { endpointId: string }).endpointId,
     login: { otpId: loginId, otpCode: await codeOf(coordinator, loginId) },
     sealedCode: {
       otpId: sealedId,
@@ -261,6 +268,9 @@ const abi = JSON.stringify([
   },
 ]);
 
+const webhook = { url: 'http://127.0.0.1:9/hooks', name: 'sample' };
+const subscription = { eventType: 'ACTIVITY_UPDATES', isActive: true };
+
 /** A secret as a client seals it to the target key of an import bundle (client protocol 7.4). */
 async function sealedTo(importBundle: string, secret: string | Uint8Array): Promise<string> {
   const { data } = JSON.parse(importBundle) as { data: string };
@@ -273,7 +283,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
-  const { login, sealedCode, proof, oidc, oauth2, onRamp } = furnished;
+  const { login, sealedCode, proof, oidc, oauth2, onRamp, webhookEndpointId: endpointId } = furnished;
   const { root, newKey } = coordinator;
   const otp = { otpType: 'OTP_TYPE_EMAIL', appName: 'Sample', otpLength: 6, alphanumeric: false };
   const account = {
@@ -309,6 +319,9 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       label: 'a contract',
       notes: 'a note',
     },
+    ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT: { ...webhook, subscriptions: [{ ...subscription, filtersJson: '{}' }] },
+    ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT: { endpointId },
+    ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT: { endpointId, url: webhook.url, name: 'renamed', isActive: true },
     ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: {
       subOrganizationName: 'sample',
       rootUsers: [
@@ -487,7 +500,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
 /** What every query of a furnished organization is asked, by its path; the organization's id is added. */
 export function querySamples(furnished: Furnished): Readonly<Record<string, object>> {
   const { alice, apiKeyId, authenticatorId, policyId, waiting, walletId, signWith } = furnished;
-  const { privateKeyId, smartContractInterfaceId } = furnished;
+  const { privateKeyId, smartContractInterfaceId, webhookEndpointId } = furnished;
   const activity = { activityId: waiting.id };
   const user = { userId: alice.userId };
   return {
@@ -527,6 +540,12 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     },
     list_wallet_accounts: { walletId, includeWalletDetails: true, paginationOptions: { limit: '5' } },
     list_wallets: {},
+    list_webhook_deliveries: {
+      endpointId: webhookEndpointId,
+      filterByState: 'pending',
+      paginationOptions: { limit: '5' },
+    },
+    list_webhook_endpoints: {},
     whoami: {},
   };
 }

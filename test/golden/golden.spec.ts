@@ -49,6 +49,9 @@ const untold: readonly OrganizationEvent['type'][] = [
   'AuthProxyEnabled',
   'AuthProxyUpdated',
   'AuthProxyDisabled',
+  'WebhookEndpointCreated',
+  'WebhookEndpointUpdated',
+  'WebhookEndpointDeleted',
 ];
 
 describe('streams of earlier releases', () => {

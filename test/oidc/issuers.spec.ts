@@ -1,4 +1,4 @@
-import type { GuardedFetch } from '../../src/oidc/guarded-fetch.js';
+import type { GuardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import {
   claimsOf,

@@ -1,5 +1,5 @@
 import { createECDH } from 'node:crypto';
-import { guardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
 import { loopback, refusalOf } from './issuer.js';
 import { clientId, nonceFor, signingKey, startRealIssuer, type RealIssuer } from './real-issuer.js';

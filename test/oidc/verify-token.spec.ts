@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CompactEncrypt, exportJWK, exportSPKI, FlattenedSign, type JWK } from 'jose';
-import { GuardedFetchError, guardedFetch, type GuardedFetch } from '../../src/oidc/guarded-fetch.js';
+import { GuardedFetchError, guardedFetch, type GuardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier, type OidcIdentity } from '../../src/oidc/verify-token.js';
 import {
   claimsOf,

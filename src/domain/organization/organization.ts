@@ -21,6 +21,7 @@ import { evolveSettings, type FeatureName, type RootQuorum, type SettingsEvent }
 import { evolveTags, type TagEvent, type UserTag } from './tags.js';
 import { evolveUsers, type User, type UserEvent } from './users.js';
 import { evolveWallets, type Wallet, type WalletAccount, type WalletEvent } from './wallets.js';
+import { evolveWebhookEndpoints, type WebhookEndpoint, type WebhookEndpointEvent } from './webhook-endpoints.js';
 
 /**
  * What the stream of one organization amounts to: all that a decision may look at. It is the accumulator of a fold;
@@ -64,6 +65,7 @@ export interface Organization {
   readonly oauth2Credentials: Map<string, Oauth2Credential>;
   readonly onRampCredentials: Map<string, OnRampCredential>;
   authProxy: AuthProxy | undefined;
+  readonly webhookEndpoints: Map<string, WebhookEndpoint>;
 }
 
 /** The organization as deciders see it. */
@@ -87,6 +89,7 @@ export type OrganizationEvent =
   | Oauth2CredentialEvent
   | OnRampCredentialEvent
   | AuthProxyEvent
+  | WebhookEndpointEvent
   | ActivityEvent;
 
 const evolvers: Evolvers<OrganizationEvent> = {
@@ -103,6 +106,7 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveOauth2Credentials,
   ...evolveOnRampCredentials,
   ...evolveAuthProxy,
+  ...evolveWebhookEndpoints,
   ...evolveOpenActivities,
 };
 
@@ -139,6 +143,7 @@ export function emptyOrganization(): Organization {
     oauth2Credentials: new Map(),
     onRampCredentials: new Map(),
     authProxy: undefined,
+    webhookEndpoints: new Map(),
   };
 }
 

@@ -10,10 +10,10 @@ import {
   type GuardedRequest,
   type GuardedResponse,
   type GuardRule,
-} from '../../src/oidc/guarded-fetch.js';
-import { isReachable } from '../../src/oidc/reachable-address.js';
-import { certificateFor } from './certificate.js';
-import { startWebServer, type WebServer } from './web-server.js';
+} from '../../src/http-client/guarded-fetch.js';
+import { isReachable } from '../../src/http-client/reachable-address.js';
+import { certificateFor } from '../oidc/certificate.js';
+import { startWebServer, type WebServer } from '../oidc/web-server.js';
 
 const text = ({ body }: GuardedResponse): string => Buffer.from(body).toString('utf8');
 

@@ -36,9 +36,16 @@ export interface GuardedRequest {
   readonly maxBytes?: number;
   /** For everything together, from the look-up of the host to the last byte, in milliseconds; 5 000 if absent. */
   readonly timeoutMs?: number;
+  /**
+   * Only the status counts: the body is read to no purpose, 64 KiB of it at most, and may break off; a redirect is an
+   * answer like any other, and is not followed.
+   */
+  readonly statusOnly?: true;
+  /** Ends the request, which then fails as a connection that broke. */
+  readonly signal?: AbortSignal;
 }
 
-/** An answer with any status but 3xx. Its content type is for the caller to check. */
+/** An answer with any status, but 3xx only where it was asked for. Its content type is for the caller to check. */
 export interface GuardedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -60,6 +67,7 @@ const systemResolver: ResolveHost = async (host) =>
 const maxUrlLength = 2_048;
 const defaultMaxBytes = 128 * 1_024;
 const defaultTimeoutMs = 5_000;
+const mostPassedOver = 64 * 1_024;
 
 /**
  * An HTTP client for URLs that an attacker may have chosen (OWASP ASVS 5.0, 1.3.6 and 13.2): https only, every address of
@@ -67,39 +75,66 @@ const defaultTimeoutMs = 5_000;
  * `allowPrivateNetwork` also takes http, loopback and private addresses. `trustedCertificates` (PEM) replaces the system's.
  */
 export function guardedFetch({
-  allowPrivateNetwork,
-  resolve = systemResolver,
   trustedCertificates,
-}: {
+  ...options
+}: GuardOptions & { readonly trustedCertificates?: string }): GuardedFetch {
+  return (text, request = {}) =>
+    guarded(text, options, request, (url, addresses, signal) =>
+      exchange(url, addresses, request, trustedCertificates, signal),
+    );
+}
+
+/**
+ * Says whether `guardedFetch` would make a request to a URL now, without making one: what it would refuse is refused here.
+ * The host may lead elsewhere later.
+ * @throws {GuardedFetchError}
+ */
+export function guardedTarget(options: GuardOptions): (url: string) => Promise<void> {
+  return (text) => guarded(text, options, {}, () => Promise.resolve());
+}
+
+interface GuardOptions {
   readonly allowPrivateNetwork: boolean;
   readonly resolve?: ResolveHost;
-  readonly trustedCertificates?: string;
-}): GuardedFetch {
-  const addressesOf = async (host: string): Promise<readonly string[]> => {
-    const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
-    // One bad address is enough: which of them is connected to is not ours to say once they are handed over.
-    if (!addresses.every((address) => isReachable(address, allowPrivateNetwork))) {
-      throw new GuardedFetchError(
-        'address',
-        `host \`${host}\` leads to an address that this server does not call: use a public one`,
-      );
-    }
-    return addresses;
-  };
+}
 
-  return async (text, request = {}) => {
-    const url = readUrl(text, allowPrivateNetwork);
-    const { timeoutMs = defaultTimeoutMs } = request;
-    const deadline = new AbortController();
-    const tooLate = new GuardedFetchError('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
-    const timer = setTimeout(() => deadline.abort(tooLate), timeoutMs);
-    try {
-      const addresses = await beforeAbort(addressesOf(withoutBrackets(url.hostname)), deadline.signal);
-      return await exchange(url, addresses, request, trustedCertificates, deadline.signal);
-    } finally {
-      clearTimeout(timer);
-    }
-  };
+/** Does something with a URL and the addresses of its host once both were found to be good, within the time there is. */
+async function guarded<Value>(
+  text: string,
+  { allowPrivateNetwork, resolve = systemResolver }: GuardOptions,
+  { timeoutMs = defaultTimeoutMs, signal }: Pick<GuardedRequest, 'timeoutMs' | 'signal'>,
+  use: (url: URL, addresses: readonly string[], signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const url = readUrl(text, allowPrivateNetwork);
+  const host = withoutBrackets(url.hostname);
+  const end = new AbortController();
+  const tooLate = new GuardedFetchError('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
+  const timer = setTimeout(() => end.abort(tooLate), timeoutMs);
+  const stop = (): void =>
+    end.abort(new GuardedFetchError('connection', `the request to host \`${url.hostname}\` was called off`));
+  signal?.addEventListener('abort', stop);
+  if (signal?.aborted) stop();
+  try {
+    const addresses = await beforeAbort(reachableAddresses(host, allowPrivateNetwork, resolve), end.signal);
+    return await use(url, addresses, end.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+async function reachableAddresses(
+  host: string,
+  allowPrivateNetwork: boolean,
+  resolve: ResolveHost,
+): Promise<readonly string[]> {
+  const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
+  // One bad address is enough: which of them is connected to is not ours to say once they are handed over.
+  if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
+  throw new GuardedFetchError(
+    'address',
+    `host \`${host}\` leads to an address that this server does not call: use a public one`,
+  );
 }
 
 /** The URL, once everything that can be said without asking the network was said. */
@@ -136,7 +171,9 @@ async function resolveOrRefuse(host: string, resolve: ResolveHost): Promise<read
 
 function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
     work.then(resolve, reject);
   });
 }
@@ -145,7 +182,7 @@ function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<
 function exchange(
   url: URL,
   addresses: readonly string[],
-  { method = 'GET', headers = {}, body, maxBytes = defaultMaxBytes }: GuardedRequest,
+  { method = 'GET', headers = {}, body, maxBytes = defaultMaxBytes, statusOnly }: GuardedRequest,
   trustedCertificates: string | undefined,
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
@@ -169,7 +206,8 @@ function exchange(
     request.on('error', fail);
     request.on('response', (response) => {
       answered = true;
-      receive(response, url.hostname, maxBytes).then(resolve, fail);
+      const received = statusOnly ? passOver(response) : receive(response, url.hostname, maxBytes);
+      received.then(resolve, fail);
     });
     // After an upgrade that was not asked for nothing else is heard; after an answer its body may still be unread.
     request.on('close', () => answered || fail(new Error('closed before an answer')));
@@ -221,6 +259,21 @@ async function receive(response: IncomingMessage, host: string, maxBytes: number
   }
   if (!response.complete) throw new Error('closed before the end of the body');
   return { status, headers, body: new Uint8Array(body.subarray(0, size)) };
+}
+
+/** Takes the status, whatever becomes of the body: it is read so that the peer can end as it is used to. */
+async function passOver(response: IncomingMessage): Promise<GuardedResponse> {
+  const { statusCode: status = 0, headers } = response;
+  let size = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > mostPassedOver) break;
+    }
+  } catch {
+    // The status was there before.
+  }
+  return { status, headers, body: new Uint8Array() };
 }
 
 function failureOf(host: string, cause: unknown, signal: AbortSignal): GuardedFetchError {

@@ -1,0 +1,71 @@
+import {
+  checkRoomForWebhookEndpoint,
+  checkSubscriptions,
+  webhookEndpointResource,
+  type WebhookEndpoint,
+} from '../../domain/organization/webhook-endpoints.js';
+import { Label, ListOf, Nested, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkWebhookUrl, maxWebhookUrl, WebhookEndpointShape, WebhookSubscriptionParams } from './webhook-params.js';
+
+class CreateWebhookEndpointIntent {
+  @Text({ min: 1, max: maxWebhookUrl, about: 'Where deliveries go: https, at a public address.' })
+  url!: string;
+
+  @Label({ about: 'A name for people.' })
+  name!: string;
+
+  @ListOf(() => WebhookSubscriptionParams, {
+    optional: true,
+    max: 4,
+    about: 'What the endpoint is told of; ACTIVITY_UPDATES when there are none.',
+  })
+  subscriptions?: WebhookSubscriptionParams[];
+}
+
+class CreateWebhookEndpointResult {
+  @Uuid()
+  endpointId!: string;
+
+  @Nested(() => WebhookEndpointShape)
+  webhookEndpoint!: WebhookEndpointShape;
+}
+
+/** Has updates delivered to a URL from now on. */
+export const createWebhookEndpoint = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT',
+  summary: 'Has updates delivered to a URL from now on, signed.',
+  intent: CreateWebhookEndpointIntent,
+  result: CreateWebhookEndpointResult,
+  policy: { resource: 'WEBHOOK_ENDPOINT', action: 'CREATE' },
+
+  check({ url, subscriptions = [] }, organization) {
+    checkWebhookUrl(url);
+    checkSubscriptions(organization, subscriptions);
+    checkRoomForWebhookEndpoint(organization);
+  },
+
+  prepare: ({ url }, { webhookTargets }) => webhookTargets.check(url),
+
+  decide({ url, name, subscriptions = [] }, { organization, newId }) {
+    // Nothing else could ever subscribe it to anything.
+    const wanted: WebhookSubscriptionParams[] =
+      subscriptions.length > 0 ? subscriptions : [{ eventType: 'ACTIVITY_UPDATES' }];
+    const endpoint: WebhookEndpoint = {
+      endpointId: newId(),
+      url,
+      name,
+      isActive: true,
+      subscriptions: wanted.map(({ eventType, filtersJson, isActive = true }) => ({
+        eventType,
+        ...(filtersJson === undefined ? {} : { filtersJson }),
+        isActive,
+      })),
+    };
+    const webhookEndpoint = webhookEndpointResource(organization.organizationId, endpoint);
+    return {
+      events: [{ type: 'WebhookEndpointCreated', data: endpoint }],
+      result: { endpointId: endpoint.endpointId, webhookEndpoint },
+    };
+  },
+});

@@ -1,0 +1,30 @@
+import { existingWebhookEndpoint } from '../../domain/organization/webhook-endpoints.js';
+import { Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class DeleteWebhookEndpointIntent {
+  @Uuid({ about: 'The endpoint to delete.' })
+  endpointId!: string;
+}
+
+class DeleteWebhookEndpointResult {
+  @Uuid()
+  endpointId!: string;
+}
+
+/** Deletes a webhook endpoint: nothing is delivered there any more, also nothing that waits. */
+export const deleteWebhookEndpoint = defineActivity({
+  type: 'ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT',
+  summary: 'Deletes a webhook endpoint: nothing is delivered there any more, also nothing that waits.',
+  intent: DeleteWebhookEndpointIntent,
+  result: DeleteWebhookEndpointResult,
+  policy: { resource: 'WEBHOOK_ENDPOINT', action: 'DELETE' },
+  params: { endpoint_id: { type: { kind: 'string' }, from: ({ endpointId }) => endpointId } },
+
+  check: ({ endpointId }, organization) => void existingWebhookEndpoint(organization, endpointId),
+
+  decide: ({ endpointId }) => ({
+    events: [{ type: 'WebhookEndpointDeleted', data: { endpointId } }],
+    result: { endpointId },
+  }),
+});

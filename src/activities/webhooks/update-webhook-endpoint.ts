@@ -1,0 +1,62 @@
+import { invalidField } from '../../domain/errors.js';
+import { existingWebhookEndpoint, webhookEndpointResource } from '../../domain/organization/webhook-endpoints.js';
+import { Flag, Label, Nested, Text, Uuid } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import { checkWebhookUrl, maxWebhookUrl, WebhookEndpointShape } from './webhook-params.js';
+
+class UpdateWebhookEndpointIntent {
+  @Uuid({ about: 'The endpoint to change.' })
+  endpointId!: string;
+
+  @Text({ optional: true, min: 1, max: maxWebhookUrl, about: 'The new URL; what waits is delivered there too.' })
+  url?: string;
+
+  @Label({ optional: true, about: 'The new name.' })
+  name?: string;
+
+  @Flag({ optional: true, about: 'False stops deliveries at once and drops those that wait; true begins anew.' })
+  isActive?: boolean;
+}
+
+class UpdateWebhookEndpointResult {
+  @Uuid()
+  endpointId!: string;
+
+  @Nested(() => WebhookEndpointShape)
+  webhookEndpoint!: WebhookEndpointShape;
+}
+
+/** Moves, renames, stops or resumes a webhook endpoint. */
+export const updateWebhookEndpoint = defineActivity({
+  type: 'ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT',
+  summary: 'Moves, renames, stops or resumes a webhook endpoint.',
+  intent: UpdateWebhookEndpointIntent,
+  result: UpdateWebhookEndpointResult,
+  policy: { resource: 'WEBHOOK_ENDPOINT', action: 'UPDATE' },
+  params: { endpoint_id: { type: { kind: 'string' }, from: ({ endpointId }) => endpointId } },
+
+  check({ endpointId, url, name, isActive }, organization) {
+    existingWebhookEndpoint(organization, endpointId);
+    if (url !== undefined) checkWebhookUrl(url);
+    if ((url ?? name ?? isActive) === undefined) {
+      throw invalidField('parameters', 'name nothing to change: send url, name or isActive');
+    }
+  },
+
+  async prepare({ url }, { webhookTargets }) {
+    if (url !== undefined) await webhookTargets.check(url);
+  },
+
+  decide({ endpointId, url, name, isActive }, { organization }) {
+    const changes = {
+      ...(url === undefined ? {} : { url }),
+      ...(name === undefined ? {} : { name }),
+      ...(isActive === undefined ? {} : { isActive }),
+    };
+    const endpoint = { ...existingWebhookEndpoint(organization, endpointId), ...changes };
+    return {
+      events: [{ type: 'WebhookEndpointUpdated', data: { endpointId, ...changes } }],
+      result: { endpointId, webhookEndpoint: webhookEndpointResource(organization.organizationId, endpoint) },
+    };
+  },
+});

@@ -1,0 +1,61 @@
+import { invalidField } from '../../domain/errors.js';
+import { webhookEventTypes, type WebhookEventType } from '../../domain/organization/webhook-endpoints.js';
+import { Flag, ListOf, OneOf, Text, Uuid } from '../../schema/fields.js';
+
+/** What an endpoint is told of. */
+export class WebhookSubscriptionParams {
+  @OneOf(webhookEventTypes, {
+    about:
+      'Only ACTIVITY_UPDATES is delivered here: this server does not watch chains. The others are for parents only.',
+  })
+  eventType!: WebhookEventType;
+
+  @Text({
+    optional: true,
+    max: 4096,
+    about: 'A JSON object as text. For ACTIVITY_UPDATES: `types` and `statuses`, the only ones to be told of.',
+  })
+  filtersJson?: string;
+
+  @Flag({ optional: true, about: 'Default true.' })
+  isActive?: boolean;
+}
+
+/** An endpoint as results and queries show it. */
+export class WebhookEndpointShape {
+  @Uuid()
+  endpointId!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  url!: string;
+
+  @Text()
+  name!: string;
+
+  @Flag({ about: 'Nothing is delivered while it is false, and what happens meanwhile never will be.' })
+  isActive!: boolean;
+
+  @ListOf(() => WebhookSubscriptionParams)
+  subscriptions!: WebhookSubscriptionParams[];
+}
+
+/** Longest URL of an endpoint, in characters. */
+export const maxWebhookUrl = 2_048;
+
+/**
+ * What can be said of a URL without asking anybody; the rest is for `WebhookTargetPort`.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function checkWebhookUrl(text: string): void {
+  const refuse = (description: string) => invalidField('parameters.url', description);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw refuse(`must be an absolute URL such as https://app.example.com/hooks, got \`${text.slice(0, 64)}\``);
+  }
+  // It would be shown to everybody who may read the organization, and sent on as nobody expects.
+  if (url.username !== '' || url.password !== '') throw refuse('must not have a user or a password: leave them out');
+  if (url.hash !== '') throw refuse('must not have a fragment: it is not sent');
+}

@@ -1,0 +1,149 @@
+import { CoordinatorError, invalidField } from '../errors.js';
+import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationView } from './organization.js';
+
+/** What an endpoint can be told of (client protocol, section 10). Only the first comes about here: nobody watches chains. */
+export const webhookEventTypes = [
+  'ACTIVITY_UPDATES',
+  'BALANCE_CONFIRMED_UPDATES',
+  'BALANCE_FINALIZED_UPDATES',
+  'SEND_TRANSACTION_STATUS_UPDATES',
+] as const;
+
+export type WebhookEventType = (typeof webhookEventTypes)[number];
+
+export interface WebhookSubscription {
+  readonly eventType: WebhookEventType;
+  /** As given: a JSON object; see `checkSubscriptions`. */
+  readonly filtersJson?: string;
+  readonly isActive: boolean;
+}
+
+/** Where deliveries go, and which. */
+export interface WebhookEndpoint {
+  readonly endpointId: string;
+  readonly url: string;
+  readonly name: string;
+  readonly isActive: boolean;
+  readonly subscriptions: readonly WebhookSubscription[];
+}
+
+export type WebhookEndpointEvent =
+  | DomainEvent<'WebhookEndpointCreated', WebhookEndpoint>
+  | DomainEvent<'WebhookEndpointUpdated', { endpointId: string; url?: string; name?: string; isActive?: boolean }>
+  | DomainEvent<'WebhookEndpointDeleted', { endpointId: string }>;
+
+export const evolveWebhookEndpoints: Evolvers<WebhookEndpointEvent> = {
+  WebhookEndpointCreated(organization, endpoint) {
+    organization.webhookEndpoints.set(endpoint.endpointId, endpoint);
+  },
+  WebhookEndpointUpdated(organization, changes) {
+    const endpoint = organization.webhookEndpoints.get(changes.endpointId);
+    if (endpoint) organization.webhookEndpoints.set(changes.endpointId, { ...endpoint, ...changes });
+  },
+  WebhookEndpointDeleted(organization, { endpointId }) {
+    organization.webhookEndpoints.delete(endpointId);
+  },
+};
+
+/** Endpoints that an organization may have. Ours: each is told of everything that happens in the organization. */
+const maxWebhookEndpoints = 10;
+
+/** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the organization may not have one more */
+export function checkRoomForWebhookEndpoint({ webhookEndpoints }: OrganizationView): void {
+  if (webhookEndpoints.size < maxWebhookEndpoints) return;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `the organization has ${maxWebhookEndpoints} webhook endpoints, and may not have more: ` +
+      `delete one with delete_webhook_endpoint`,
+  );
+}
+
+/** The endpoint of that id. @throws {CoordinatorError} NOT_FOUND */
+export function existingWebhookEndpoint(organization: OrganizationView, endpointId: string): WebhookEndpoint {
+  const found = organization.webhookEndpoints.get(endpointId);
+  if (found) return found;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no webhook endpoint \`${endpointId}\` in organization \`${organization.organizationId}\`: ` +
+      `list_webhook_endpoints names them all`,
+  );
+}
+
+/**
+ * Refuses subscriptions that the organization may not have, that say something twice, or whose filters nobody could go by.
+ * @throws {CoordinatorError} PERMISSION_DENIED for what only a parent is told of, INVALID_ARGUMENT
+ */
+export function checkSubscriptions(
+  { organizationId, parentOrganizationId }: OrganizationView,
+  subscriptions: readonly Omit<WebhookSubscription, 'isActive'>[],
+): void {
+  const seen = new Set<WebhookEventType>();
+  for (const { eventType, filtersJson } of subscriptions) {
+    if (parentOrganizationId !== undefined && eventType !== 'ACTIVITY_UPDATES') {
+      throw new CoordinatorError(
+        'PERMISSION_DENIED',
+        `\`${organizationId}\` is a sub-organization, and \`${eventType}\` goes to endpoints of its parent only: ` +
+          `subscribe to ACTIVITY_UPDATES, or create the endpoint in \`${parentOrganizationId}\``,
+      );
+    }
+    if (seen.has(eventType)) {
+      throw invalidField('parameters.subscriptions', `name \`${eventType}\` more than once: put it into one`);
+    }
+    seen.add(eventType);
+    if (filtersJson !== undefined) readFilters(eventType, filtersJson);
+  }
+}
+
+/** What a subscription to activity updates is narrowed down to; an absent list means everything. */
+interface ActivityFilters {
+  readonly types?: readonly string[];
+  readonly statuses?: readonly string[];
+}
+
+/**
+ * Reads `filtersJson`. Which members the published service takes is not known; for activities ours are `types` and
+ * `statuses`, lists of strings. Anything else is refused: a filter that nobody goes by would be taken for one that works.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+function readFilters(eventType: WebhookEventType, filtersJson: string): ActivityFilters {
+  const refuse = (description: string) => invalidField('parameters.subscriptions.filtersJson', description);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(filtersJson);
+  } catch {
+    throw refuse('must be a JSON object, written as text; this is not JSON');
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw refuse('must be a JSON object, written as text');
+  }
+  if (eventType !== 'ACTIVITY_UPDATES') return {};
+  for (const [name, value] of Object.entries(parsed)) {
+    if (name !== 'types' && name !== 'statuses') {
+      throw refuse(`has \`${name.slice(0, 64)}\`: for ACTIVITY_UPDATES there are \`types\` and \`statuses\``);
+    }
+    if (!Array.isArray(value) || value.length === 0 || value.some((one) => typeof one !== 'string')) {
+      throw refuse(`has \`${name}\`, which must be a list of one string or more`);
+    }
+  }
+  return parsed;
+}
+
+/** Whether an endpoint is to be told that an activity of this type has come to this status. */
+export function wantsActivityUpdate(
+  { isActive, subscriptions }: WebhookEndpoint,
+  { type, status }: { readonly type: string; readonly status: string },
+): boolean {
+  if (!isActive) return false;
+  const subscription = subscriptions.find(({ eventType }) => eventType === 'ACTIVITY_UPDATES');
+  if (!subscription?.isActive) return false;
+  if (subscription.filtersJson === undefined) return true;
+  const { types, statuses } = readFilters('ACTIVITY_UPDATES', subscription.filtersJson);
+  return (types?.includes(type) ?? true) && (statuses?.includes(status) ?? true);
+}
+
+/** An endpoint as results and queries show it. */
+export function webhookEndpointResource(organizationId: string, endpoint: WebhookEndpoint) {
+  const { endpointId, url, name, isActive, subscriptions } = endpoint;
+  return { endpointId, organizationId, url, name, isActive, subscriptions: subscriptions.map((one) => ({ ...one })) };
+}

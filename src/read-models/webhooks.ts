@@ -1,0 +1,503 @@
+import type { ActivityEvent, ActivityStatus } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
+import {
+  wantsActivityUpdate,
+  webhookEndpointResource,
+  type WebhookEndpoint,
+} from '../domain/organization/webhook-endpoints.js';
+import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
+import type { ProjectedEvent, ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+const deliveryStates = ['pending', 'delivered', 'abandoned', 'dropped'] as const;
+
+/** A delivery as it stands. */
+export interface WebhookDelivery {
+  /** Owner of the endpoint. */
+  readonly organizationId: string;
+  readonly endpointId: string;
+  readonly eventId: string;
+  /** Where the activity is: the owner itself, or one of its sub-organizations. */
+  readonly sourceOrganizationId: string;
+  readonly activityId: string;
+  readonly activityType: string;
+  readonly activityStatus: ActivityStatus;
+  /** Place in the source's stream of the event that the endpoint is told of. */
+  readonly revision: number;
+  /** `dropped`: its endpoint was stopped or deleted first. */
+  readonly state: (typeof deliveryStates)[number];
+  readonly attempts: number;
+  /** Of the latest attempt that was answered. */
+  readonly status?: number;
+  /** Why the latest attempt failed, or it was given up. */
+  readonly reason?: string;
+  /** Not before this, while it is pending. */
+  readonly retryAt: number;
+  /** When what it tells of was recorded, or when it was asked for again; milliseconds since the epoch, like the others. */
+  readonly since: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/**
+ * Endpoints, and what is to be delivered to them: a row for each endpoint and event, put there by the event itself. So
+ * the rows are the queue of deliveries as well as their log, and nothing is lost or forgotten over a restart.
+ */
+export const webhooksModel: ReadModel = {
+  name: 'webhooks',
+  version: 1,
+  tables: ['webhook_endpoints', 'webhook_parents', 'webhook_activities', 'webhook_deliveries', 'webhook_logs'],
+  schema: `
+    CREATE TABLE webhook_endpoints (
+      organization_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER NOT NULL,
+      doc TEXT NOT NULL,
+      PRIMARY KEY (organization_id, endpoint_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE webhook_parents (organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE webhook_activities (activity_id TEXT PRIMARY KEY, type TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE webhook_deliveries (
+      endpoint_id TEXT NOT NULL, position INTEGER NOT NULL, organization_id TEXT NOT NULL, event_id TEXT NOT NULL,
+      activity_id TEXT NOT NULL, state TEXT NOT NULL, retry_at INTEGER NOT NULL, doc TEXT NOT NULL,
+      PRIMARY KEY (endpoint_id, position)
+    ) WITHOUT ROWID;
+    CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (endpoint_id, event_id);
+    CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, retry_at, position)
+      WHERE state = 'pending';
+    CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, activity_id, position)
+      WHERE state = 'pending';
+    CREATE TABLE webhook_logs (organization_id TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;`,
+
+  project(rows, events) {
+    const batch = new Batch(rows);
+    for (const event of events) batch.take(event);
+    batch.end();
+  },
+};
+
+/** Projects one batch of events, and looks up what they share once. */
+class Batch {
+  private readonly endpoints = new Map<string, readonly WebhookEndpoint[]>();
+  private readonly parents = new Map<string, string | undefined>();
+  /** Types of activities that have begun in this batch and not ended. */
+  private readonly types = new Map<string, string>();
+  private hasEndpoints: boolean;
+
+  constructor(private readonly rows: Rows) {
+    this.hasEndpoints = hasWebhookEndpoints(rows);
+  }
+
+  take(projected: ProjectedEvent): void {
+    const { organizationId, position, revision, at, event } = projected;
+    switch (event.type) {
+      case 'OrganizationCreated': {
+        const { parentOrganizationId } = event.data;
+        if (parentOrganizationId === undefined) return;
+        this.rows.run('INSERT OR REPLACE INTO webhook_parents VALUES (?, ?)', organizationId, parentOrganizationId);
+        return;
+      }
+      case 'OrganizationDeleted':
+        for (const { endpointId } of endpointsOf(this.rows, organizationId)) this.delete(organizationId, endpointId);
+        return;
+      case 'WebhookEndpointCreated':
+        this.rows.run(
+          'INSERT OR REPLACE INTO webhook_endpoints VALUES (?, ?, ?, 0, ?)',
+          organizationId,
+          event.data.endpointId,
+          position,
+          JSON.stringify(event.data),
+        );
+        this.hasEndpoints = true;
+        this.endpoints.delete(organizationId);
+        return;
+      case 'WebhookEndpointUpdated':
+        return this.update(organizationId, event.data);
+      case 'WebhookEndpointDeleted':
+        return this.delete(organizationId, event.data.endpointId);
+      case 'ActivitySubmitted':
+        this.types.set(event.data.activityId, event.data.type);
+        return this.queue(projected, event);
+      case 'ActivityApproved':
+      case 'ActivityRejected':
+      case 'ActivityCompleted':
+      case 'ActivityFailed':
+        return this.queue(projected, event);
+      case 'WebhookDelivered':
+      case 'WebhookAttemptFailed':
+      case 'WebhookDeliveryAbandoned':
+      case 'WebhookRedeliveryRequested':
+        this.rows.run('INSERT OR REPLACE INTO webhook_logs VALUES (?, ?)', organizationId, revision);
+        return this.settle(organizationId, event, at);
+    }
+  }
+
+  /** Keeps the types of what goes on after this batch. */
+  end(): void {
+    for (const [activityId, type] of this.types) {
+      this.rows.run('INSERT OR REPLACE INTO webhook_activities VALUES (?, ?)', activityId, type);
+    }
+  }
+
+  private update(organizationId: string, changes: { readonly endpointId: string; readonly isActive?: boolean }): void {
+    const { endpointId } = changes;
+    const known = endpointsOf(this.rows, organizationId).find((endpoint) => endpoint.endpointId === endpointId);
+    if (!known) return;
+    this.rows.run(
+      'UPDATE webhook_endpoints SET doc = ? WHERE organization_id = ? AND endpoint_id = ?',
+      JSON.stringify({ ...known, ...changes }),
+      organizationId,
+      endpointId,
+    );
+    this.endpoints.delete(organizationId);
+    if (changes.isActive === false) this.drop(endpointId);
+  }
+
+  private delete(organizationId: string, endpointId: string): void {
+    this.rows.run(
+      'UPDATE webhook_endpoints SET deleted = 1 WHERE organization_id = ? AND endpoint_id = ?',
+      organizationId,
+      endpointId,
+    );
+    this.endpoints.delete(organizationId);
+    this.drop(endpointId);
+  }
+
+  private drop(endpointId: string): void {
+    this.rows.run(
+      `UPDATE webhook_deliveries SET state = 'dropped', doc = json_set(doc, '$.state', 'dropped')
+       WHERE endpoint_id = ? AND state = 'pending'`,
+      endpointId,
+    );
+  }
+
+  /** An activity has come to a status: whoever wants to know it is to be told. */
+  private queue({ organizationId, id, position, revision, at }: ProjectedEvent, { data }: ActivityEvent): void {
+    const { activityId, status } = data;
+    // It goes on in the same append, whose last event says how it has ended.
+    if (status === 'ACTIVITY_STATUS_PENDING') return;
+    const type = this.typeOf(activityId, status);
+    if (!this.hasEndpoints) return;
+    for (const owner of [organizationId, this.parentOf(organizationId)]) {
+      if (owner === undefined) continue;
+      for (const endpoint of this.endpointsOf(owner)) {
+        if (!wantsActivityUpdate(endpoint, { type, status })) continue;
+        const { endpointId } = endpoint;
+        const delivery: WebhookDelivery = {
+          organizationId: owner,
+          endpointId,
+          eventId: id,
+          sourceOrganizationId: organizationId,
+          activityId,
+          activityType: type,
+          activityStatus: status,
+          revision,
+          state: 'pending',
+          attempts: 0,
+          retryAt: 0,
+          since: at,
+          createdAt: at,
+          updatedAt: at,
+        };
+        this.rows.run(
+          'INSERT OR REPLACE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          endpointId,
+          position,
+          owner,
+          id,
+          activityId,
+          delivery.state,
+          delivery.retryAt,
+          JSON.stringify(delivery),
+        );
+      }
+    }
+  }
+
+  private settle(organizationId: string, event: WebhookDeliveryEvent, at: number): void {
+    const { endpointId, eventId } = event.data;
+    const row = this.rows.get(
+      'SELECT position, doc FROM webhook_deliveries WHERE endpoint_id = ? AND event_id = ? AND organization_id = ?',
+      endpointId,
+      eventId,
+      organizationId,
+    );
+    if (!row) return;
+    const delivery = readDelivery(row['doc']);
+    if (event.type === 'WebhookRedeliveryRequested') {
+      const endpoint = this.endpointsOf(organizationId).find((one) => one.endpointId === endpointId);
+      if (!endpoint?.isActive) return;
+    }
+    const settled = settledBy(delivery, event, at);
+    this.rows.run(
+      'UPDATE webhook_deliveries SET state = ?, retry_at = ?, doc = ? WHERE endpoint_id = ? AND position = ?',
+      settled.state,
+      settled.retryAt,
+      JSON.stringify(settled),
+      endpointId,
+      BigInt(row['position']!),
+    );
+  }
+
+  /** The type of an activity, which is forgotten with its end. */
+  private typeOf(activityId: string, status: ActivityStatus): string {
+    const isOpen = status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED' || status === 'ACTIVITY_STATUS_AUTHENTICATORS_NEEDED';
+    const known = this.types.get(activityId);
+    if (known !== undefined) {
+      if (!isOpen) this.types.delete(activityId);
+      return known;
+    }
+    const row = this.rows.get('SELECT type FROM webhook_activities WHERE activity_id = ?', activityId);
+    if (!row) throw new Error(`activity \`${activityId}\` has come to \`${status}\` before it was submitted`);
+    if (!isOpen) this.rows.run('DELETE FROM webhook_activities WHERE activity_id = ?', activityId);
+    return String(row['type']);
+  }
+
+  private endpointsOf(organizationId: string): readonly WebhookEndpoint[] {
+    let endpoints = this.endpoints.get(organizationId);
+    if (!endpoints) this.endpoints.set(organizationId, (endpoints = endpointsOf(this.rows, organizationId)));
+    return endpoints;
+  }
+
+  private parentOf(organizationId: string): string | undefined {
+    if (!this.parents.has(organizationId)) {
+      const row = this.rows.get('SELECT parent_id FROM webhook_parents WHERE organization_id = ?', organizationId);
+      this.parents.set(organizationId, row && String(row['parent_id']));
+    }
+    return this.parents.get(organizationId);
+  }
+}
+
+function settledBy(delivery: WebhookDelivery, event: WebhookDeliveryEvent, at: number): WebhookDelivery {
+  const { status: _status, reason: _reason, ...rest } = delivery;
+  if (event.type === 'WebhookRedeliveryRequested') {
+    return { ...rest, state: 'pending', attempts: 0, retryAt: 0, since: at, updatedAt: at };
+  }
+  const { attempts, status } = event.data;
+  const tried = { ...rest, attempts, updatedAt: at, ...(status === undefined ? {} : { status }) };
+  switch (event.type) {
+    case 'WebhookDelivered':
+      return { ...tried, state: 'delivered' };
+    case 'WebhookAttemptFailed':
+      // Stays dropped when its endpoint was stopped meanwhile.
+      return { ...tried, reason: event.data.reason, retryAt: event.data.retryAt };
+    case 'WebhookDeliveryAbandoned':
+      return { ...tried, state: 'abandoned', reason: event.data.reason };
+  }
+}
+
+const readDelivery = (doc: unknown): WebhookDelivery => JSON.parse(String(doc)) as WebhookDelivery;
+
+/** All endpoints of an organization in the order of their creation. */
+function endpointsOf(rows: Rows, organizationId: string): WebhookEndpoint[] {
+  return rows
+    .all(
+      'SELECT doc FROM webhook_endpoints WHERE organization_id = ? AND deleted = 0 ORDER BY created, endpoint_id',
+      organizationId,
+    )
+    .map(({ doc }) => JSON.parse(String(doc)) as WebhookEndpoint);
+}
+
+/** Whether anybody has an endpoint: without one there is nothing to deliver. */
+export function hasWebhookEndpoints(rows: Rows): boolean {
+  return rows.get('SELECT 1 FROM webhook_endpoints WHERE deleted = 0 LIMIT 1') !== undefined;
+}
+
+/** Ids of the endpoints that something is to be delivered to, now or later. */
+export function endpointsWithDeliveries(rows: Rows): string[] {
+  return rows
+    .all("SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE state = 'pending'")
+    .map((row) => String(row['endpoint_id']));
+}
+
+/** How many deliveries wait, those to be tried again included. */
+export function pendingDeliveries(rows: Rows): number {
+  return Number(rows.get("SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'pending'")?.['count'] ?? 0);
+}
+
+/**
+ * The deliveries to an endpoint that are due, the longest due first, at most so many: of each activity only the oldest one
+ * that is not settled, since its updates are delivered in order.
+ */
+export function dueDeliveries(rows: Rows, endpointId: string, now: number, limit: number): WebhookDelivery[] {
+  return rows
+    .all(
+      `SELECT doc FROM webhook_deliveries AS due
+       WHERE endpoint_id = ? AND state = 'pending' AND retry_at <= ? AND NOT EXISTS (
+         SELECT 1 FROM webhook_deliveries AS earlier
+         WHERE earlier.endpoint_id = due.endpoint_id AND earlier.activity_id = due.activity_id
+           AND earlier.state = 'pending' AND earlier.position < due.position
+       )
+       ORDER BY retry_at, position LIMIT ?`,
+      endpointId,
+      now,
+      limit,
+    )
+    .map(({ doc }) => readDelivery(doc));
+}
+
+/** Revision of the last event that is known of what became of an organization's deliveries; -1 when there is none. */
+export function deliveryLogRevision(rows: Rows, organizationId: string): number {
+  const row = rows.get('SELECT revision FROM webhook_logs WHERE organization_id = ?', organizationId);
+  return row ? Number(row['revision']) : -1;
+}
+
+class SubscriptionShape {
+  @Text()
+  eventType!: string;
+
+  @Text({ optional: true, about: 'As it was given.' })
+  filtersJson?: string;
+
+  @Flag()
+  isActive!: boolean;
+}
+
+class WebhookEndpointDataShape {
+  @Uuid()
+  endpointId!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @Text()
+  url!: string;
+
+  @Text()
+  name!: string;
+
+  @Flag()
+  isActive!: boolean;
+
+  @ListOf(() => SubscriptionShape)
+  subscriptions!: object[];
+}
+
+class ListWebhookEndpointsResponse {
+  @ListOf(() => WebhookEndpointDataShape)
+  webhookEndpoints!: object[];
+}
+
+export const listWebhookEndpoints = defineQuery({
+  path: 'list_webhook_endpoints',
+  summary: 'All webhook endpoints of an organization, in the order of their creation.',
+  request: OrganizationRequest,
+  response: ListWebhookEndpointsResponse,
+  answer: ({ organizationId }, { rows }) => ({
+    webhookEndpoints: endpointsOf(rows, organizationId).map((one) => webhookEndpointResource(organizationId, one)),
+  }),
+});
+
+class ListWebhookDeliveriesRequest extends PaginatedRequest {
+  @Uuid({ about: 'The endpoint, which may have been deleted.' })
+  endpointId!: string;
+
+  @OneOf(deliveryStates, { optional: true, about: 'Only deliveries in this state.' })
+  filterByState?: string;
+}
+
+class WebhookDeliveryShape {
+  @Uuid({ about: 'Id of the recorded event that is told of; X-Turnkey-Event-Id of every attempt.' })
+  eventId!: string;
+
+  @Uuid()
+  endpointId!: string;
+
+  @Text()
+  eventType!: string;
+
+  @Uuid({ about: 'Where the activity is: the organization, or one of its sub-organizations.' })
+  organizationId!: string;
+
+  @Uuid()
+  activityId!: string;
+
+  @Text()
+  activityType!: string;
+
+  @Text({ about: 'The status that the activity had come to.' })
+  activityStatus!: string;
+
+  @OneOf(deliveryStates, { about: 'Dropped: the endpoint was stopped or deleted first.' })
+  state!: string;
+
+  @Described({ type: 'integer' }, { about: 'Attempts so far; since it was last asked for again.' })
+  attempts!: number;
+
+  @Described({ type: 'integer' }, { optional: true, about: 'HTTP status of the latest attempt that was answered.' })
+  httpStatus?: number;
+
+  @Described({ type: 'string' }, { optional: true, about: 'Why the latest attempt failed, or it was given up.' })
+  reason?: string;
+
+  @Nested(() => TimestampShape, { optional: true, about: 'When it is tried again.' })
+  retryAt?: object;
+
+  @Nested(() => TimestampShape, { about: 'When what it tells of was recorded.' })
+  createdAt!: object;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: object;
+}
+
+class ListWebhookDeliveriesResponse {
+  @ListOf(() => WebhookDeliveryShape)
+  webhookDeliveries!: object[];
+}
+
+export const listWebhookDeliveries = defineQuery({
+  path: 'list_webhook_deliveries',
+  summary: 'What was delivered to a webhook endpoint, and what was not, the newest first. An extension of ours.',
+  request: ListWebhookDeliveriesRequest,
+  response: ListWebhookDeliveriesResponse,
+  answer({ organizationId, endpointId, filterByState, paginationOptions }, { rows }) {
+    const place = [organizationId, endpointId] as const;
+    if (!rows.get('SELECT 1 FROM webhook_endpoints WHERE organization_id = ? AND endpoint_id = ?', ...place)) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `no webhook endpoint \`${endpointId}\` in organization \`${organizationId}\`: ` +
+          `list_webhook_endpoints names them all`,
+      );
+    }
+    const positionOf = (eventId: string): bigint | undefined => {
+      const sql = 'SELECT position FROM webhook_deliveries WHERE endpoint_id = ? AND event_id = ?';
+      const row = rows.get(sql, endpointId, eventId);
+      return row && BigInt(row['position']!);
+    };
+    const page = newestFirst(
+      rows,
+      {
+        table: 'webhook_deliveries',
+        order: 'position',
+        where: ['organization_id = ?', 'endpoint_id = ?', ...(filterByState === undefined ? [] : ['state = ?'])],
+        values: [...place, ...(filterByState === undefined ? [] : [filterByState])],
+        orderOf: positionOf,
+      },
+      paginationOptions,
+    );
+    return { webhookDeliveries: (page as WebhookDelivery[]).map(deliveryResource) };
+  },
+});
+
+function deliveryResource(delivery: WebhookDelivery): object {
+  const { eventId, endpointId, sourceOrganizationId, activityId, activityType, activityStatus } = delivery;
+  const { state, attempts, status, reason, retryAt, createdAt, updatedAt } = delivery;
+  return {
+    eventId,
+    endpointId,
+    eventType: 'ACTIVITY_UPDATES',
+    organizationId: sourceOrganizationId,
+    activityId,
+    activityType,
+    activityStatus,
+    state,
+    attempts,
+    ...(status === undefined ? {} : { httpStatus: status }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(state === 'pending' && retryAt > 0 ? { retryAt: timestamp(retryAt) } : {}),
+    createdAt: timestamp(createdAt),
+    updatedAt: timestamp(updatedAt),
+  };
+}
