@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { createAuthProxy, createCoordinator, type Coordinator, type Server } from './app.module.js';
+import type { Coordinator, Server } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
@@ -13,6 +13,9 @@ import { readProxySecret } from './proxy-secret.js';
 import { install, RootFile } from './installation.js';
 import { readKeys, type KekSource } from './vault/kek-source.js';
 import { provideKeyEncryption } from './vault/provide-key-encryption.js';
+
+/** Loaded when the settings and the keys are found good: what cannot start says so at once. */
+const application = () => import('./app.module.js');
 
 /** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
 const drainMs = 10_000;
@@ -32,6 +35,7 @@ function reported(report: DeliveryReport, logger: Logger): void {
 /** The auth proxy by itself. It keeps nothing. */
 async function startAuthProxy(config: Config): Promise<Server> {
   const logger = createLogger(config.logLevel);
+  const { createAuthProxy } = await application();
   const proxy = await createAuthProxy(config, { secret: (await readProxySecret(config)) ?? '', logger });
   await listen(proxy, config, logger);
   const url = config.publicUrl ?? (await proxy.app.getUrl()).replace('[::1]', 'localhost');
@@ -80,6 +84,7 @@ async function start(given: Config): Promise<Coordinator> {
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination) logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
   }
+  const { createCoordinator } = await application();
   const coordinator = await createCoordinator(config, {
     ...world,
     keyEncryption,

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { EventStoreDbEventStore } from './event-store-db.js';
 import type { EventStore } from './event-store.js';
 import { InMemoryEventStore } from './in-memory.js';
 import { SqliteEventStore } from './sqlite.js';
@@ -17,5 +16,7 @@ export function eventsFile(dataDir: string): string {
 export async function openEventStore(eventStore: string, dataDir: string): Promise<EventStore> {
   if (eventStore === 'memory:') return new InMemoryEventStore();
   if (eventStore === 'sqlite:') return SqliteEventStore.open(eventsFile(dataDir));
+  // Its client is large: who keeps events in a file does not wait for it.
+  const { EventStoreDbEventStore } = await import('./event-store-db.js');
   return EventStoreDbEventStore.open(eventStore);
 }

@@ -60,10 +60,11 @@ export interface VaultPorts {
   readonly keyEncryption: KeyEncryption;
   readonly randomness: { bytes(count: number): Uint8Array };
   readonly clock: { now(): number };
+  /** Sealed secrets kept in memory, over all vaults; the least recently used vault goes first. 100,000 by default. */
+  readonly cachedSecrets?: number;
 }
 
-/** Sealed secrets kept in memory, over all vaults; the least recently used vault goes first. */
-const cachedSecrets = 100_000;
+const mostCached = 100_000;
 /** How long a vault is used from memory, in milliseconds, until the store is asked whether another has shredded it. */
 const unquestionedMs = 60_000;
 const maxAttempts = 5;
@@ -307,7 +308,7 @@ export class Vault {
     this.cache.delete(vaultId);
     this.cache.set(vaultId, vault);
     for (const oldest of this.cache.keys()) {
-      if (this.cached <= cachedSecrets || oldest === vaultId) return;
+      if (this.cached <= (this.ports.cachedSecrets ?? mostCached) || oldest === vaultId) return;
       this.forget(oldest);
     }
   }

@@ -310,20 +310,20 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         const streams = Array.from({ length: 8 }, aStream);
         const writing = Promise.all(
           streams.map(async (stream) => {
-            for (let revision = 0; revision < 150; revision++) {
+            for (let revision = 0; revision < 60; revision++) {
               await store.append(stream, [anEvent({ revision })], revision === 0 ? 'no-stream' : revision - 1);
             }
           }),
         );
         const feeds = [follow(store, 'start')];
-        while ((feeds[0]?.events.length ?? 0) < 300) await pause();
+        while ((feeds[0]?.events.length ?? 0) < 120) await pause();
         feeds.push(follow(store, 'start'));
-        while ((feeds[0]?.events.length ?? 0) < 700) await pause();
+        while ((feeds[0]?.events.length ?? 0) < 280) await pause();
         feeds.push(follow(store, 'start'));
         await writing;
 
         for (const feed of feeds) {
-          await feed.sees(1_200);
+          await feed.sees(480);
           await feed.stop();
           await expectEverythingOnce(store, streams, feed.events);
         }

@@ -374,11 +374,14 @@ const ours = new RegExp(
   ].join('|'),
 );
 
+/** Random bodies of the next test; `LONG=1` sends many. */
+const count = process.env['LONG'] === '1' ? 10_000 : 1_500;
+
 test('random bodies of right and nearly right shape: never a 5xx, never a word about our insides', async () => {
   const furnished = await furnish(coordinator);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const privateKey = nodeKey(coordinator.client.key);
-  const requests = [...fc.sample(nearlyRight(furnished), { numRuns: 10_000, seed: 20_260_101 })];
+  const requests = [...fc.sample(nearlyRight(furnished), { numRuns: count, seed: 20_260_101 })];
   const statuses = new Map<number, number>();
   const { port } = new URL(coordinator.url);
 
@@ -415,10 +418,9 @@ test('random bodies of right and nearly right shape: never a 5xx, never a word a
   await Promise.all(Array.from({ length: 64 }, work));
   agent.destroy();
   // It is only a test of the refusals if some requests pass and most do not.
-  expect(statuses.get(200)).toBeGreaterThan(300);
-  expect(statuses.get(400)).toBeGreaterThan(3_000);
+  expect(statuses.get(200)).toBeGreaterThan(count / 40);
+  expect(statuses.get(400)).toBeGreaterThan(count / 4);
   expect(await coordinator.client.query('whoami')).toMatchObject({ organizationId });
-  // Ten thousand requests take a few seconds, and many times that on a machine with other work to do.
 }, 120_000);
 
 /** The samples of every path, with something in them changed, left out, or added. */

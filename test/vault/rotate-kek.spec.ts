@@ -12,7 +12,7 @@ import { SteeredStore } from '../coordinator/steered-store.js';
 import { eventsOf, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
 
 const hex = (byte: number): string => kekOf(byte).toString('hex');
-const vaultIds = Array.from({ length: 40 }, (_, index) => `v${index}`);
+const vaultIds = Array.from({ length: 20 }, (_, index) => `v${index}`);
 
 let folder: string;
 let kekFile: string;
@@ -120,7 +120,7 @@ describe.each(Object.entries(stores))('a rotation %s', (_kind, make) => {
 describe('a rotation that breaks off', () => {
   it('at any append is repaired by another, and coordinators can start in between', async () => {
     for (const fault of ['unavailable-before', 'unavailable-after'] as const) {
-      for (let broken = 0; ; broken += 7) {
+      for (let broken = 0; ; broken += 5) {
         const store = new SteeredStore();
         await rm(kekFile, { force: true });
         await start(store);

@@ -370,23 +370,23 @@ describe('between a read and an append', () => {
 
 it('keeps a bounded number of secrets in memory, and reads the others again', async () => {
   const store = new SteeredStore();
-  const names = Array.from({ length: 1_000 }, (_, index) => `key ${index}`);
+  const names = Array.from({ length: 100 }, (_, index) => `key ${index}`);
   await seal(vaultOn(store), 'v0', names, 'short');
   // The same events for many vaults: nothing of them is opened but what is theirs.
   const contents = (await eventsOf(store, 'vault-v0')).map(({ type, data }) => ({ type, data }));
-  for (let count = 1; count <= 100; count++) await forge(store.inner, `vault-v${count}`, contents);
-  const vault = vaultOn(store);
-  for (let count = 0; count <= 100; count++) expect(await vault.names(`v${count}`)).toHaveLength(1_000);
+  for (let count = 1; count <= 10; count++) await forge(store.inner, `vault-v${count}`, contents);
+  const vault = vaultOn(store, keysOf(1), { cachedSecrets: 1_000 });
+  for (let count = 0; count <= 10; count++) expect(await vault.names(`v${count}`)).toHaveLength(100);
   let reads = 0;
   store.tamper = (event) => {
     reads += 1;
     return event;
   };
   // A vault in memory is asked for its last event only.
-  await vault.names('v100');
+  await vault.names('v10');
   expect(reads).toBe(1);
   await vault.names('v0');
-  expect(reads).toBe(1_001);
+  expect(reads).toBe(101);
 });
 
 describe('the keys of the installation', () => {

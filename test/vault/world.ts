@@ -20,9 +20,14 @@ export const keysOf = (...bytes: readonly number[]): LocalKeyEncryption =>
 let vaults = 0;
 
 /** A vault of a coordinator of its own on the store. */
-export function vaultOn(store: EventStore, keyEncryption: KeyEncryption = keysOf(1)): Vault & { clock: ManualClock } {
+export function vaultOn(
+  store: EventStore,
+  keyEncryption: KeyEncryption = keysOf(1),
+  settings: { readonly cachedSecrets?: number } = {},
+): Vault & { clock: ManualClock } {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
-  const vault = new Vault({ store, keyEncryption, clock, randomness: new SeededRandomness(`vault ${vaults++}`) });
+  const randomness = new SeededRandomness(`vault ${vaults++}`);
+  const vault = new Vault({ store, keyEncryption, clock, randomness, ...settings });
   return Object.assign(vault, { clock });
 }
 
