@@ -163,7 +163,7 @@ describe('every activity', () => {
 
   it('is decided by a spec of its area', async () => {
     const verbs = await listed();
-    const specs = await filesUnder('test/activities', /\.spec\.ts$/);
+    const specs = await filesUnder('test/activities', /\.(decisions|spec)\.ts$/);
     const decided = new Set<string>();
     for (const spec of specs) {
       for (const [, path] of (await textOf(spec)).matchAll(/^import .* from '(\.\.\/.+)\.js';$/gm)) {

@@ -70,7 +70,7 @@ test.each(pages)('%s: every file of the repository that is named exists', (page)
     .filter((code) => !code.startsWith('```'))
     .flatMap((code) => [...code.matchAll(/^`((?:src|test|scripts|bench|docs)\/[\w./-]+)`$/g)].map(([, file]) => file!));
   // The how-to guides name files that their reader is to write.
-  const toBeWritten = ['src/activities/tags/clear-user-tags.ts', 'test/activities/tags/clear-user-tags.spec.ts'];
+  const toBeWritten = ['src/activities/tags/clear-user-tags.ts', 'test/activities/tags/clear-user-tags.decisions.ts'];
   expect(named.filter((file) => !existsSync(join(root, file)) && !toBeWritten.includes(file))).toEqual([]);
 });
 

@@ -1,0 +1,12 @@
+import './auth/create-read-write-session.decisions.js';
+import './auth/email-auth.decisions.js';
+import './auth/init-otp-auth.decisions.js';
+import './auth/init-otp.decisions.js';
+import './auth/oauth-login.decisions.js';
+import './auth/oauth.decisions.js';
+import './auth/oauth2-authenticate.decisions.js';
+import './auth/otp-auth.decisions.js';
+import './auth/otp-login.decisions.js';
+import './auth/session-keys.decisions.js';
+import './auth/stamp-login.decisions.js';
+import './auth/verify-otp.decisions.js';

@@ -1,0 +1,2 @@
+import './consensus/approve-activity.decisions.js';
+import './consensus/reject-activity.decisions.js';

@@ -1,0 +1,9 @@
+import './credentials/create-api-keys.decisions.js';
+import './credentials/create-authenticators.decisions.js';
+import './credentials/create-oauth-providers.decisions.js';
+import './credentials/create-oauth2-credential.decisions.js';
+import './credentials/delete-api-keys.decisions.js';
+import './credentials/delete-authenticators.decisions.js';
+import './credentials/delete-oauth-providers.decisions.js';
+import './credentials/delete-oauth2-credential.decisions.js';
+import './credentials/update-oauth2-credential.decisions.js';

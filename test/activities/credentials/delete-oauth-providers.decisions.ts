@@ -1,0 +1,29 @@
+import { deleteOauthProviders } from '../../../src/activities/credentials/delete-oauth-providers.js';
+import { anIdentity, anOrganization, aUser } from '../facts.js';
+import { given, id } from '../given.js';
+
+const ann = id(101);
+const history = [anOrganization(), aUser(ann), anIdentity(ann, 301), anIdentity(ann, 302)] as const;
+
+describe('delete_oauth_providers', () => {
+  it('takes the identities away', () =>
+    given(...history)
+      .when(deleteOauthProviders, { userId: ann, providerIds: [id(302), id(301)] })
+      .then(
+        [
+          { type: 'OauthProviderDeleted', data: { userId: ann, providerId: id(302) } },
+          { type: 'OauthProviderDeleted', data: { userId: ann, providerId: id(301) } },
+        ],
+        { providerIds: [id(302), id(301)] },
+      ));
+
+  it.each([
+    ['an identity that is not there', ann, id(399), 'NOT_FOUND', /has no OAuth provider/],
+    ["somebody else's", id(102), id(301), 'NOT_FOUND', /has no OAuth provider/],
+    ['one of nobody', id(109), id(301), 'NOT_FOUND', /no user/],
+  ] as const)('refuses %s', (_what, userId, providerId, code, message) =>
+    given(...history, aUser(id(102)))
+      .when(deleteOauthProviders, { userId, providerIds: [providerId] })
+      .thenRefused(code, message),
+  );
+});

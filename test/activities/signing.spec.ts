@@ -1,0 +1,3 @@
+import './signing/sign-raw-payload.decisions.js';
+import './signing/sign-raw-payloads.decisions.js';
+import './signing/sign-transaction.decisions.js';

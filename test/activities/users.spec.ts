@@ -1,0 +1,6 @@
+import './users/create-users.decisions.js';
+import './users/delete-users.decisions.js';
+import './users/update-user-email.decisions.js';
+import './users/update-user-name.decisions.js';
+import './users/update-user-phone-number.decisions.js';
+import './users/update-user.decisions.js';

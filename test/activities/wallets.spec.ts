@@ -1,0 +1,9 @@
+import './wallets/create-wallet-accounts.decisions.js';
+import './wallets/create-wallet.decisions.js';
+import './wallets/delete-wallet-accounts.decisions.js';
+import './wallets/delete-wallets.decisions.js';
+import './wallets/export-wallet-account.decisions.js';
+import './wallets/export-wallet.decisions.js';
+import './wallets/import-wallet.decisions.js';
+import './wallets/init-import-wallet.decisions.js';
+import './wallets/update-wallet.decisions.js';
