@@ -1,3 +1,4 @@
+import './auth/create-read-only-session.decisions.js';
 import './auth/create-read-write-session.decisions.js';
 import './auth/email-auth.decisions.js';
 import './auth/init-otp-auth.decisions.js';
