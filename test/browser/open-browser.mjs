@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import buildBeforeTests from '../build-before-tests.mjs';
 
 /** One browser for the whole run; the suites connect to it and have contexts of their own. */
 export default async function openBrowser() {
@@ -8,7 +7,6 @@ export default async function openBrowser() {
   if (!existsSync(executablePath)) {
     throw new Error(`no browser at ${executablePath}: apt-get install chromium, or set CHROMIUM to the path of one`);
   }
-  buildBeforeTests();
   const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
   const server = await chromium.launchServer({
     executablePath,

@@ -3,7 +3,8 @@ import { anyText, exchange, refusal, textLike, type Refusal } from './exchange.j
 import { IdentityProvider, clientSecret } from './identity-provider.js';
 import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';
 import { startTenants } from './tenants.js';
-import { startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
+import { send, startCoordinator, submitPath, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
 import { SeededRandomness } from '../../src/testing/index.js';
@@ -206,6 +207,47 @@ describe('what is answered', () => {
       organizationName: 'Nora’s',
       userId,
       username: 'Nora',
+    });
+  });
+
+  test.each([
+    ['signup', 'signup'],
+    ['signup_v2', 'signupV2'],
+  ])('%s takes a passkey beside a proved contact, and the passkey logs in', async (path, usage) => {
+    const contact = newContact();
+    const key = coordinator.newKey();
+    const verificationToken = await verified(contact, key);
+    const asked = (passkey: SoftwareAuthenticator) => ({
+      apiKeys: [],
+      authenticators: [{ authenticatorName: 'passkey', ...passkey.register() }],
+      oauthProviders: [],
+    });
+    const passkey = new SoftwareAuthenticator();
+    const own = asked(passkey);
+    const account = {
+      userName: contact,
+      userEmail: contact,
+      verificationToken,
+      clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_SIGNUP', {
+        [usage]: { ...own, email: contact },
+      }),
+    };
+    // What the owner of the contact has signed names the passkey: nobody on the way can put in another.
+    expect(await call(path, { ...account, ...asked(new SoftwareAuthenticator()) })).toMatchObject({
+      status: 400,
+      body: { message: textLike('clientSignature') },
+    });
+    const { organizationId, userId } = await ok(path, { ...account, ...own });
+
+    const session = coordinator.newKey();
+    const type = 'ACTIVITY_TYPE_STAMP_LOGIN';
+    const body = coordinator.client.submitBody(type, { publicKey: session.publicKey });
+    const login = { 'x-stamp-webauthn': passkey.assert({ body }) };
+    await send(`${coordinator.url}${submitPath(type)}`, body, login);
+    const person = coordinator.clientFor(session, organizationId);
+    expect(await person.query('whoami')).toMatchObject({ userId, username: contact });
+    expect((await call('account', { filterType: 'CREDENTIAL_ID', filterValue: passkey.credentialId })).body).toEqual({
+      organizationId,
     });
   });
 
