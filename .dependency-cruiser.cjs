@@ -86,6 +86,7 @@ module.exports = {
       '^src/client/',
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
+      '^src/schema/(fields|json-schema)\\.ts$',
       '^src/stamps/',
     ]),
     only('http-knows-doors', '^src/http/', [

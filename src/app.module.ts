@@ -6,6 +6,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { Logger } from 'pino';
 import { activities } from './activities/index.js';
 import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
+import { endpoints } from './auth-proxy/endpoints.js';
 import type { Config } from './config.js';
 import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
@@ -36,7 +37,7 @@ import { Whereabouts } from './coordinator/whereabouts.js';
 import type { EventStore } from './event-store/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
-import { DocsController } from './http/docs.controller.js';
+import { DocsController, PROXY_ENDPOINTS } from './http/docs.controller.js';
 import { ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
 import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
@@ -254,6 +255,7 @@ function coordinatorModule(
           stamp: (place, body) => proxyKeys.stamp(place, body),
         }),
     },
+    { provide: PROXY_ENDPOINTS, useValue: isProxyToo ? endpoints : [] },
     { provide: PROXY_SECRET, useValue: { value: proxySecret } },
     { provide: APP_FILTER, useClass: ErrorsFilter },
     SubmitActivityHandler,

@@ -46,7 +46,7 @@ interface ApiPorts {
 interface Activity {
   readonly status: string;
   readonly result?: Readonly<Record<string, unknown>>;
-  readonly appProofs?: readonly unknown[];
+  readonly appProofs?: readonly object[];
 }
 
 /** What is waited for one answer of the API unless said otherwise: longer than it waits for its read models. */
@@ -80,7 +80,7 @@ export class Api {
     type: string,
     parameters: object,
     organizationId = own,
-  ): Promise<{ result: Result; appProofs: readonly unknown[] | undefined }> {
+  ): Promise<{ result: Result; appProofs: readonly object[] | undefined }> {
     const body = JSON.stringify({ type, timestampMs: this.nextTimestamp(), organizationId, parameters });
     const { activity } = await this.stamped<{ activity: Activity }>(configId, submitPath(type), body);
     const result = Object.values(activity.result ?? {})[0];

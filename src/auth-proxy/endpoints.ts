@@ -2,6 +2,29 @@ import { createHash } from 'node:crypto';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Api, Configuration } from './api.js';
 import type { Limits } from './limits.js';
+import {
+  ProxyAccountRequest,
+  ProxyAccountResponse,
+  ProxyEmptyRequest,
+  ProxyOauth2AuthenticateRequest,
+  ProxyOauth2AuthenticateResponse,
+  ProxyOauthLoginRequest,
+  ProxyOtpInitRequest,
+  ProxyOtpInitResponse,
+  ProxyOtpInitV2Response,
+  ProxyOtpLoginRequest,
+  ProxyOtpLoginV2Request,
+  ProxyOtpVerifyRequest,
+  ProxyOtpVerifyResponse,
+  ProxyOtpVerifyV2Request,
+  ProxySessionResponse,
+  ProxySignupRequest,
+  ProxySignupResponse,
+  ProxySignupV2Request,
+  ProxyWalletKitClientParamsResponse,
+  ProxyWalletKitConfigResponse,
+  readShape,
+} from './shapes.js';
 import { provenContact } from './verification-token.js';
 
 /** One request that has passed the checks of origin, configuration and rate. */
@@ -14,73 +37,182 @@ interface Call {
   readonly now: number;
 }
 
-type Endpoint = (call: Call) => object | Promise<object>;
+/** One endpoint: what it takes and answers, and what it does. */
+interface Endpoint {
+  /** Last segment of the path. */
+  readonly name: string;
+  /** One sentence for the reference. */
+  readonly summary: string;
+  readonly request: new () => object;
+  readonly response: new () => object;
+  readonly run: (call: Call) => object | Promise<object>;
+}
 
-/** Every endpoint by the last segment of its path (client protocol 5.2 and 5.3). Members of a request that none of these
- * names are not forwarded: published clients send some that are for nobody. */
-export const endpoints: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
-  ['signup', (call) => signup(call, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7')],
-  ['signup_v2', (call) => signup(call, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8')],
-  ['otp_init', (call) => initOtp(call, 'ACTIVITY_TYPE_INIT_OTP_V2')],
-  ['otp_init_v2', (call) => initOtp(call, 'ACTIVITY_TYPE_INIT_OTP_V3')],
-  ['otp_verify', (call) => verifyOtp(call, 'ACTIVITY_TYPE_VERIFY_OTP', ['otpCode'], ['publicKey'])],
-  ['otp_verify_v2', (call) => verifyOtp(call, 'ACTIVITY_TYPE_VERIFY_OTP_V2', ['encryptedOtpBundle'], [])],
-  ['otp_login', (call) => otpLogin(call, 'ACTIVITY_TYPE_OTP_LOGIN')],
-  ['otp_login_v2', (call) => otpLogin(call, 'ACTIVITY_TYPE_OTP_LOGIN_V2')],
-  ['oauth2_authenticate', oauth2Authenticate],
-  ['oauth_login', oauthLogin],
-  ['account', account],
-  ['wallet_kit_config', walletKitConfig],
-  // There is no captcha, so there is no key of one.
-  ['wallet_kit_client_params', () => ({})],
-]);
+function endpoint<Request extends object, Response extends object>({
+  run,
+  ...rest
+}: {
+  readonly name: string;
+  readonly summary: string;
+  readonly request: new () => Request;
+  readonly response: new () => Response;
+  readonly run: (call: Call, asked: Request) => Response | Promise<Response>;
+}): Endpoint {
+  return { ...rest, run: (call) => run(call, readShape(rest.request, call.body)) };
+}
 
-async function signup({ api, configuration, body }: Call, type: string): Promise<object> {
-  const authenticators = listOf(body, 'authenticators');
-  const oauthProviders = listOf(body, 'oauthProviders');
-  const apiKeys = listOf(body, 'apiKeys');
+const signupSummary = 'Makes a sub-organization for somebody, with a wallet if asked to.';
+const initSummary = 'Sends a one-time code to a contact.';
+const verifySummary = 'Gives a verification token to who knows the code.';
+const otpLoginSummary = 'Logs in whose contact a verification token proves.';
+
+/** Every endpoint (client protocol 5.2 and 5.3). */
+export const endpoints: readonly Endpoint[] = [
+  endpoint({
+    name: 'signup',
+    summary: signupSummary,
+    request: ProxySignupRequest,
+    response: ProxySignupResponse,
+    run: (call, asked) => signup(call, asked, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7'),
+  }),
+  endpoint({
+    name: 'signup_v2',
+    summary: signupSummary,
+    request: ProxySignupV2Request,
+    response: ProxySignupResponse,
+    run: (call, asked) => signup(call, asked, 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8'),
+  }),
+  endpoint({
+    name: 'otp_init',
+    summary: initSummary,
+    request: ProxyOtpInitRequest,
+    response: ProxyOtpInitResponse,
+    async run(call, asked) {
+      const { otpId } = await initOtp<ProxyOtpInitResponse>(call, asked, 'ACTIVITY_TYPE_INIT_OTP_V2');
+      return { otpId };
+    },
+  }),
+  endpoint({
+    name: 'otp_init_v2',
+    summary: initSummary,
+    request: ProxyOtpInitRequest,
+    response: ProxyOtpInitV2Response,
+    async run(call, asked) {
+      const result = await initOtp<ProxyOtpInitV2Response>(call, asked, 'ACTIVITY_TYPE_INIT_OTP_V3');
+      return { otpId: result.otpId, otpEncryptionTargetBundle: result.otpEncryptionTargetBundle };
+    },
+  }),
+  endpoint({
+    name: 'otp_verify',
+    summary: verifySummary,
+    request: ProxyOtpVerifyRequest,
+    response: ProxyOtpVerifyResponse,
+    run: (call, asked) => verifyOtp(call, asked, 'ACTIVITY_TYPE_VERIFY_OTP'),
+  }),
+  endpoint({
+    name: 'otp_verify_v2',
+    summary: verifySummary,
+    request: ProxyOtpVerifyV2Request,
+    response: ProxyOtpVerifyResponse,
+    run: (call, asked) => verifyOtp(call, asked, 'ACTIVITY_TYPE_VERIFY_OTP_V2'),
+  }),
+  endpoint({
+    name: 'otp_login',
+    summary: otpLoginSummary,
+    request: ProxyOtpLoginRequest,
+    response: ProxySessionResponse,
+    run: (call, asked) => otpLogin(call, asked, 'ACTIVITY_TYPE_OTP_LOGIN'),
+  }),
+  endpoint({
+    name: 'otp_login_v2',
+    summary: otpLoginSummary,
+    request: ProxyOtpLoginV2Request,
+    response: ProxySessionResponse,
+    run: (call, asked) => otpLogin(call, asked, 'ACTIVITY_TYPE_OTP_LOGIN_V2'),
+  }),
+  endpoint({
+    name: 'oauth2_authenticate',
+    summary: 'Exchanges the code of an OAuth 2.0 provider for an OIDC token.',
+    request: ProxyOauth2AuthenticateRequest,
+    response: ProxyOauth2AuthenticateResponse,
+    run: oauth2Authenticate,
+  }),
+  endpoint({
+    name: 'oauth_login',
+    summary: 'Logs in whose identity an OIDC token proves.',
+    request: ProxyOauthLoginRequest,
+    response: ProxySessionResponse,
+    run: oauthLogin,
+  }),
+  endpoint({
+    name: 'account',
+    summary: 'The organization of a contact or credential, if there is one.',
+    request: ProxyAccountRequest,
+    response: ProxyAccountResponse,
+    run: account,
+  }),
+  endpoint({
+    name: 'wallet_kit_config',
+    summary: 'What login pages show and need of the configuration. Takes no body.',
+    request: ProxyEmptyRequest,
+    response: ProxyWalletKitConfigResponse,
+    run: walletKitConfig,
+  }),
+  endpoint({
+    name: 'wallet_kit_client_params',
+    summary: 'The site key of the captcha, if there is one. Takes no body.',
+    request: ProxyEmptyRequest,
+    response: ProxyWalletKitClientParamsResponse,
+    // There is no captcha, so there is no key of one.
+    run: () => ({}),
+  }),
+];
+
+async function signup(
+  { api, configuration }: Call,
+  asked: ProxySignupRequest | ProxySignupV2Request,
+  type: string,
+): Promise<ProxySignupResponse> {
+  const { apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber } = asked;
   if (authenticators.length > 0) checkMethod(configuration, 'passkey');
   if (oauthProviders.length > 0) checkMethod(configuration, 'oauth');
-  const { userName, organizationName, ...contacts } = {
-    userName: textOf(body, 'userName'),
-    organizationName: textOf(body, 'organizationName'),
-    userEmail: textOf(body, 'userEmail'),
-    userPhoneNumber: textOf(body, 'userPhoneNumber'),
-  };
-  const name = userName ?? contacts.userEmail ?? contacts.userPhoneNumber ?? 'User';
+  const { userName = userEmail ?? userPhoneNumber ?? 'User', organizationName = userName } = asked;
   const { result, appProofs } = await api.submit<{
     subOrganizationId: string;
-    wallet?: object;
-    rootUserIds?: readonly string[];
+    wallet?: { walletId: string; addresses: string[] };
+    rootUserIds: readonly [string];
   }>(configuration, type, {
-    subOrganizationName: organizationName ?? name,
-    rootUsers: [{ userName: name, ...contacts, apiKeys, authenticators, oauthProviders }],
+    subOrganizationName: organizationName,
+    rootUsers: [{ userName, userEmail, userPhoneNumber, apiKeys, authenticators, oauthProviders }],
     rootQuorumThreshold: 1,
-    ...picked(body, ['wallet', 'verificationToken', 'clientSignature']),
+    ...picked(asked, ['wallet', 'verificationToken', 'clientSignature']),
   });
   return {
     organizationId: result.subOrganizationId,
-    userId: result.rootUserIds?.[0],
+    userId: result.rootUserIds[0],
     ...(result.wallet ? { wallet: result.wallet } : {}),
-    ...(appProofs ? { appProofs } : {}),
+    ...(appProofs ? { appProofs: [...appProofs] } : {}),
   };
 }
 
-async function initOtp({ api, limits, configuration, body }: Call, type: string): Promise<object> {
+async function initOtp<Result>(
+  { api, limits, configuration }: Call,
+  { otpType, emailCustomization: asked = {}, ...rest }: ProxyOtpInitRequest,
+  type: string,
+): Promise<Result> {
   const { settings, configId, organizationName } = configuration;
-  const otpType = requiredText(body, 'otpType');
-  const contact = requiredText(body, 'contact').trim();
+  const contact = rest.contact.trim();
   const method = { OTP_TYPE_EMAIL: 'email', OTP_TYPE_SMS: 'sms' }[otpType];
   if (method === undefined) throw invalidField('otpType', 'must be OTP_TYPE_EMAIL or OTP_TYPE_SMS');
   checkMethod(configuration, method);
   await limits.countContact(configId, contact.toLowerCase());
   const { templateId = settings.otpTemplateId, ...custom } = {
     ...settings.emailCustomizationParams,
-    ...picked(objectOf(body, 'emailCustomization'), ['templateId']),
+    ...picked(asked, ['templateId']),
   } as Readonly<Record<string, string>>;
   const { appName = organizationName, ...emailCustomization } = { ...custom, ...(templateId ? { templateId } : {}) };
   const isEmail = method === 'email';
-  const { result } = await api.submit<object>(configuration, type, {
+  const { result } = await api.submit<Result>(configuration, type, {
     otpType,
     contact,
     appName,
@@ -93,71 +225,65 @@ async function initOtp({ api, limits, configuration, body }: Call, type: string)
     // One contact of one configuration, and nothing that could be read back.
     userIdentifier: createHash('sha256').update(`${configId} ${contact.toLowerCase()}`).digest('hex').slice(0, 32),
   });
-  return picked(result, ['otpId', 'otpEncryptionTargetBundle']);
+  return result;
 }
 
 async function verifyOtp(
-  { api, configuration, body }: Call,
+  { api, configuration }: Call,
+  asked: ProxyOtpVerifyRequest | ProxyOtpVerifyV2Request,
   type: string,
-  required: readonly string[],
-  optional: readonly string[],
-): Promise<object> {
+): Promise<ProxyOtpVerifyResponse> {
   const { verificationTokenExpirationSeconds } = configuration.settings;
-  const { result } = await api.submit<object>(configuration, type, {
-    ...requiredTexts(body, ['otpId', ...required]),
-    ...picked(body, optional),
+  const { result } = await api.submit<ProxyOtpVerifyResponse>(configuration, type, {
+    ...asked,
     ...lifeOf(verificationTokenExpirationSeconds),
   });
-  return picked(result, ['verificationToken']);
+  return { verificationToken: result.verificationToken };
 }
 
-async function otpLogin(call: Call, type: string): Promise<object> {
-  const { api, configuration, body, now } = call;
-  const login = requiredTexts(body, ['verificationToken', 'publicKey']);
-  const organizationId = await subOrganization(call, async () => {
+async function otpLogin(
+  call: Call,
+  { organizationId: named, ...login }: ProxyOtpLoginRequest | ProxyOtpLoginV2Request,
+  type: string,
+): Promise<ProxySessionResponse> {
+  const { api, configuration, now } = call;
+  const organizationId = await subOrganization(call, named, async () => {
     const { contact, kind } = provenContact(
-      login['verificationToken']!,
+      login.verificationToken,
       await api.verificationKey(),
       configuration.organizationId,
       now,
     );
     return found(api, configuration, 'list_verified_suborgs', kind, contact);
   });
-  const { result } = await api.submit<object>(
-    configuration,
-    type,
-    { ...login, ...picked(body, ['invalidateExisting', 'clientSignature']), ...sessionLife(configuration) },
-    organizationId,
-  );
-  return picked(result, ['session']);
+  const parameters = { ...login, ...sessionLife(configuration) };
+  const { result } = await api.submit<ProxySessionResponse>(configuration, type, parameters, organizationId);
+  return { session: result.session };
 }
 
-async function oauthLogin(call: Call): Promise<object> {
-  const { api, configuration, body } = call;
+async function oauthLogin(
+  call: Call,
+  { organizationId: named, ...login }: ProxyOauthLoginRequest,
+): Promise<ProxySessionResponse> {
+  const { api, configuration } = call;
   checkMethod(configuration, 'oauth');
-  const login = requiredTexts(body, ['oidcToken', 'publicKey']);
-  const organizationId = await subOrganization(call, () =>
-    found(api, configuration, 'list_suborgs', 'OIDC_TOKEN', login['oidcToken']!),
+  const organizationId = await subOrganization(call, named, () =>
+    found(api, configuration, 'list_suborgs', 'OIDC_TOKEN', login.oidcToken),
   );
-  const { result } = await api.submit<object>(
+  const { result } = await api.submit<ProxySessionResponse>(
     configuration,
     'ACTIVITY_TYPE_OAUTH_LOGIN',
-    { ...login, ...picked(body, ['invalidateExisting']), ...sessionLife(configuration) },
+    { ...login, ...sessionLife(configuration) },
     organizationId,
   );
-  return picked(result, ['session']);
+  return { session: result.session };
 }
 
-async function oauth2Authenticate({ api, configuration, body }: Call): Promise<object> {
+async function oauth2Authenticate(
+  { api, configuration }: Call,
+  { provider, clientId, ...exchange }: ProxyOauth2AuthenticateRequest,
+): Promise<ProxyOauth2AuthenticateResponse> {
   checkMethod(configuration, 'oauth');
-  const { provider, clientId, ...exchange } = requiredTexts(body, [
-    'provider',
-    'authCode',
-    'redirectUri',
-    'codeVerifier',
-    'nonce',
-    'clientId',
-  ]);
   const { oauth2Credentials } = await api.query<{ oauth2Credentials: readonly Readonly<Record<string, string>>[] }>(
     configuration,
     'list_oauth2_credentials',
@@ -167,17 +293,18 @@ async function oauth2Authenticate({ api, configuration, body }: Call): Promise<o
   if (!credential) {
     throw new CoordinatorError(
       'NOT_FOUND',
-      `no OAuth 2.0 credential for provider \`${provider!.slice(0, 100)}\` and client id \`${clientId!.slice(0, 200)}\`: ` +
+      `no OAuth 2.0 credential for provider \`${provider.slice(0, 100)}\` and client id \`${clientId.slice(0, 200)}\`: ` +
         'register it with create_oauth2_credential',
       { category: 'OAUTH2_CREDENTIAL_NOT_FOUND' },
     );
   }
   const { oauth2CredentialId } = credential;
-  const { result } = await api.submit<object>(configuration, 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', {
-    oauth2CredentialId,
-    ...exchange,
-  });
-  return picked(result, ['oidcToken']);
+  const { result } = await api.submit<ProxyOauth2AuthenticateResponse>(
+    configuration,
+    'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE',
+    { oauth2CredentialId, ...exchange },
+  );
+  return { oidcToken: result.oidcToken };
 }
 
 /** Filters that tell nothing of a person to who does not have the credential. The others do. */
@@ -185,12 +312,11 @@ const credentialFilters: readonly string[] = ['OIDC_TOKEN', 'OIDC_CLAIMS', 'PUBL
 const contactFilters: readonly string[] = ['EMAIL', 'PHONE_NUMBER'];
 const nameFilters: readonly string[] = ['NAME', 'USERNAME'];
 
-async function account({ api, configuration, body, now }: Call): Promise<object> {
+async function account(
+  { api, configuration, now }: Call,
+  { filterType, filterValue, verificationToken }: ProxyAccountRequest,
+): Promise<ProxyAccountResponse> {
   const { verificationTokenRequiredForGetAccountPii: isGated = true } = configuration.settings;
-  const { filterType, filterValue } = requiredTexts(body, ['filterType', 'filterValue']) as {
-    filterType: string;
-    filterValue: string;
-  };
   const known = [...contactFilters, ...credentialFilters, ...nameFilters];
   if (!known.includes(filterType)) throw invalidField('filterType', `must be one of ${known.join(', ')}`);
   if (isGated && nameFilters.includes(filterType)) {
@@ -201,7 +327,6 @@ async function account({ api, configuration, body, now }: Call): Promise<object>
     );
   }
   if (isGated && contactFilters.includes(filterType)) {
-    const verificationToken = textOf(body, 'verificationToken');
     const proof =
       verificationToken === undefined
         ? undefined
@@ -218,7 +343,7 @@ async function account({ api, configuration, body, now }: Call): Promise<object>
   return organizationId === undefined ? {} : { organizationId };
 }
 
-function walletKitConfig({ configuration }: Call): object {
+function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse {
   const { organizationId, settings } = configuration;
   const { allowedAuthMethods, walletKitSettings = {}, sessionExpirationSeconds = '900' } = settings;
   const { enabledSocialProviders = [], oauthClientIds, oauthRedirectUrl } = walletKitSettings;
@@ -235,10 +360,10 @@ function walletKitConfig({ configuration }: Call): object {
 
 /** The sub-organization that somebody logs in to: the one that is named, or the one that is found. */
 async function subOrganization(
-  { configuration, body }: Call,
+  { configuration }: Call,
+  named: string | undefined,
   find: () => Promise<string | undefined>,
 ): Promise<string> {
-  const named = textOf(body, 'organizationId');
   // The proxy is for users of sub-organizations: nobody becomes an administrator by it.
   if (named?.toLowerCase() === configuration.organizationId) {
     throw invalidField(
@@ -292,33 +417,4 @@ function picked(from: object, names: readonly string[]): Record<string, unknown>
       return value === undefined || value === null ? [] : [[name, value]];
     }),
   );
-}
-
-function textOf(body: Call['body'], name: string): string | undefined {
-  const value = picked(body, [name])[name];
-  if (value === undefined || value === '') return undefined;
-  if (typeof value !== 'string') throw invalidField(name, 'must be a string');
-  return value;
-}
-
-function requiredText(body: Call['body'], name: string): string {
-  const value = textOf(body, name);
-  if (value === undefined) throw invalidField(name, 'is required');
-  return value;
-}
-
-function requiredTexts(body: Call['body'], names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [name, requiredText(body, name)]));
-}
-
-function listOf(body: Call['body'], name: string): readonly unknown[] {
-  const value = picked(body, [name])[name] ?? [];
-  if (!Array.isArray(value)) throw invalidField(name, 'must be a list');
-  return value as readonly unknown[];
-}
-
-function objectOf(body: Call['body'], name: string): object {
-  const value = picked(body, [name])[name] ?? {};
-  if (typeof value !== 'object') throw invalidField(name, 'must be an object');
-  return value;
 }

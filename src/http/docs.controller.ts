@@ -9,7 +9,7 @@ import { REGISTRY } from '../coordinator/ports.js';
 import type { Registry } from '../coordinator/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
-import { openApiDocument } from './openapi.js';
+import { openApiDocument, type ProxyEndpoint } from './openapi.js';
 
 const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
@@ -35,13 +35,20 @@ const start = `window.ui = SwaggerUIBundle({
 });
 `;
 
+/** Injects the endpoints of the auth proxy, if it is served here. */
+export const PROXY_ENDPOINTS = Symbol('ProxyEndpoints');
+
 /** The OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
 @Controller()
 export class DocsController {
   private readonly document: object;
 
-  constructor(@Inject(REGISTRY) registry: Registry, @Inject(CONFIG) config: Config) {
-    this.document = openApiDocument(registry, queries, config.publicUrl ?? '/');
+  constructor(
+    @Inject(REGISTRY) registry: Registry,
+    @Inject(CONFIG) config: Config,
+    @Inject(PROXY_ENDPOINTS) proxy: readonly ProxyEndpoint[],
+  ) {
+    this.document = openApiDocument(registry, queries, proxy, config.publicUrl ?? '/');
   }
 
   @Get('openapi.json')

@@ -2,7 +2,7 @@ import type { ActivityVersion, Registry } from '../coordinator/registry.js';
 import { grpcNumbers } from '../domain/errors.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ActivityShape } from '../read-models/shapes.js';
-import { schemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { fieldsOfShape, schemaOf, type JsonSchema } from '../schema/json-schema.js';
 import { httpStatuses } from './errors.filter.js';
 
 type Components = Parameters<typeof schemaOf>[1];
@@ -42,8 +42,22 @@ function namesOf(status: number): string {
     .join(' or ');
 }
 
-/** The OpenAPI 3.1 document of everything that is listed: activities, queries and operations. */
-export function openApiDocument(registry: Registry, queries: readonly AnyQuery[], server: string): object {
+/** An endpoint of the auth proxy, as the document describes it. */
+export interface ProxyEndpoint {
+  /** Last segment of the path. */
+  readonly name: string;
+  readonly summary: string;
+  readonly request: new () => object;
+  readonly response: new () => object;
+}
+
+/** The OpenAPI 3.1 document of everything that is listed: activities, queries, and endpoints of the auth proxy. */
+export function openApiDocument(
+  registry: Registry,
+  queries: readonly AnyQuery[],
+  proxy: readonly ProxyEndpoint[],
+  server: string,
+): object {
   const components: Components = new Map();
   const activity = schemaOf(ActivityShape, components);
   const paths: Record<string, unknown> = {};
@@ -98,6 +112,7 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
       },
     };
   }
+  for (const endpoint of proxy) paths[`/v1/${endpoint.name}`] = { post: proxyOperation(endpoint, components) };
 
   return {
     openapi: '3.1.0',
@@ -123,6 +138,33 @@ export function openApiDocument(registry: Registry, queries: readonly AnyQuery[]
         Error: errorSchema,
         ...Object.fromEntries([...components].map(([name, { schema }]) => [name, schema])),
       },
+    },
+  };
+}
+
+/** Whoever calls the proxy has no key to stamp with; the configuration that is named says what they may do. */
+function proxyOperation({ name, summary, request, response }: ProxyEndpoint, components: Components): object {
+  return {
+    operationId: `v1_${name}`,
+    tags: ['Auth proxy'],
+    summary,
+    security: [],
+    parameters: [
+      {
+        name: 'X-Auth-Proxy-Config-Id',
+        in: 'header',
+        required: true,
+        schema: { type: 'string', format: 'uuid' },
+        description: 'The configuration, as get_auth_proxy_config names it.',
+      },
+    ],
+    requestBody: {
+      required: fieldsOfShape(request).size > 0,
+      content: json(schemaOf(request, components)),
+    },
+    responses: {
+      '200': { description: 'The answer.', content: json(schemaOf(response, components)) },
+      ...errorResponses,
     },
   };
 }

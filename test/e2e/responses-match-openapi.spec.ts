@@ -10,8 +10,9 @@ import {
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { schemaOf } from '../../src/schema/json-schema.js';
 import { exchange } from './exchange.js';
+import { clientSignature, codeOf } from './one-time-codes.js';
 import { registry, stampedPaths } from './routes.js';
-import { furnish, querySamples, sampleSettings, submitSamples, type Furnished } from './samples.js';
+import { furnish, querySamples, sealedTo, sampleSettings, submitSamples, type Furnished } from './samples.js';
 
 type Json = Readonly<Record<string, unknown>>;
 interface Operation {
@@ -149,6 +150,96 @@ describe('every submit', () => {
       }
     },
   );
+});
+
+describe('the auth proxy', () => {
+  const answered = new Set<string>();
+
+  async function proxied(name: string, body?: object): Promise<{ status: number; body: Record<string, string> }> {
+    const path = `/v1/${name}`;
+    if (body) check(questionOf(path), body);
+    const { status, body: answer } = await exchange(`${coordinator.url}${path}`, {
+      method: 'POST',
+      headers: { 'x-auth-proxy-config-id': coordinator.root.authProxyConfigId },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    check(answerOf(path, status), answer);
+    if (status === 200) answered.add(name);
+    return { status, body: answer as Record<string, string> };
+  }
+
+  async function ok(name: string, body?: object): Promise<Record<string, string>> {
+    const answer = await proxied(name, body);
+    expect([name, answer]).toEqual([name, { status: 200, body: answer.body }]);
+    return answer.body;
+  }
+
+  test('each endpoint, its answer and its refusal', async () => {
+    const contact = 'documented@example.com';
+    const key = coordinator.newKey();
+    const asked = { apiKeys: [], authenticators: [], oauthProviders: [] };
+    const apiKeys = [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: 'API_KEY_CURVE_P256' }];
+    const token = async () => {
+      const { otpId } = await ok('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact });
+      const otpCode = await codeOf(coordinator, otpId!);
+      const verified = await ok('otp_verify', { otpId, otpCode, publicKey: key.publicKey });
+      return verified['verificationToken']!;
+    };
+    const signup = await token();
+    await ok('signup', {
+      userEmail: contact,
+      verificationToken: signup,
+      ...asked,
+      clientSignature: clientSignature(key, signup, 'USAGE_TYPE_SIGNUP', { signup: { ...asked, email: contact } }),
+    });
+    await ok('signup_v2', {
+      userName: 'Documented',
+      ...asked,
+      apiKeys,
+      wallet: { walletName: 'first', accounts: [] },
+    });
+    for (const name of ['otp_login', 'otp_login_v2']) {
+      const verificationToken = await token();
+      const { publicKey } = coordinator.newKey();
+      await ok(name, {
+        verificationToken,
+        publicKey,
+        invalidateExisting: false,
+        clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_LOGIN', { login: { publicKey } }),
+      });
+    }
+    const { otpId, otpEncryptionTargetBundle } = await ok('otp_init_v2', {
+      otpType: 'OTP_TYPE_EMAIL',
+      contact: 'sealed@example.com',
+    });
+    const sealed = { otp_code: await codeOf(coordinator, otpId!), public_key: key.publicKey };
+    await ok('otp_verify_v2', {
+      otpId,
+      encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle!, JSON.stringify(sealed)),
+    });
+    expect(await ok('account', { filterType: 'PUBLIC_KEY', filterValue: key.publicKey })).not.toEqual({});
+    await ok('wallet_kit_config');
+    await ok('wallet_kit_client_params');
+
+    // With a provider: test/e2e/auth-proxy.spec.ts has their answers.
+    for (const [name, body] of [
+      ['oauth_login', { oidcToken: 'x', publicKey: key.publicKey }],
+      [
+        'oauth2_authenticate',
+        { provider: 'p', authCode: 'a', redirectUri: 'r', codeVerifier: 'v', nonce: 'n', clientId: 'c' },
+      ],
+    ] as const) {
+      expect([name, (await proxied(name, body)).status]).not.toEqual([name, 200]);
+      answered.add(name);
+    }
+    const documented = Object.keys(paths).filter((path) => path.startsWith('/v1/'));
+    expect(documented.sort()).toEqual([...answered].map((name) => `/v1/${name}`).sort());
+    for (const path of documented) {
+      const bad = await exchange(`${coordinator.url}${path}`, { method: 'POST', body: '{}' });
+      check(answerOf(path, bad.status), bad.body);
+      expect([path, bad.status]).toEqual([path, 400]);
+    }
+  });
 });
 
 /** `intent` and `result` have the one key that their version has. */

@@ -1,0 +1,265 @@
+import { invalidField } from '../domain/errors.js';
+import { Described, Flag, Nested, Text, TextList, Uuid } from '../schema/fields.js';
+import { fieldsOfShape } from '../schema/json-schema.js';
+
+/** What the endpoints take and answer (client protocol 5.3). What is forwarded as it is, is described where it goes. */
+
+const described = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const listOf = (name: string) => ({ type: 'array', items: described(name) });
+
+/** Of wallet_kit_config and wallet_kit_client_params, which published clients send without a body. */
+export class ProxyEmptyRequest {}
+
+class ProxySignup {
+  @Text({ optional: true, about: 'Verified, if there is a verification token for it.' })
+  userEmail?: string;
+
+  @Text({ optional: true, about: 'E.164; verified, if there is a verification token for it.' })
+  userPhoneNumber?: string;
+
+  @Text({ optional: true, about: 'Taken, and not used.' })
+  userTag?: string;
+
+  @Text({ optional: true, about: 'The contact unless given.' })
+  userName?: string;
+
+  @Text({ optional: true, about: 'The name of the user unless given.' })
+  organizationName?: string;
+
+  @Text({ optional: true, max: 8_192, about: 'Of otp_verify; it proves the contact.' })
+  verificationToken?: string;
+
+  @Described(listOf('ApiKeyParamsV2'), { optional: true })
+  apiKeys?: object[];
+
+  @Described(listOf('AuthenticatorParamsV2'), { optional: true })
+  authenticators?: object[];
+
+  @Described(described('WalletParams'), { optional: true })
+  wallet?: object;
+
+  @Described(described('ClientSignature'), {
+    optional: true,
+    about: 'By the key that the verification token is bound to.',
+  })
+  clientSignature?: object;
+}
+
+export class ProxySignupRequest extends ProxySignup {
+  @Described(listOf('OauthProviderParams'), { optional: true })
+  oauthProviders?: object[];
+}
+
+export class ProxySignupV2Request extends ProxySignup {
+  @Described(listOf('OauthProviderParamsV2'), { optional: true })
+  oauthProviders?: object[];
+}
+
+class ProxyWalletResult {
+  @Uuid()
+  walletId!: string;
+
+  @TextList()
+  addresses!: string[];
+}
+
+export class ProxySignupResponse {
+  @Uuid({ about: 'The sub-organization that was made.' })
+  organizationId!: string;
+
+  @Uuid()
+  userId!: string;
+
+  @Nested(() => ProxyWalletResult, { optional: true })
+  wallet?: ProxyWalletResult;
+
+  @Described({ type: 'array', items: { type: 'object' } }, { optional: true, about: 'As the API gave them.' })
+  appProofs?: object[];
+}
+
+class ProxyEmailCustomization {
+  @Text({ optional: true, about: 'Id of a template.' })
+  templateId?: string;
+}
+
+export class ProxyOtpInitRequest {
+  @Text({ about: 'OTP_TYPE_EMAIL or OTP_TYPE_SMS.' })
+  otpType!: string;
+
+  @Text({ about: 'E-mail address, or phone number in E.164.' })
+  contact!: string;
+
+  @Nested(() => ProxyEmailCustomization, { optional: true })
+  emailCustomization?: ProxyEmailCustomization;
+}
+
+export class ProxyOtpInitResponse {
+  @Uuid()
+  otpId!: string;
+}
+
+export class ProxyOtpInitV2Response extends ProxyOtpInitResponse {
+  @Text({ max: 8_192, about: 'The signed key that the code is to be sealed to.' })
+  otpEncryptionTargetBundle!: string;
+}
+
+export class ProxyOtpVerifyRequest {
+  @Text()
+  otpId!: string;
+
+  @Text()
+  otpCode!: string;
+
+  @Text({ optional: true, about: 'Compressed P-256 key, hex, that the token is to be bound to.' })
+  publicKey?: string;
+}
+
+export class ProxyOtpVerifyV2Request {
+  @Text()
+  otpId!: string;
+
+  @Text({ max: 8_192, about: 'The code and the client’s key, sealed to the target bundle.' })
+  encryptedOtpBundle!: string;
+}
+
+export class ProxyOtpVerifyResponse {
+  @Text({ max: 8_192 })
+  verificationToken!: string;
+}
+
+class ProxyLogin {
+  @Text({ about: 'P-256 key of the client, hex, which stamps for the user from now on.' })
+  publicKey!: string;
+
+  @Flag({ optional: true, about: "Deletes the user's other keys that logins made." })
+  invalidateExisting?: boolean;
+
+  @Text({ optional: true, about: 'The sub-organization; found by the proof unless given.' })
+  organizationId?: string;
+}
+
+export class ProxyOtpLoginRequest extends ProxyLogin {
+  @Text({ max: 8_192, about: 'Of otp_verify.' })
+  verificationToken!: string;
+
+  @Described(described('ClientSignature'), { optional: true })
+  clientSignature?: object;
+}
+
+export class ProxyOtpLoginV2Request extends ProxyLogin {
+  @Text({ max: 8_192, about: 'Of otp_verify_v2.' })
+  verificationToken!: string;
+
+  @Described(described('ClientSignature'))
+  clientSignature!: object;
+}
+
+export class ProxyOauthLoginRequest extends ProxyLogin {
+  @Text({ max: 22_528, about: 'OIDC token whose nonce is the SHA-256 of `publicKey` as sent.' })
+  oidcToken!: string;
+}
+
+export class ProxySessionResponse {
+  @Text({ max: 8_192, about: 'Session token.' })
+  session!: string;
+}
+
+export class ProxyOauth2AuthenticateRequest {
+  @Text({ about: 'Such as OAUTH2_PROVIDER_DISCORD.' })
+  provider!: string;
+
+  @Text()
+  authCode!: string;
+
+  @Text()
+  redirectUri!: string;
+
+  @Text()
+  codeVerifier!: string;
+
+  @Text({ about: 'SHA-256 of the public key that is to log in, hex.' })
+  nonce!: string;
+
+  @Text({ about: 'The application, as registered with create_oauth2_credential.' })
+  clientId!: string;
+}
+
+export class ProxyOauth2AuthenticateResponse {
+  @Text({ max: 22_528, about: 'OIDC token of this server.' })
+  oidcToken!: string;
+}
+
+export class ProxyAccountRequest {
+  @Text({ about: 'EMAIL, PHONE_NUMBER, OIDC_TOKEN, OIDC_CLAIMS, PUBLIC_KEY, CREDENTIAL_ID, NAME or USERNAME.' })
+  filterType!: string;
+
+  @Text({ max: 22_528 })
+  filterValue!: string;
+
+  @Text({ optional: true, max: 8_192, about: 'Proves the contact that is looked for.' })
+  verificationToken?: string;
+
+  @Text({ optional: true, max: 22_528, about: 'Taken, and not used.' })
+  oidcToken?: string;
+}
+
+export class ProxyAccountResponse {
+  @Uuid({ optional: true, about: 'Absent when there is none.' })
+  organizationId?: string;
+}
+
+export class ProxyWalletKitConfigResponse {
+  @TextList()
+  enabledProviders!: string[];
+
+  @Text({ about: 'Seconds, decimal.' })
+  sessionExpirationSeconds!: string;
+
+  @Uuid({ about: 'The parent organization.' })
+  organizationId!: string;
+
+  @Described({ type: 'object', additionalProperties: { type: 'string' } }, { optional: true })
+  oauthClientIds?: object;
+
+  @Text({ optional: true })
+  oauthRedirectUrl?: string;
+
+  @Flag({ optional: true })
+  otpAlphanumeric?: boolean;
+
+  @Text({ optional: true, about: 'Characters, decimal.' })
+  otpLength?: string;
+}
+
+export class ProxyWalletKitClientParamsResponse {
+  @Text({ optional: true, about: 'Site key of the captcha; absent when there is none.' })
+  turnstileSiteKey?: string;
+}
+
+/**
+ * The members of a request that a shape names; published clients send others, which are for nobody. What is in forwarded
+ * objects is checked where it goes. An empty text counts as absent.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for one that is missing or of another type
+ */
+export function readShape<Shape extends object>(
+  shape: new () => Shape,
+  body: Readonly<Record<string, unknown>>,
+): Shape {
+  const read: Record<string, unknown> = {};
+  for (const [name, { schema, required }] of fieldsOfShape(shape)) {
+    const value = Object.hasOwn(body, name) ? body[name] : undefined;
+    if (value === undefined || value === null || value === '') {
+      if (required) throw invalidField(name, 'is required');
+      continue;
+    }
+    const { type = 'object' } = schema;
+    if (type === 'string' && typeof value !== 'string') throw invalidField(name, 'must be a string');
+    if (type === 'boolean' && typeof value !== 'boolean') throw invalidField(name, 'must be true or false');
+    if (type === 'array' && !Array.isArray(value)) throw invalidField(name, 'must be a list');
+    if (type === 'object' && (typeof value !== 'object' || Array.isArray(value))) {
+      throw invalidField(name, 'must be an object');
+    }
+    read[name] = value;
+  }
+  return Object.assign(new shape(), read);
+}
