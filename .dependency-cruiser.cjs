@@ -52,7 +52,13 @@ module.exports = {
       '^src/http-client/',
       '^src/schema/strict-json\\.ts$',
     ]),
-    only('webhooks-know-ports', '^src/webhooks/', ['^src/domain/', '^src/http-client/']),
+    only('webhooks-know-ports', '^src/webhooks/', [
+      '^src/domain/',
+      '^src/http-client/',
+      '^src/coordinator/(ids|lease-term|ports)\\.ts$',
+      '^src/event-store/(event-store|chain)\\.ts$',
+      '^src/read-models/(database|webhooks)\\.ts$',
+    ]),
     only('transactions-know-policy-values', '^src/transactions/', [
       '^src/domain/errors\\.ts$',
       '^src/domain/policy/types\\.ts$',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
@@ -8,6 +9,7 @@ import { activities } from './activities/index.js';
 import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
 import { endpoints } from './auth-proxy/endpoints.js';
 import type { Config } from './config.js';
+import { activityEnvelope } from './domain/activity/envelope.js';
 import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
@@ -15,6 +17,7 @@ import { DenialLog } from './coordinator/denials.js';
 import { Driver } from './coordinator/drive.js';
 import { readFounding, recordFounding } from './coordinator/found-organization.js';
 import { uuidV7 } from './coordinator/ids.js';
+import { Lease } from './coordinator/lease.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
 import {
   CLOCK,
@@ -58,18 +61,20 @@ import { guardedFetch, guardedTarget } from './http-client/guarded-fetch.js';
 import { Oauth2Client } from './oidc/oauth2-client.js';
 import { knownOauth2Providers } from './oidc/oauth2-providers.js';
 import { OidcVerifier } from './oidc/verify-token.js';
-import { activityOf, findByFingerprint } from './read-models/activities.js';
+import { activityAsOf, activityOf, findByFingerprint } from './read-models/activities.js';
 import { knowsIssuer, subOrganizationsWith } from './read-models/credential-owners.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
+import { hasWebhookEndpoints, pendingDeliveries, type WebhookDelivery } from './read-models/webhooks.js';
 import { securityHeaders } from './http/security-headers.js';
 import { ReadGuard, StampGuard } from './stamps/stamp.guard.js';
 import { verifyRegistration } from './stamps/webauthn.js';
 import type { KeyEncryption } from './vault/key-encryption.js';
 import { Shredder } from './vault/shredding.js';
+import { WebhookDeliveries } from './webhooks/deliveries.js';
 import { webhookTargets } from './webhooks/targets.js';
 
 /** The adapters that a process chooses; everything else is made from them. */
@@ -378,6 +383,83 @@ async function whenPassed(runner: ReadModelRunner, position: bigint, signal: Abo
   while (!signal.aborted && !(await isPassed()));
 }
 
+/** How long others wait for whoever delivers webhooks, in milliseconds (docs/adr/0017). */
+const deliveryLeaseMs = 15_000;
+
+/**
+ * Deliveries of webhooks, by one of all coordinators on the store. As long as nobody has an endpoint, nobody stands for it.
+ * Resolves when they have ended.
+ */
+function deliverWebhooks(
+  { allowPrivateNetwork }: Config,
+  { store, projecting: { rows }, clock, logger }: Adapters,
+  app: NestFastifyApplication,
+): () => Promise<void> {
+  const [metrics, runner, loader] = [app.get(Metrics), app.get(ReadModelRunner), app.get(OrganizationLoader)];
+  const { versions } = app.get<Registry>(REGISTRY);
+  const models = ['activities', 'users', 'webhooks'];
+  const deliveries = new WebhookDeliveries({
+    rows,
+    store,
+    clock,
+    fetch: guardedFetch({ allowPrivateNetwork }),
+    signer: app.get(WebhookKey),
+    async endpoint(organizationId, endpointId) {
+      const { organization } = await loader.load(organizationId);
+      return organization.isDeleted ? undefined : organization.webhookEndpoints.get(endpointId);
+    },
+    body({ sourceOrganizationId, activityId, activityType, revision, activityStatus }: WebhookDelivery) {
+      const record = activityAsOf(rows, sourceOrganizationId, activityId, revision);
+      // Nobody asks: it is said whether there is anything to vote on at all.
+      const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
+      const rights = { canApprove: waits, canReject: waits };
+      return activityEnvelope(record, { keys: versions.get(activityType)!.keys, rights });
+    },
+    async passed(position, signal) {
+      while (!signal.aborted && runner.checkpoint('webhooks') < position) {
+        const failed = runner.failures().filter((model) => models.includes(model));
+        if (failed.length > 0)
+          throw new Error(`read models have stopped (${failed.join(', ')}): webhooks wait for them`);
+        await runner.passed(position, passedLookMs).catch(() => undefined);
+      }
+    },
+    observer: {
+      settled(outcome, { endpointId, eventId, activityId }, reason) {
+        metrics.deliveryEnded(outcome);
+        if (outcome === 'abandoned') {
+          logger.warn({ endpointId, eventId, activityId, reason }, 'a webhook was not delivered, and is given up');
+        }
+      },
+      interrupted: (err) => logger.warn({ err }, 'a delivery of a webhook was interrupted; it is taken up again'),
+    },
+  });
+  const lease = new Lease({
+    store,
+    clock,
+    name: 'webhook-deliveries',
+    holder: `${hostname()}:${process.pid}`,
+    ttlMs: deliveryLeaseMs,
+    work: (term) => deliveries.work(term),
+    observer: {
+      held: (name, token) => logger.debug({ name, token }, 'lease taken'),
+      ended: (name, token, why) => logger.debug({ name, token, why }, 'lease ended'),
+      interrupted: (name, err) => logger.warn({ name, err }, 'lease interrupted'),
+    },
+  });
+  metrics.measureWaitingDeliveries(() => pendingDeliveries(rows));
+  let isStarted = false;
+  const look = (): void => {
+    if (!isStarted && hasWebhookEndpoints(rows)) {
+      isStarted = true;
+      lease.start();
+    }
+    deliveries.wake();
+  };
+  runner.follow(look);
+  look();
+  return () => lease.close();
+}
+
 /** A coordinator that has been put together and can listen. */
 export interface Coordinator extends Server {
   /** Finishes what was accepted, then lets go of everything; the store is closed too. */
@@ -447,6 +529,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   app.get(Freshness).begin(head);
   // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
+  const stopDelivering = deliverWebhooks(config, adapters, app);
   const shredder = app.get(Shredder);
   const { rows } = adapters.projecting;
   shredder.sweep(
@@ -458,6 +541,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     app,
     async close() {
       await closeServer(app);
+      await stopDelivering();
       await app.get(Driver).drain();
       await shredder.close();
       await adapters.delivery.close();

@@ -63,6 +63,12 @@ export class Metrics implements DriverMetrics {
     labelNames: ['model'],
     registers: [this.registry],
   });
+  private readonly deliveries = new Counter({
+    name: 'countersign_webhook_attempts_total',
+    help: 'Deliveries of webhooks that were delivered, are to be tried again (retrying), or were given up (abandoned).',
+    labelNames: ['outcome'],
+    registers: [this.registry],
+  });
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -78,6 +84,22 @@ export class Metrics implements DriverMetrics {
         this.set(await lag());
       },
     });
+  }
+
+  /** Asks `count` for the deliveries of webhooks that wait, whenever the metrics are read. */
+  measureWaitingDeliveries(count: () => number): void {
+    new Gauge({
+      name: 'countersign_webhook_deliveries_waiting',
+      help: 'Deliveries of webhooks that wait, those to be tried again included.',
+      registers: [this.registry],
+      collect() {
+        this.set(count());
+      },
+    });
+  }
+
+  deliveryEnded(outcome: string): void {
+    this.deliveries.inc({ outcome });
   }
 
   answered(route: string, status: number, elapsedSeconds: number): void {

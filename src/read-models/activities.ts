@@ -111,6 +111,34 @@ export function activityOf(rows: Rows, organizationId: string, activityId: strin
   return withVoters(rows, stored.record);
 }
 
+/**
+ * The activity as its own event at a revision of the organization's stream left it, at which it had come to rest: it waited
+ * for votes, or was over.
+ * @throws {CoordinatorError} NOT_FOUND
+ */
+export function activityAsOf(
+  rows: Rows,
+  organizationId: string,
+  activityId: string,
+  revision: number,
+): ActivityRecord<User | undefined> {
+  const stored = storedActivity(rows, organizationId, activityId);
+  const index = stored?.record.revisions.indexOf(revision) ?? -1;
+  if (!stored || index < 0) throw noSuchActivity(organizationId, activityId);
+  const { record } = stored;
+  if (index === record.revisions.length - 1) return withVoters(rows, record);
+  // Each event before the last was its submission or an approval: one vote each, and what was decided on it.
+  const { result: _result, failure: _failure, ...rest } = record;
+  const votes = record.votes.slice(0, index + 1);
+  return withVoters(rows, {
+    ...rest,
+    status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED',
+    votes,
+    decisions: record.decisions.slice(0, index + 1),
+    updatedAt: votes.at(-1)!.at,
+  });
+}
+
 function noSuchActivity(organizationId: string, activityId: string): CoordinatorError {
   return new CoordinatorError('NOT_FOUND', `no activity \`${activityId}\` in organization \`${organizationId}\``);
 }

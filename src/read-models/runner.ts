@@ -40,6 +40,7 @@ export class ReadModelRunner {
   private receivedText = 0;
   private working: Promise<void> | undefined;
   private makeRoom: () => void = () => undefined;
+  private readonly followers: (() => void)[] = [];
 
   constructor(
     private readonly store: EventStore,
@@ -55,6 +56,11 @@ export class ReadModelRunner {
       onEvents: (events) => this.take(events),
       onError: (error) => this.resume(error),
     });
+  }
+
+  /** Calls whenever there are new rows to read. */
+  follow(follower: () => void): void {
+    this.followers.push(follower);
   }
 
   /** Position up to which every event is in the rows of that model; -1 before the first. */
@@ -156,6 +162,7 @@ export class ReadModelRunner {
     }
     const reached = this.reached();
     for (const waiter of this.waiters) if (waiter.position <= reached) waiter.resolve();
+    for (const follower of this.followers) follower();
   }
 
   private linger(): Promise<void> {

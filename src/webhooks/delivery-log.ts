@@ -1,0 +1,87 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
+import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import { WrongRevision, type EventStore } from '../event-store/event-store.js';
+import { derivedId } from '../coordinator/ids.js';
+import type { Clock } from '../coordinator/ports.js';
+
+/** Times an append is tried after another writer was first. */
+const maxAttempts = 5;
+
+interface Tail {
+  revision: number;
+  hash: string;
+}
+
+/**
+ * Writes what became of deliveries, for each organization into a stream of its own. Whoever writes later under a smaller
+ * fencing token than it finds there has lost the lease, and is told so (docs/adr/0017).
+ */
+export class DeliveryLog {
+  private readonly tails = new Map<string, Tail>();
+  /** Appends to one stream go one after another. */
+  private readonly queues = new Map<string, Promise<unknown>>();
+
+  /** @param lastKnown revision of the last event of an organization's log that is known for sure; -1 for none */
+  constructor(
+    private readonly store: EventStore,
+    private readonly clock: Clock,
+    private readonly lastKnown: (organizationId: string) => number,
+    private readonly token: number,
+  ) {}
+
+  /**
+   * Resolves to the position of the event when it is durable.
+   * @throws {CoordinatorError} ABORTED when somebody writes under a greater token
+   * @throws {StoreUnavailable} when the store cannot say whether it has written
+   */
+  record(organizationId: string, correlationId: string, event: WebhookDeliveryEvent): Promise<bigint> {
+    const before = this.queues.get(organizationId) ?? Promise.resolve();
+    const written = before.then(() => this.write(organizationId, correlationId, event));
+    const settled = written.catch(() => this.tails.delete(organizationId));
+    this.queues.set(organizationId, settled);
+    return written;
+  }
+
+  private async write(organizationId: string, correlationId: string, { type, data }: WebhookDeliveryEvent) {
+    const stream = webhookDeliveryStream(organizationId);
+    for (let attempt = 1; ; attempt++) {
+      const tail = this.tails.get(organizationId) ?? (await this.open(organizationId, stream));
+      const revision = tail.revision + 1;
+      const metadata = {
+        at: this.clock.now(),
+        schemaVersion: 1,
+        $correlationId: correlationId,
+        $causationId: data.eventId,
+      };
+      const id = derivedId(stream, tail.hash, type, canonicalJson(data), canonicalJson(metadata));
+      const hash = chainEvent(tail.hash, { stream, revision, id, type, data, metadata });
+      try {
+        const event = { id, type, data, metadata: { ...metadata, hash } };
+        const { position } = await this.store.append(stream, [event], revision === 0 ? 'no-stream' : tail.revision);
+        this.tails.set(organizationId, { revision, hash });
+        return position;
+      } catch (error) {
+        this.tails.delete(organizationId);
+        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
+      }
+    }
+  }
+
+  /** Reads from the last event that is known: a log is long, and its beginning says nothing new. */
+  private async open(organizationId: string, stream: string): Promise<Tail> {
+    const from = Math.max(0, this.lastKnown(organizationId));
+    const tail: Tail = { revision: -1, hash: GENESIS_HASH };
+    for await (const event of this.store.read(stream, from)) {
+      const isFirst = tail.revision < 0 && event.revision > 0;
+      tail.hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(tail.hash, event);
+      tail.revision = event.revision;
+      const { token = -1 } = event.data as { readonly token?: number };
+      if (token > this.token) {
+        throw new CoordinatorError('ABORTED', `another coordinator delivers webhooks, under token \`${token}\``);
+      }
+    }
+    this.tails.set(organizationId, tail);
+    return tail;
+  }
+}
