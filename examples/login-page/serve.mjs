@@ -104,7 +104,9 @@ async function printOutbox(outbox) {
     const size = await sizeNow();
     if (size < position) position = 0;
     if (size === position) continue;
-    const handle = await open(outbox);
+    // Whoever moves the outbox away between two looks gets a new one.
+    const handle = await open(outbox).catch(() => undefined);
+    if (!handle) continue;
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - position), 0, size - position, position);
     await handle.close();
     // What comes after the last line break is not whole yet.

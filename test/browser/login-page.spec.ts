@@ -1,13 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { Installation } from '../e2e/installation.js';
+import { Installation, type Run } from '../e2e/installation.js';
 import { until } from '../e2e/until.js';
 import { connect, Visitor } from './visitor.js';
 
 const serve = new URL('../../examples/login-page/serve.mjs', import.meta.url).pathname;
 
 let installation: Installation;
+let example: Run;
 let browser: Browser;
 let pageUrl: string;
 let visitor: Visitor;
@@ -16,7 +17,7 @@ let visitor: Visitor;
 beforeAll(async () => {
   [installation, browser] = await Promise.all([Installation.make(), connect()]);
   await installation.start();
-  const example = installation.run(serve, {}, ['0']);
+  example = installation.run(serve, {}, ['0']);
   const url = () => /http:\/\/localhost:\d+/.exec(example.stdout())?.[0];
   await until('the page is served', () => {
     if (example.stderr()) throw new Error(example.stderr());
@@ -29,12 +30,6 @@ afterAll(async () => {
   await browser?.close();
   await installation?.remove();
 });
-
-beforeEach(async () => {
-  visitor = await Visitor.at(browser, pageUrl);
-});
-
-afterEach(() => visitor.leave());
 
 const button = (name: string) => visitor.page.getByRole('button', { name, exact: true });
 const field = (name: string) => visitor.page.getByLabel(name, { exact: true });
@@ -85,94 +80,125 @@ async function logOut(): Promise<void> {
   await visitor.page.getByRole('heading', { name: 'Log in or sign up' }).waitFor();
 }
 
-test('somebody signs up with a code and a passkey, and logs in with either', async () => {
-  const contact = newContact();
-  await enterWithCode(contact);
-  const ann = await whoIsIn();
-  const { organizationId: parent } = await installation.root();
-  expect(ann).toMatchObject({ name: contact, passkeys: 1 });
-  expect(ann.organizationId).not.toBe(parent);
-  expect(await visitor.passkeys()).toMatchObject([{ rpId: 'localhost' }]);
+describe('in the browser', () => {
+  beforeEach(async () => {
+    visitor = await Visitor.at(browser, pageUrl);
+  });
 
-  await logOut();
-  await enterWithCode(contact);
-  expect(await whoIsIn()).toEqual(ann);
+  afterEach(() => visitor.leave());
 
-  await logOut();
-  await button('Log in with a passkey').click();
-  expect(await whoIsIn()).toEqual(ann);
+  test('somebody signs up with a code and a passkey, and logs in with either', async () => {
+    const contact = newContact();
+    await enterWithCode(contact);
+    const ann = await whoIsIn();
+    const { organizationId: parent } = await installation.root();
+    expect(ann).toMatchObject({ name: contact, passkeys: 1 });
+    expect(ann.organizationId).not.toBe(parent);
+    expect(await visitor.passkeys()).toMatchObject([{ rpId: 'localhost' }]);
 
-  // Renamed with a stamp of the passkey; the session's key has no part in it.
-  const [before] = await visitor.passkeys();
-  await field('New name').fill('Ann');
-  await button('Rename me with my passkey').click();
-  await visitor.page.getByRole('heading', { name: 'Hello, Ann' }).waitFor();
-  expect(await whoIsIn()).toEqual({ ...ann, name: 'Ann' });
-  const [after] = await visitor.passkeys();
-  expect(after!.signCount).toBe(before!.signCount + 1);
+    await logOut();
+    await enterWithCode(contact);
+    expect(await whoIsIn()).toEqual(ann);
 
-  await visitor.page.reload();
-  expect(await whoIsIn()).toEqual({ ...ann, name: 'Ann' });
-  await logOut();
-  await visitor.page.reload();
-  await button('Log in with a passkey').waitFor();
-  // A policy of the page or the server that stands in the way would have been told here.
-  expect(visitor.complaints).toEqual([]);
+    await logOut();
+    await button('Log in with a passkey').click();
+    expect(await whoIsIn()).toEqual(ann);
+
+    // Renamed with a stamp of the passkey; the session's key has no part in it.
+    const [before] = await visitor.passkeys();
+    await field('New name').fill('Ann');
+    await button('Rename me with my passkey').click();
+    await visitor.page.getByRole('heading', { name: 'Hello, Ann' }).waitFor();
+    expect(await whoIsIn()).toEqual({ ...ann, name: 'Ann' });
+    const [after] = await visitor.passkeys();
+    expect(after!.signCount).toBe(before!.signCount + 1);
+
+    await visitor.page.reload();
+    expect(await whoIsIn()).toEqual({ ...ann, name: 'Ann' });
+    await logOut();
+    await visitor.page.reload();
+    await button('Log in with a passkey').waitFor();
+    // A policy of the page or the server that stands in the way would have been told here.
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test('somebody signs up with a passkey alone, and comes back with it', async () => {
+    await button('Sign up with a passkey alone').click();
+    const ben = await whoIsIn();
+    expect(ben.passkeys).toBe(1);
+    await logOut();
+    await button('Log in with a passkey').click();
+    expect(await whoIsIn()).toEqual(ben);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  test('who wants no passkey has none, and may add one later', async () => {
+    const contact = newContact();
+    const code = await askForCode(contact);
+    await field('If I am new, make a passkey too').uncheck();
+    await field('Code').fill(code);
+    await button('Continue').click();
+    const cem = await whoIsIn();
+    expect(cem.passkeys).toBe(0);
+    expect(await button('Rename me with my passkey').isVisible()).toBe(false);
+    await button('Add a passkey').click();
+    await until('the passkey is there', async () => (await whoIsIn()).passkeys === 1);
+    await logOut();
+    await button('Log in with a passkey').click();
+    expect(await whoIsIn()).toEqual({ ...cem, passkeys: 1 });
+  });
+
+  test('a wrong code is refused in words, and the right one still works', async () => {
+    const contact = newContact();
+    const code = await askForCode(contact);
+    await field('Code').fill(code === '000000000' ? '111111111' : '000000000');
+    await button('Continue').click();
+    await problem().filter({ hasText: 'The provided OTP code is invalid.' }).waitFor();
+    await field('Code').fill(code);
+    await button('Continue').click();
+    expect(await whoIsIn()).toMatchObject({ name: contact });
+  });
+
+  test('a passkey that is turned down at sign-up does not cost the code', async () => {
+    const contact = newContact();
+    await visitor.agrees(false);
+    await enterWithCode(contact);
+    await problem().filter({ hasText: 'cancelled by the user' }).waitFor();
+    await field('If I am new, make a passkey too').uncheck();
+    await button('Continue').click();
+    expect(await whoIsIn()).toMatchObject({ name: contact, passkeys: 0 });
+  });
+
+  test('a passkey that nobody has registered is refused in words', async () => {
+    await button('Log in with a passkey').click();
+    await problem()
+      .filter({ hasText: /passkey/i })
+      .waitFor();
+    expect(await visitor.page.getByRole('heading', { name: /^Hello/ }).isVisible()).toBe(false);
+  });
+
+  test('a code is printed in the terminal of the page, and only there', async () => {
+    const contact = newContact();
+    const code = await askForCode(contact);
+    await until('the code is printed', () => example.stdout().includes(`To ${contact}:`));
+    expect(example.stdout()).toContain(code);
+    expect(await visitor.page.content()).not.toContain(code);
+  });
 });
 
-test('somebody signs up with a passkey alone, and comes back with it', async () => {
-  await button('Sign up with a passkey alone').click();
-  const ben = await whoIsIn();
-  expect(ben.passkeys).toBe(1);
-  await logOut();
-  await button('Log in with a passkey').click();
-  expect(await whoIsIn()).toEqual(ben);
-  expect(visitor.complaints).toEqual([]);
-});
-
-test('who wants no passkey has none, and may add one later', async () => {
-  const contact = newContact();
-  const code = await askForCode(contact);
-  await field('If I am new, make a passkey too').uncheck();
-  await field('Code').fill(code);
-  await button('Continue').click();
-  const cem = await whoIsIn();
-  expect(cem.passkeys).toBe(0);
-  expect(await button('Rename me with my passkey').isVisible()).toBe(false);
-  await button('Add a passkey').click();
-  await until('the passkey is there', async () => (await whoIsIn()).passkeys === 1);
-  await logOut();
-  await button('Log in with a passkey').click();
-  expect(await whoIsIn()).toEqual({ ...cem, passkeys: 1 });
-});
-
-test('a wrong code is refused in words, and the right one still works', async () => {
-  const contact = newContact();
-  const code = await askForCode(contact);
-  await field('Code').fill(code === '000000000' ? '111111111' : '000000000');
-  await button('Continue').click();
-  await problem().filter({ hasText: 'The provided OTP code is invalid.' }).waitFor();
-  await field('Code').fill(code);
-  await button('Continue').click();
-  expect(await whoIsIn()).toMatchObject({ name: contact });
-});
-
-test('a passkey that is turned down at sign-up does not cost the code', async () => {
-  const contact = newContact();
-  await visitor.agrees(false);
-  await enterWithCode(contact);
-  await problem().filter({ hasText: 'cancelled by the user' }).waitFor();
-  await field('If I am new, make a passkey too').uncheck();
-  await button('Continue').click();
-  expect(await whoIsIn()).toMatchObject({ name: contact, passkeys: 0 });
-});
-
-test('a passkey that nobody has registered is refused in words', async () => {
-  await button('Log in with a passkey').click();
-  await problem()
-    .filter({ hasText: /passkey/i })
-    .waitFor();
-  expect(await visitor.page.getByRole('heading', { name: /^Hello/ }).isVisible()).toBe(false);
+test.each([
+  ['nothing was started yet', undefined, 'start the server first'],
+  ['the server is the API alone', { apiUrl: 'http://localhost:1' }, 'names no auth proxy'],
+])('where %s, the page says so and ends', async (_case, root, words) => {
+  const empty = await Installation.make();
+  try {
+    if (root) await writeFile(join(empty.dataDir, 'root.json'), JSON.stringify(root));
+    const run = empty.run(serve, {}, ['0']);
+    expect(await run.exit).toEqual({ code: 1, signal: null });
+    expect(run.stderr()).toContain(words);
+  } finally {
+    await empty.remove();
+  }
 });
 
 test('the private key of root.json is served nowhere', async () => {
