@@ -67,7 +67,8 @@ function addressFormatsPage() {
 function indexPage() {
   return page(
     'Reference',
-    'Everything here but the policy language is made from the code by `npm run docs`, and a test holds it against the code.',
+    'Everything here but the policy language is made from the code by `npm run docs` (the conformance page by ' +
+      '`npm run docs:conformance`), and a test holds it against the code.',
     table(
       ['page', 'what it lists'],
       [
@@ -85,6 +86,10 @@ function indexPage() {
         ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
+        [
+          '[conformance.md](conformance.md)',
+          'the specification walked over a running server: what was tried, and how it ended',
+        ],
       ],
     ),
     'A running server has the same as OpenAPI 3.1: `/openapi.json`, and `/docs` to read it.',

@@ -195,6 +195,11 @@ async function signup(
   };
 }
 
+const methodOfOtp: ReadonlyMap<string, string> = new Map([
+  ['OTP_TYPE_EMAIL', 'email'],
+  ['OTP_TYPE_SMS', 'sms'],
+]);
+
 async function initOtp<Result>(
   { api, limits, configuration }: Call,
   { otpType, emailCustomization: asked = {}, ...rest }: ProxyOtpInitRequest,
@@ -202,7 +207,7 @@ async function initOtp<Result>(
 ): Promise<Result> {
   const { settings, configId, organizationName } = configuration;
   const contact = rest.contact.trim();
-  const method = { OTP_TYPE_EMAIL: 'email', OTP_TYPE_SMS: 'sms' }[otpType];
+  const method = methodOfOtp.get(otpType);
   if (method === undefined) throw invalidField('otpType', 'must be OTP_TYPE_EMAIL or OTP_TYPE_SMS');
   checkMethod(configuration, method);
   await limits.countContact(configId, contact.toLowerCase());

@@ -74,8 +74,8 @@ export interface TestCoordinator {
   clientFor(key: ApiKeyPair, organizationId?: string): StampingClient;
   /** A new key pair that follows from the seed. */
   newKey(): ApiKeyPair;
-  /** Everything recorded in a stream (default: the organization's), in order. */
-  events(stream?: string): Promise<readonly RecordedEvent[]>;
+  /** Everything recorded in a stream (default: the organization's) from a revision on (default: 0), in order. */
+  events(stream?: string, from?: number): Promise<readonly RecordedEvent[]>;
   /** Messages that would have been sent to people so far, codes and all, the oldest first. */
   messages(): readonly SentMessage[];
   /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
@@ -175,9 +175,9 @@ async function boot(
       const { result } = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', { notes: '', effect, ...policy });
       return (result['createPolicyResult'] as { policyId: string }).policyId;
     },
-    async events(stream = organizationStream(organizationId)) {
+    async events(stream = organizationStream(organizationId), from = 0) {
       const events: RecordedEvent[] = [];
-      for await (const event of world.store.read(stream)) events.push(event);
+      for await (const event of world.store.read(stream, from)) events.push(event);
       return events;
     },
     messages: () => [...world.kept.messages],
