@@ -51,7 +51,7 @@ export function changed(body: Body, path: Path, value: unknown): Body {
 
 /** The request with its required members only. */
 export function withoutOptional(fields: readonly Field[], body: Body): Body {
-  return Object.fromEntries(
+  return Object.fromEntries<unknown>(
     fields
       .filter(({ name, required }) => required && body[name] !== undefined)
       .map(({ name, type }): [string, unknown] => [name, requiredPart(type, body[name])]),
@@ -66,7 +66,7 @@ function requiredPart(type: FieldType, value: unknown): unknown {
 
 /** The request with `null` in place of each optional member, which counts as absent (client protocol 2.8). */
 export function withNulls(fields: readonly Field[], body: Body): Body {
-  const nulls = fields.filter(({ required }) => !required).map(({ name }) => [name, null]);
+  const nulls = fields.filter(({ required }) => !required).map(({ name }): [string, null] => [name, null]);
   return { ...withoutOptional(fields, body), ...Object.fromEntries(nulls) };
 }
 

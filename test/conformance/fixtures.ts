@@ -357,7 +357,14 @@ async function account(world: World, wanted?: Wanted): Promise<Body> {
 }
 
 /** Required fields that go together where those of the full request do not. */
-export const proxyMinimal: Readonly<Record<string, Fixture>> = {
+export const minimalFixtures: Readonly<Record<string, Fixture>> = {
+  // The other provider needs a project and a private key too.
+  create_fiat_on_ramp_credential: async (world) => ({
+    onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA',
+    publishableApiKey: 'pk_walk',
+    encryptedSecretApiKey: await world.onRampSecret(),
+  }),
+
   // A token that is bound to no key needs no clientSignature.
   async otp_login(world) {
     const { userEmail } = await world.newAccount();

@@ -279,7 +279,7 @@ export class World {
 
   /** A secret of an on-ramp provider, sealed to this server (client protocol 7.7). */
   async onRampSecret(): Promise<string> {
-    return encryptOnRampSecret(this.unique(24), await this.discovered('onRampEncryption'));
+    return encryptOnRampSecret(`secret ${randomUUID()}`, await this.discovered('onRampEncryption'));
   }
 
   private async discovered(name: string): Promise<string> {
