@@ -91,7 +91,7 @@ export class World {
       await subOrganizationOf(coordinator, 'sibling'),
     ];
     const { client: stranger } = await coordinator.createUser('Stranger');
-    const foreign = await resourcesOf(child.client, child.userId);
+    const foreign = await resourcesOf(child.client, child.userId, `${provider.issuer}/hook`);
     return new World(coordinator, provider, passkey, child.client, sibling.client, stranger, foreign);
   }
 
@@ -340,7 +340,11 @@ async function privateKeyOf(client: StampingClient, privateKeyName: string): Pro
 }
 
 /** One of everything in an organization of its own. */
-async function resourcesOf(client: StampingClient, userId: string): Promise<Readonly<Record<Resource, string>>> {
+async function resourcesOf(
+  client: StampingClient,
+  userId: string,
+  hookUrl: string,
+): Promise<Readonly<Record<Resource, string>>> {
   const submit = async (type: string, parameters: object) => resultOf(await client.submit(type, parameters));
   const [account] = await walletOf(client, 'wallet', [ethereumAccount]);
   const { policyId } = await submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
@@ -354,9 +358,13 @@ async function resourcesOf(client: StampingClient, userId: string): Promise<Read
     contact: 'child@example.com',
     appName: 'Walk',
   });
+  const { endpointId } = await submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', {
+    url: hookUrl,
+    name: 'endpoint',
+  });
   return {
     policy: policyId!,
-    'webhook endpoint': randomUUID(),
+    'webhook endpoint': endpointId!,
     wallet: account!.walletId,
     'wallet account': account!.walletAccountId,
     'wallet account address': account!.address,
