@@ -74,6 +74,7 @@ module.exports = {
       '^src/event-store/open-event-store\\.ts$',
       '^src/stamps/',
       '^src/vault/rotate-kek\\.ts$',
+      '^src/webhooks/redeliver\\.ts$',
     ]),
     only('read-models-know-domain-and-store', '^src/read-models/', [
       '^src/domain/',

@@ -14,7 +14,7 @@ import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { DenialLog } from './coordinator/denials.js';
-import { Driver } from './coordinator/drive.js';
+import { Driver, type DriverPorts } from './coordinator/drive.js';
 import { readFounding, recordFounding } from './coordinator/found-organization.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { Lease } from './coordinator/lease.js';
@@ -47,6 +47,7 @@ import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
 import type { Delivery } from './delivery/delivery.js';
+import { VoteNotices } from './delivery/vote-notices.js';
 import { DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
@@ -222,6 +223,7 @@ function coordinatorModule(
             },
           },
           shred: (vaultId) => shredder.shred(vaultId),
+          ...(config.voteNotices ? { votesWanted: votesWantedByMail(delivery, logger) } : {}),
           metrics,
         }),
     },
@@ -285,6 +287,21 @@ function coordinatorModule(
     ],
     providers,
   };
+}
+
+/** Mails whoever may approve and has an address. */
+function votesWantedByMail(delivery: Delivery, logger: Logger): NonNullable<DriverPorts['votesWanted']> {
+  const notices = new VoteNotices(delivery, (activityId, err) =>
+    logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them'),
+  );
+  return ({ activityId, type, votes }, { name }, approvers) =>
+    notices.send({
+      organizationName: name,
+      activityType: type,
+      activityId,
+      submitterName: votes[0]?.voter?.userName ?? 'a user',
+      approvers: approvers.flatMap(({ userEmail }) => userEmail ?? []),
+    });
 }
 
 function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {

@@ -79,6 +79,8 @@ export interface Config {
   readonly trustProxy: boolean;
   /** Outbound requests to OIDC issuers and webhooks may use http and reach loopback and private addresses. */
   readonly allowPrivateNetwork: boolean;
+  /** Whoever may approve an activity is told by mail that it waits for votes. */
+  readonly voteNotices: boolean;
   /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
   readonly oidcIssuers: readonly string[];
   /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
@@ -195,6 +197,7 @@ export const settings = [
     '',
     'Sends text messages: `https://…` (JSON) or `twilio://SID:TOKEN@api.twilio.com?from=+13214567890`; to the outbox when empty.',
   ],
+  ['VOTE_NOTICES', 'false', '`true` tells whoever may approve an activity, by e-mail, that it waits for votes.'],
   [
     'SANDBOX',
     '',
@@ -312,6 +315,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     }),
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
+    voteNotices: oneOf('VOTE_NOTICES', ['true', 'false']) === 'true',
     oidcIssuers: Object.freeze(oidcIssuers),
     sandboxUntil: sandboxEnd(optional('SANDBOX')),
     oauth2Providers:

@@ -95,6 +95,8 @@ export interface DriverPorts {
   readonly prepare: PreparePorts;
   /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
   readonly shred: (vaultId: string) => Promise<void>;
+  /** Told of an activity that has begun to wait, and of who may approve it. Takes no time, and reports a failure by itself. */
+  readonly votesWanted?: (open: OpenActivity, organization: OrganizationView, approvers: readonly User[]) => void;
   readonly metrics: DriverMetrics;
   /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
   readonly patienceMs?: number;
@@ -261,7 +263,22 @@ export class Driver {
           job.reject(error);
         }
       }
+      this.askForVotes(loaded.organization, decided);
       return;
+    }
+  }
+
+  private askForVotes(organization: OrganizationView, decided: readonly Decided[]): void {
+    const { votesWanted } = this.ports;
+    if (!votesWanted) return;
+    for (const { added, answer } of decided) {
+      if (!added.some(({ type }) => type === 'ActivitySubmitted')) continue;
+      // Voted on in the same batch, it may not wait any more.
+      const open = organization.openActivities.get(answer.activityId);
+      if (!open) continue;
+      const users = [...organization.users.values()];
+      const approvers = users.filter(({ userId }) => this.rights(organization, answer.activityId, userId).canApprove);
+      votesWanted(open, organization, approvers);
     }
   }
 

@@ -4,11 +4,13 @@ import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { attempt } from '../../src/webhooks/attempt.js';
 import { exchange } from './exchange.js';
+import { Installation, type Run } from './installation.js';
 import { resultOf, sdkClient } from './login-world.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
 const settings = { ALLOW_PRIVATE_NETWORK: 'true' };
+const redeliver = new URL('../../dist/cli/webhooks-redeliver.js', import.meta.url).pathname;
 
 let receiver: WebhookReceiver;
 let coordinator: TestCoordinator;
@@ -19,9 +21,9 @@ let places = 0;
 beforeAll(async () => {
   receiver = await WebhookReceiver.start();
   // The published client stamps with the wall clock.
-  coordinator = await startCoordinator({ at: new Date(), settings });
+  coordinator = await startCoordinator({ at: new Date(), settings: { ...settings, VOTE_NOTICES: 'true' } });
   ann = await coordinator.createUser('Ann');
-  bob = await coordinator.createUser('Bob');
+  bob = await coordinator.createUser('Bob', { userEmail: 'bob@example.com' });
   await coordinator.createPolicy({
     policyName: 'two of them rename',
     condition: "activity.kind == 'UPDATE_USER_NAME'",
@@ -327,4 +329,73 @@ test('a host that leads to a private address by the time of the delivery is not 
       reason: 'host `hooks.example` leads to an address that this server does not call: use a public one',
     });
   }
+});
+
+test('an operator has deliveries made once more: the same events, to where the endpoint is by then', async () => {
+  const installation = await Installation.make();
+  const asServer = { ...settings, LOG_LEVEL: 'error' };
+  const end = async ({ child, exit, stderr }: Run) => {
+    child.kill('SIGTERM');
+    expect({ ...(await exit), words: stderr() }).toEqual({ code: 0, signal: null, words: '' });
+  };
+  const run = async (...args: readonly string[]) => {
+    const { exit, stdout, stderr } = installation.run(redeliver, {}, args);
+    const { code } = await exit;
+    return { code, said: stdout() + stderr() };
+  };
+  try {
+    const first = await installation.start(asServer);
+    const client = await installation.client(first.url);
+    const { organizationId } = client;
+    receiver.teach('/gone', 410);
+    const { endpointId } = resultOf(
+      await client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', { url: `${receiver.url}/gone`, name: 'x' }),
+    );
+    await logged(endpointId!, 'abandoned', 1, client);
+    const place = ['--organization', organizationId, '--endpoint', endpointId!];
+    expect(await run(...place, '--abandoned')).toEqual({ code: 1, said: expect.stringMatching(/in use/) as string });
+    await client.submit('ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT', { endpointId, url: `${receiver.url}/back` });
+    const [second] = await receiver.count('/back', 1);
+    await logged(endpointId!, 'delivered', 1, client);
+    await end(first);
+
+    expect(await run(...place)).toEqual({
+      code: 2,
+      said: expect.stringMatching(
+        /^countersign cannot deliver again: say either which event, or --abandoned\nnpm run/,
+      ) as string,
+    });
+    expect(await run(...place, '--event', 'none')).toEqual({
+      code: 1,
+      said: expect.stringMatching(/no delivery of event `none` to endpoint .* has ended/) as string,
+    });
+    const made = `1 delivery to endpoint ${endpointId} will be made once more.\n`;
+    expect(await run(...place, '--abandoned')).toEqual({ code: 0, said: made });
+    expect(await run(...place, '--event', eventIdOf(second!))).toEqual({ code: 0, said: made });
+
+    const again = await installation.start(asServer);
+    const all = await receiver.count('/back', 3);
+    expect(all.slice(1).map(eventIdOf).toSorted()).toEqual(
+      [eventIdOf(receiver.at('/gone')[0]!), eventIdOf(all[0]!)].toSorted(),
+    );
+    await logged(endpointId!, 'delivered', 2, await installation.client(again.url));
+    await end(again);
+  } finally {
+    await installation.remove();
+  }
+}, 300_000);
+
+test('whoever may approve is told by mail that an activity waits, once', async () => {
+  const before = coordinator.messages().length;
+  const waiting = await rename('Ann who waits');
+  await bob.client.approve(waiting.fingerprint);
+  const other = await rename('Ann who waits again');
+  await until('both notices are sent', () => coordinator.messages().length >= before + 2);
+  const notices = coordinator.messages().slice(before);
+  expect(notices.map(({ channel, to, subject }) => [channel, to, subject])).toEqual([
+    ['email', 'bob@example.com', 'Your vote is needed in Root organization'],
+    ['email', 'bob@example.com', 'Your vote is needed in Root organization'],
+  ]);
+  for (const [index, { id }] of [waiting, other].entries()) expect(notices[index]!.text).toContain(id);
+  expect(notices[0]!.text).toContain('Ann');
 });

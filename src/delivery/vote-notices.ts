@@ -1,0 +1,50 @@
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import type { Delivery } from './delivery.js';
+import { consensusEmail } from './templates.js';
+
+/** An activity that has begun to wait for votes. */
+interface Wanted {
+  readonly organizationName: string;
+  readonly activityType: string;
+  readonly activityId: string;
+  readonly submitterName: string;
+  /** E-mail addresses of those who may approve it. */
+  readonly approvers: readonly string[];
+}
+
+/** Notices to one address within an hour, at most: whoever may submit must not be able to flood whoever may approve. */
+const perHour = 20;
+
+/**
+ * Tells people by mail that their vote is wanted. A hint and no more: it grants nothing, is not repeated, and is lost with a
+ * process that dies before it was sent.
+ */
+export class VoteNotices {
+  private readonly limit = new RateLimiterMemory({ points: perHour, duration: 3_600 });
+
+  /** @param failed told of a notice that could not even be begun; holds no address */
+  constructor(
+    private readonly delivery: Pick<Delivery, 'enqueue'>,
+    private readonly failed: (activityId: string, error: unknown) => void,
+  ) {}
+
+  /** Takes no time, and never fails whoever has submitted. */
+  send({ approvers, ...wanted }: Wanted): void {
+    const mail = consensusEmail(wanted);
+    for (const to of approvers) {
+      this.limit.consume(to.toLowerCase()).then(
+        () => this.enqueue(to, mail, wanted.activityId),
+        // Too many: they know by now that they are wanted.
+        () => undefined,
+      );
+    }
+  }
+
+  private enqueue(to: string, mail: ReturnType<typeof consensusEmail>, activityId: string): void {
+    try {
+      this.delivery.enqueue({ channel: 'email', to, ...mail });
+    } catch (error) {
+      this.failed(activityId, error);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../coordinator/ports.js';
+import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import type { EventStore } from '../event-store/event-store.js';
+import { DeliveryLog } from './delivery-log.js';
+
+/** Which deliveries are wanted once more: one, or all that were given up and not delivered since. */
+export interface Wanted {
+  readonly organizationId: string;
+  readonly endpointId: string;
+  readonly eventId: string | undefined;
+}
+
+/**
+ * Has deliveries made once more, whatever became of them: each with its event id, to where the endpoint is by then. Whether
+ * a coordinator runs meanwhile does not matter.
+ * @returns how many
+ * @throws {Error} when the log knows of no such delivery that has ended
+ */
+export async function redeliver(
+  { store, clock }: { readonly store: EventStore; readonly clock: Clock },
+  { organizationId, endpointId, eventId }: Wanted,
+): Promise<number> {
+  const latest = new Map<string, { readonly type: string; readonly activityId: string }>();
+  let hash = GENESIS_HASH;
+  for await (const event of store.read(webhookDeliveryStream(organizationId))) {
+    hash = verifyChain(hash, event);
+    const { type, data } = event as { readonly type: string; readonly data: WebhookDeliveryEvent['data'] };
+    if (data.endpointId !== endpointId) continue;
+    latest.set(data.eventId, { type, activityId: (event.metadata as EventMetadata).$correlationId });
+  }
+  const ended = eventId === undefined ? ['WebhookDeliveryAbandoned'] : ['WebhookDeliveryAbandoned', 'WebhookDelivered'];
+  const chosen = [...latest].filter(
+    ([id, { type }]) => ended.includes(type) && (eventId === undefined || id === eventId),
+  );
+  if (eventId !== undefined && chosen.length === 0) {
+    throw new Error(
+      `no delivery of event \`${eventId}\` to endpoint \`${endpointId}\` of organization \`${organizationId}\` has ended: ` +
+        `list_webhook_deliveries names them all`,
+    );
+  }
+  // An operator's word has no term: no token is greater.
+  const log = new DeliveryLog(store, clock, () => -1, Infinity);
+  for (const [id, { activityId }] of chosen) {
+    await log.record(organizationId, activityId, {
+      type: 'WebhookRedeliveryRequested',
+      data: { endpointId, eventId: id },
+    });
+  }
+  return chosen.length;
+}
