@@ -1,12 +1,13 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import type { CredentialEvent } from '../../domain/organization/credentials.js';
 import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { existingUser, type User } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Text } from '../../schema/fields.js';
-import type { PrepareContext } from '../define-activity.js';
+import type { DecideContext, PrepareContext } from '../define-activity.js';
 import type { OidcIdentity, PreparePorts } from '../ports.js';
-import { SessionSeconds, sessionSeconds } from './session-keys.js';
+import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
 /** What every login with a key of the client's own asks for (client protocol, section 1.5). */
 export class LoginParams {
@@ -21,6 +22,17 @@ export class LoginParams {
 
   @Text({ optional: true, max: 255, about: 'Not used: this server has no session profiles; must be empty.' })
   sessionProfileId?: string;
+}
+
+/** What policies read of a login. */
+export const loginPolicyParams = <Intent extends LoginParams>() =>
+  ({
+    session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }: Intent) => sessionProfileId },
+  }) as const;
+
+export class LoginResult {
+  @Text()
+  session!: string;
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT for a key that is none, or a session profile */
@@ -55,10 +67,23 @@ export async function preparedSession(
   return { userId, session };
 }
 
-/** @throws {CoordinatorError} ABORTED when what was prepared for one user would go to another */
-export function checkPreparedFor(prepared: { readonly userId: string }, userId: string): void {
-  if (prepared.userId === userId) return;
-  throw new CoordinatorError('ABORTED', 'who the login is for has changed meanwhile: log in again');
+/**
+ * The events by which a login gives its key to the user it was prepared for.
+ * @throws {CoordinatorError} ABORTED when it would go to another user by now; as `sessionKeyEvents`
+ */
+export function loginEvents(
+  context: DecideContext,
+  user: User,
+  { publicKey, expirationSeconds, invalidateExisting }: LoginParams,
+  prepared: PreparedSession,
+): CredentialEvent[] {
+  if (prepared.userId !== user.userId) {
+    throw new CoordinatorError('ABORTED', 'who the login is for has changed meanwhile: log in again');
+  }
+  const curve = 'API_KEY_CURVE_P256';
+  const credentialType = 'CREDENTIAL_TYPE_LOGIN';
+  return sessionKeyEvents(context, user, { publicKey, curve, credentialType, expirationSeconds, invalidateExisting })
+    .events;
 }
 
 /** The user whom a verified identity belongs to. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */

@@ -1,17 +1,19 @@
 import { Text } from '../../schema/fields.js';
 import { maxOidcToken } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
-import { checkLogin, checkPreparedFor, LoginParams, preparedSession, userOfIdentity } from './login-params.js';
-import { sessionKeyEvents } from './session-keys.js';
+import {
+  checkLogin,
+  loginEvents,
+  LoginParams,
+  loginPolicyParams,
+  LoginResult,
+  preparedSession,
+  userOfIdentity,
+} from './login-params.js';
 
 class OauthLoginIntent extends LoginParams {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `publicKey` as sent.' })
   oidcToken!: string;
-}
-
-class OauthLoginResult {
-  @Text()
-  session!: string;
 }
 
 /** Makes the client's key a key of the user who has logged in at an OpenID provider. */
@@ -19,11 +21,9 @@ export const oauthLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH_LOGIN',
   summary: 'Logs the user in whose identity an OIDC token proves.',
   intent: OauthLoginIntent,
-  result: OauthLoginResult,
+  result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
-  params: {
-    session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }) => sessionProfileId },
-  },
+  params: loginPolicyParams<OauthLoginIntent>(),
   fromParent: true,
 
   check(intent) {
@@ -38,16 +38,8 @@ export const oauthLogin = defineActivity({
     return { identity, ...(await preparedSession(userId, intent, ports, context)) };
   },
 
-  decide({ publicKey, expirationSeconds, invalidateExisting }, context, { identity, ...prepared }) {
+  decide(intent, context, { identity, ...prepared }) {
     const user = userOfIdentity(context.organization, identity);
-    checkPreparedFor(prepared, user.userId);
-    const { events } = sessionKeyEvents(context, user, {
-      publicKey,
-      curve: 'API_KEY_CURVE_P256',
-      credentialType: 'CREDENTIAL_TYPE_LOGIN',
-      expirationSeconds,
-      invalidateExisting,
-    });
-    return { events, result: { session: prepared.session } };
+    return { events: loginEvents(context, user, intent, prepared), result: { session: prepared.session } };
   },
 });

@@ -1,29 +1,30 @@
-import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
-import { parsePublicKey } from '../../keyring/curves.js';
-import { Flag, Hex, Nested, Text } from '../../schema/fields.js';
+import { Nested, Text } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import type { VerificationClaims } from '../ports.js';
+import {
+  checkLogin,
+  loginEvents,
+  LoginParams,
+  loginPolicyParams,
+  LoginResult,
+  preparedSession,
+} from './login-params.js';
 import { checkOtpLogin, contactKind } from './otp-params.js';
-import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
-import { checkClientSignature, checkTokenUnused, ClientSignature, tokenUsed, verifiedToken } from './verification.js';
+import {
+  checkBound,
+  checkClientSignature,
+  checkTokenUnused,
+  ClientSignature,
+  tokenUsed,
+  verifiedToken,
+} from './verification.js';
 
-class OtpLoginParams {
+class OtpLoginParams extends LoginParams {
   @Text({ min: 1, max: 8_192, about: 'Proof of the contact (verify_otp).' })
   verificationToken!: string;
-
-  @Hex({ max: 130, about: "The client's P-256 key, which stamps for the user from now on." })
-  publicKey!: string;
-
-  @SessionSeconds()
-  expirationSeconds?: string;
-
-  @Flag({ optional: true, about: "Deletes the user's other keys that logins made." })
-  invalidateExisting?: boolean;
-
-  @Text({ optional: true, max: 255, about: 'Not used: this server has no session profiles; must be empty.' })
-  sessionProfileId?: string;
 }
 
 class OtpLoginIntent extends OtpLoginParams {
@@ -40,11 +41,6 @@ class OtpLoginIntentV2 extends OtpLoginParams {
   readonly takesUnboundToken?: true;
 }
 
-class OtpLoginResult {
-  @Text()
-  session!: string;
-}
-
 const resultKey = 'otpLoginResult';
 
 /** Makes the client's key a key of the user who has proved the contact, as this organization or its parent has attested. */
@@ -53,7 +49,7 @@ export const otpLogin = defineActivity({
   resultKey,
   summary: 'Logs the user in whose verified contact a verification token proves.',
   intent: OtpLoginIntentV2,
-  result: OtpLoginResult,
+  result: LoginResult,
   olderVersions: [
     {
       type: 'ACTIVITY_TYPE_OTP_LOGIN',
@@ -63,58 +59,32 @@ export const otpLogin = defineActivity({
     },
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
-  params: {
-    session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }) => sessionProfileId },
-  },
+  params: loginPolicyParams<OtpLoginIntentV2>(),
   fromParent: true,
 
-  check({ publicKey, sessionProfileId }) {
-    parsePublicKey('CURVE_P256', publicKey, 'parameters.publicKey');
-    if (sessionProfileId) {
-      throw invalidField('parameters.sessionProfileId', 'names no session profile: this server has none, send none');
-    }
+  check(intent) {
+    checkLogin(intent);
   },
 
   async prepare(intent, { tokens }, context) {
-    const { verificationToken, clientSignature, publicKey, expirationSeconds, takesUnboundToken } = intent;
-    const { organization, now } = context;
+    const { verificationToken, clientSignature, publicKey } = intent;
+    const { organization } = context;
     const claims = await verifiedToken(verificationToken, tokens, context);
-    if (claims.publicKey === undefined && !takesUnboundToken) {
-      throw invalidField(
-        'parameters.verificationToken',
-        'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
-      );
-    }
+    checkBound(claims, intent);
     await checkClientSignature(claims, clientSignature, 'USAGE_TYPE_LOGIN', tokens, ({ login }) =>
       isSameKey((login as { readonly publicKey?: unknown } | undefined)?.publicKey, publicKey),
     );
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
     const { userId } = userWhoProved(organization, claims);
-    const session = await tokens.signSession({
-      userId,
-      organizationId: organization.organizationId,
-      publicKey: parsePublicKey('CURVE_P256', publicKey).toString('hex'),
-      sessionType: 'SESSION_TYPE_READ_WRITE',
-      expiresAt: now + sessionSeconds(expirationSeconds) * 1000,
-    });
-    return { claims, userId, session };
+    return { claims, ...(await preparedSession(userId, intent, { tokens }, context)) };
   },
 
-  decide({ publicKey, expirationSeconds, invalidateExisting }, context, { claims, userId, session }) {
+  decide(intent, context, { claims, ...prepared }) {
     const { organization } = context;
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
     const user = userWhoProved(organization, claims);
-    if (user.userId !== userId) {
-      throw new CoordinatorError('ABORTED', 'the contact has passed to another user meanwhile: log in again');
-    }
-    const { events } = sessionKeyEvents(context, user, {
-      publicKey,
-      curve: 'API_KEY_CURVE_P256',
-      credentialType: 'CREDENTIAL_TYPE_LOGIN',
-      expirationSeconds,
-      invalidateExisting,
-    });
-    return { events: [tokenUsed(claims, 'USAGE_TYPE_LOGIN'), ...events], result: { session } };
+    const events = loginEvents(context, user, intent, prepared);
+    return { events: [tokenUsed(claims, 'USAGE_TYPE_LOGIN'), ...events], result: { session: prepared.session } };
   },
 });
 

@@ -1,17 +1,17 @@
 import { existingUser } from '../../domain/organization/users.js';
-import { Text } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkLogin, checkPreparedFor, LoginParams, preparedSession } from './login-params.js';
+import {
+  checkLogin,
+  loginEvents,
+  LoginParams,
+  loginPolicyParams,
+  LoginResult,
+  preparedSession,
+} from './login-params.js';
 import { checkOtpLogin } from './otp-params.js';
-import { sessionKeyEvents } from './session-keys.js';
 import { checkTokenUnused, tokenUsed } from './verification.js';
 
 class StampLoginIntent extends LoginParams {}
-
-class StampLoginResult {
-  @Text()
-  session!: string;
-}
 
 /**
  * Makes the client's key a key of whoever has stamped the request: with a key, a passkey, or a token that vouches for the
@@ -21,11 +21,9 @@ export const stampLogin = defineActivity({
   type: 'ACTIVITY_TYPE_STAMP_LOGIN',
   summary: 'Logs in the user who has stamped the request.',
   intent: StampLoginIntent,
-  result: StampLoginResult,
+  result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
-  params: {
-    session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }) => sessionProfileId },
-  },
+  params: loginPolicyParams<StampLoginIntent>(),
   ownSession: true,
   whereTheCredentialLives: true,
   attestedStamp: true,
@@ -36,21 +34,14 @@ export const stampLogin = defineActivity({
 
   prepare: (intent, ports, context) => preparedSession(context.submitterId, intent, ports, context),
 
-  decide({ publicKey, expirationSeconds, invalidateExisting }, context, prepared) {
+  decide(intent, context, prepared) {
     const { organization, submitterId, attestation } = context;
-    checkPreparedFor(prepared, submitterId);
     const token = attestation?.kind === 'contact' ? attestation : undefined;
     if (token) {
       checkOtpLogin(organization, token.verificationType);
       checkTokenUnused(organization, token, 'USAGE_TYPE_LOGIN');
     }
-    const { events } = sessionKeyEvents(context, existingUser(organization, submitterId), {
-      publicKey,
-      curve: 'API_KEY_CURVE_P256',
-      credentialType: 'CREDENTIAL_TYPE_LOGIN',
-      expirationSeconds,
-      invalidateExisting,
-    });
+    const events = loginEvents(context, existingUser(organization, submitterId), intent, prepared);
     return {
       events: [...(token ? [tokenUsed(token, 'USAGE_TYPE_LOGIN')] : []), ...events],
       result: { session: prepared.session },

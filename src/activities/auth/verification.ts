@@ -49,6 +49,15 @@ export async function verifiedToken(
   return claims;
 }
 
+/** @throws {CoordinatorError} INVALID_ARGUMENT for a token that whoever holds it can use, where such are not taken */
+export function checkBound(claims: VerificationClaims, intent: { readonly takesUnboundToken?: true }): void {
+  if (claims.publicKey !== undefined || intent.takesUnboundToken) return;
+  throw invalidField(
+    'parameters.verificationToken',
+    'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
+  );
+}
+
 /**
  * What the verification token of a change of contact says, which must prove the new one; undefined without a token.
  * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used for such a change

@@ -8,7 +8,7 @@ import {
 } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
 import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
-import { checkTokenUnused, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
+import { checkBound, checkTokenUnused, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
 import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
@@ -131,12 +131,7 @@ async function signupClaims(
 ): Promise<VerificationClaims | undefined> {
   const claims = await verifiedSignup(intent, intent.rootUsers, ports, context);
   if (!claims) return undefined;
-  if (claims.publicKey === undefined && !intent.takesUnboundToken) {
-    throw invalidField(
-      'parameters.verificationToken',
-      'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
-    );
-  }
+  checkBound(claims, intent);
   checkTokenUnused(context.organization, claims, 'USAGE_TYPE_SIGNUP');
   return claims;
 }

@@ -5,14 +5,14 @@ import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import type { PolicyType, PolicyValue } from '../../domain/policy/types.js';
-import { Hex } from '../../schema/fields.js';
+import { Hex, OneOf } from '../../schema/fields.js';
 import { parseEip7702Authorization } from '../../transactions/ethereum.js';
 import { quoted } from '../../transactions/refusals.js';
 import { hashTypedData } from '../../transactions/typed-data.js';
 import { keyResources, oncePerKey, signsWithSchnorr, type BytesToSign } from './signing-params.js';
 
 /** How payloads are written, as the specification has it (4.3.13). */
-export const payloadEncodings = [
+const payloadEncodings = [
   'PAYLOAD_ENCODING_HEXADECIMAL',
   'PAYLOAD_ENCODING_TEXT_UTF8',
   'PAYLOAD_ENCODING_EIP712',
@@ -20,22 +20,22 @@ export const payloadEncodings = [
 ] as const;
 
 /** What is done to the bytes of a payload before they are signed (specification 4.3.13). */
-export const hashFunctions = [
+const hashFunctions = [
   'HASH_FUNCTION_NO_OP',
   'HASH_FUNCTION_SHA256',
   'HASH_FUNCTION_KECCAK256',
   'HASH_FUNCTION_NOT_APPLICABLE',
 ] as const;
 
-export type PayloadEncoding = (typeof payloadEncodings)[number];
-export type HashFunction = (typeof hashFunctions)[number];
+type PayloadEncoding = (typeof payloadEncodings)[number];
+type HashFunction = (typeof hashFunctions)[number];
 
-export const encodingAbout =
+const encodingAbout =
   'How a payload is written: hexadecimal (0x or not, any case), text, the JSON of EIP-712 typed data ' +
   '`{ types, domain, primaryType, message }`, or the JSON of an EIP-7702 authorization `{ address, chainId, nonce }`. ' +
   'The last two need a key on CURVE_SECP256K1 and HASH_FUNCTION_NO_OP; their digest is calculated here.';
 
-export const hashFunctionAbout =
+const hashFunctionAbout =
   'What is done to the bytes before they are signed. HASH_FUNCTION_NO_OP takes 32 bytes, a digest. Keys on ' +
   'CURVE_ED25519 take HASH_FUNCTION_NOT_APPLICABLE and nothing else, other keys never.';
 
@@ -51,11 +51,18 @@ export class SignRawPayloadResult {
   v!: string;
 }
 
+/** How payloads become the bytes that are signed. */
+export class PayloadParams {
+  @OneOf(payloadEncodings, { about: encodingAbout })
+  encoding!: PayloadEncoding;
+
+  @OneOf(hashFunctions, { about: hashFunctionAbout })
+  hashFunction!: HashFunction;
+}
+
 /** What the intents of raw payloads have alike. */
-interface RawIntent {
+interface RawIntent extends PayloadParams {
   readonly signWith: string;
-  readonly encoding: PayloadEncoding;
-  readonly hashFunction: HashFunction;
 }
 
 /** Payloads as they are signed, and as policies read them where they can. */

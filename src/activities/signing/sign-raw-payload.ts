@@ -1,26 +1,11 @@
-import { OneOf, Text, Uuid } from '../../schema/fields.js';
+import { Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import {
-  encodingAbout,
-  hashFunctionAbout,
-  hashFunctions,
-  payloadEncodings,
-  payloadReader,
-  SignRawPayloadResult,
-  type HashFunction,
-  type PayloadEncoding,
-} from './payload-params.js';
+import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
 
-class RawPayloadParams {
+class RawPayloadParams extends PayloadParams {
   @Text({ min: 1, max: 2_000_000, about: 'What is to be signed.' })
   payload!: string;
-
-  @OneOf(payloadEncodings, { about: encodingAbout })
-  encoding!: PayloadEncoding;
-
-  @OneOf(hashFunctions, { about: hashFunctionAbout })
-  hashFunction!: HashFunction;
 }
 
 class SignRawPayloadIntent extends RawPayloadParams {

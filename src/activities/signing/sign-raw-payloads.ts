@@ -1,32 +1,17 @@
-import { ListOf, OneOf, Text, TextList } from '../../schema/fields.js';
+import { ListOf, Text, TextList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import {
-  encodingAbout,
-  hashFunctionAbout,
-  hashFunctions,
-  payloadEncodings,
-  payloadReader,
-  SignRawPayloadResult,
-  type HashFunction,
-  type PayloadEncoding,
-} from './payload-params.js';
+import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
 
 /** Payloads that one activity may have signed: half a second of one core, and an event well below 1 MiB. */
 const maxPayloads = 1_000;
 
-class SignRawPayloadsIntent {
+class SignRawPayloadsIntent extends PayloadParams {
   @Text({ min: 1, max: 256, about: signWithAbout })
   signWith!: string;
 
   @TextList({ min: 1, max: maxPayloads, about: 'What is to be signed; all of it or nothing.' })
   payloads!: string[];
-
-  @OneOf(payloadEncodings, { about: encodingAbout })
-  encoding!: PayloadEncoding;
-
-  @OneOf(hashFunctions, { about: hashFunctionAbout })
-  hashFunction!: HashFunction;
 }
 
 class SignRawPayloadsResult {
