@@ -134,10 +134,10 @@ function coordinatorModule(
     caughtUp: (vaultId) => logger.warn({ vaultId }, 'an ended vault was left behind, and is shredded now'),
     stopped: (err) => logger.error({ err }, 'not all ended vaults were looked at; the next start does so again'),
   });
-  const { allowPrivateNetwork, oidcIssuers: issuers } = config;
+  const { allowPrivateNetwork, oidcIssuers: issuers, socialLinkingIssuers: emailIssuers } = config;
   const fetch = guardedFetch({ allowPrivateNetwork });
   const issuer = new OidcIssuer({ keys, randomness, address });
-  const oidc = new OidcVerifier({ clock, fetch, issuers, own: issuer });
+  const oidc = new OidcVerifier({ clock, fetch, issuers, emailIssuers, own: issuer });
   const oauth2Providers = { ...knownOauth2Providers, ...config.oauth2Providers };
   const oauth2 = new Oauth2Client({ fetch, clock, providers: oauth2Providers, secrets: oauthSecrets, issuer });
   const providers: Provider[] = [
@@ -218,6 +218,7 @@ function coordinatorModule(
             webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork })),
             delivery,
             organizations: {
+              authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
               founded: (id) => readFounding(store, id),
               found: (id, events, at) => recordFounding(store, id, events, at),
             },

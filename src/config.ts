@@ -83,6 +83,8 @@ export interface Config {
   readonly voteNotices: boolean;
   /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
   readonly oidcIssuers: readonly string[];
+  /** OIDC issuers whose word on verified e-mail addresses is taken to link identities. */
+  readonly socialLinkingIssuers: readonly string[];
   /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
   readonly sandboxUntil: number | undefined;
   /** OAuth 2.0 providers beside, or in place of, those that are known. */
@@ -176,6 +178,11 @@ export const settings = [
     'OIDC_ISSUERS',
     '',
     'The only issuers whose OIDC tokens are taken, separated by commas or spaces; any public https issuer when empty.',
+  ],
+  [
+    'SOCIAL_LINKING_ISSUERS',
+    'https://accounts.google.com',
+    'OIDC issuers whose word on verified e-mail addresses links identities (`socialLinkingClientIds`).',
   ],
   [
     'OAUTH2_PROVIDERS',
@@ -274,19 +281,20 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   }
 
   const allowPrivateNetwork = oneOf('ALLOW_PRIVATE_NETWORK', ['true', 'false']) === 'true';
-  const oidcIssuers = text('OIDC_ISSUERS')
-    .split(/[\s,]+/)
-    .filter(Boolean);
-  const badIssuer = oidcIssuers.find((issuer) => !isIssuer(issuer));
-  if (badIssuer !== undefined) {
-    const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
-    // What stands before an @ may be a password.
-    throw new BadSetting('OIDC_ISSUERS', badIssuer.replace(/[^/]*@/, '…@'), rule);
-  }
-  const plainIssuer = allowPrivateNetwork ? undefined : oidcIssuers.find((issuer) => issuer.startsWith('http:'));
-  if (plainIssuer !== undefined) {
-    throw new BadSetting('OIDC_ISSUERS', plainIssuer, 'must be https unless ALLOW_PRIVATE_NETWORK is true');
-  }
+  const issuersOf = (name: 'OIDC_ISSUERS' | 'SOCIAL_LINKING_ISSUERS'): readonly string[] => {
+    const issuers = text(name)
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    const bad = issuers.find((issuer) => !isIssuer(issuer));
+    if (bad !== undefined) {
+      const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
+      // What stands before an @ may be a password.
+      throw new BadSetting(name, bad.replace(/[^/]*@/, '…@'), rule);
+    }
+    const plain = allowPrivateNetwork ? undefined : issuers.find((issuer) => issuer.startsWith('http:'));
+    if (plain !== undefined) throw new BadSetting(name, plain, 'must be https unless ALLOW_PRIVATE_NETWORK is true');
+    return Object.freeze(issuers);
+  };
 
   return Object.freeze({
     host: text('HOST'),
@@ -316,7 +324,8 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
     voteNotices: oneOf('VOTE_NOTICES', ['true', 'false']) === 'true',
-    oidcIssuers: Object.freeze(oidcIssuers),
+    oidcIssuers: issuersOf('OIDC_ISSUERS'),
+    socialLinkingIssuers: issuersOf('SOCIAL_LINKING_ISSUERS'),
     sandboxUntil: sandboxEnd(optional('SANDBOX')),
     oauth2Providers:
       given('OAUTH2_PROVIDERS', (value) => oauth2ProvidersOf(value, allowPrivateNetwork)) ?? Object.freeze({}),

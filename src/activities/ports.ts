@@ -1,4 +1,5 @@
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
+import type { AuthProxySettings } from '../domain/organization/auth-proxy.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { KeyAddress } from '../domain/organization/private-keys.js';
 
@@ -103,6 +104,8 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
+  /** Only if the issuer says that it is verified, and is one that is trusted to know. */
+  readonly verifiedEmail?: string;
 }
 
 /** The port to OpenID providers (see `oidc/verify-token.ts`). */
@@ -262,6 +265,8 @@ interface WebhookTargetPort {
 
 /** The port to other organizations. */
 interface OrganizationPort {
+  /** What the auth proxy of an organization is configured with; undefined where none is enabled. */
+  authProxySettings(organizationId: string): Promise<AuthProxySettings | undefined>;
   /** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
   founded(
     organizationId: string,

@@ -319,7 +319,7 @@ const nameFilters: readonly string[] = ['NAME', 'USERNAME'];
 
 async function account(
   { api, configuration, now }: Call,
-  { filterType, filterValue, verificationToken }: ProxyAccountRequest,
+  { filterType, filterValue, verificationToken, oidcToken }: ProxyAccountRequest,
 ): Promise<ProxyAccountResponse> {
   const { verificationTokenRequiredForGetAccountPii: isGated = true } = configuration.settings;
   const known = [...contactFilters, ...credentialFilters, ...nameFilters];
@@ -330,6 +330,9 @@ async function account(
       `accounts are not looked up by \`${filterType}\`, since nothing proves it: look up by contact, or have ` +
         'verificationTokenRequiredForGetAccountPii switched off',
     );
+  }
+  if (isGated && filterType === 'EMAIL' && verificationToken === undefined && oidcToken !== undefined) {
+    return accountOfToken(api, configuration, filterValue, oidcToken);
   }
   if (isGated && contactFilters.includes(filterType)) {
     const proof =
@@ -346,6 +349,18 @@ async function account(
   const path = contactFilters.includes(filterType) ? 'list_verified_suborgs' : 'list_suborgs';
   const organizationId = await found(api, configuration, path, filterType, filterValue);
   return organizationId === undefined ? {} : { organizationId };
+}
+
+/** The account of an address, told to who shows a token that opens it: whether others have the address is not said. */
+async function accountOfToken(
+  api: Api,
+  configuration: Configuration,
+  email: string,
+  oidcToken: string,
+): Promise<ProxyAccountResponse> {
+  const own = await found(api, configuration, 'list_suborgs', 'OIDC_TOKEN', oidcToken);
+  const organizationId = await found(api, configuration, 'list_verified_suborgs', 'EMAIL', email);
+  return organizationId !== undefined && organizationId === own ? { organizationId } : {};
 }
 
 function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse {

@@ -199,7 +199,7 @@ export class ProxyAccountRequest {
   @Text({ optional: true, max: 8_192, about: 'Proves the contact that is looked for.' })
   verificationToken?: string;
 
-  @Text({ optional: true, max: 22_528, about: 'Taken, and not used.' })
+  @Text({ optional: true, max: 22_528, about: 'For an e-mail address, instead: opens the account.' })
   oidcToken?: string;
 }
 

@@ -15,6 +15,8 @@ export interface OidcIdentity {
   readonly email?: string;
   /** True only if the issuer says so. */
   readonly emailVerified: boolean;
+  /** The address, if the issuer is also one that is trusted to know whose it is. */
+  readonly verifiedEmail?: string;
 }
 
 /**
@@ -35,20 +37,27 @@ const lastSecond = 8_640_000_000_000;
 export class OidcVerifier {
   private readonly clock: { now(): number };
   private readonly keys: IssuerKeys;
+  private readonly emailIssuers: readonly string[];
 
-  /** `issuers` are the only ones taken, any if empty or absent. `own` is an issuer whose keys need no request. */
+  /**
+   * `issuers` are the only ones taken, any if empty or absent. `own` is an issuer whose keys need no request.
+   * `emailIssuers` are those whose word on e-mail addresses is taken; none if absent.
+   */
   constructor({
     clock,
     fetch,
     issuers = [],
     own,
+    emailIssuers = [],
   }: {
     readonly clock: { now(): number };
     readonly fetch: GuardedFetch;
     readonly issuers?: readonly string[];
     readonly own?: OwnIssuer;
+    readonly emailIssuers?: readonly string[];
   }) {
     this.clock = clock;
+    this.emailIssuers = emailIssuers;
     this.keys = new IssuerKeys({ clock, fetch, issuers, own });
   }
 
@@ -73,7 +82,9 @@ export class OidcVerifier {
     if (purpose !== 'registration') checkBinding(claims, purpose.login.publicKey);
     const isWanted = (key: SigningKey): boolean => isKeyFor(key, jws.algorithm, jws.keyId);
     await checkSignature(jws, await this.keys.find(identity.issuer, isWanted));
-    return identity;
+    const { issuer, email, emailVerified } = identity;
+    const isTrusted = emailVerified && this.emailIssuers.includes(issuer);
+    return isTrusted && email !== undefined ? { ...identity, verifiedEmail: email } : identity;
   }
 }
 

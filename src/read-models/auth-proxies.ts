@@ -45,7 +45,8 @@ function put(rows: Rows, organizationId: string, proxy: AuthProxy): void {
   }
 }
 
-function authProxyOf(rows: Rows, organizationId: string): AuthProxy | undefined {
+/** The enabled auth proxy of an organization. */
+export function authProxyOf(rows: Rows, organizationId: string): AuthProxy | undefined {
   const row = rows.get('SELECT doc FROM auth_proxies WHERE organization_id = ?', organizationId);
   return row && (JSON.parse(String(row['doc'])) as AuthProxy);
 }

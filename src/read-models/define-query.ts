@@ -19,9 +19,12 @@ interface QueryContext {
   readonly callerOrganizationId: string;
   readonly callerUserId: string;
   /** What an OIDC token says once it is verified. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
-  readonly verifyOidc: (
-    token: string,
-  ) => Promise<{ readonly issuer: string; readonly audience: string; readonly subject: string }>;
+  readonly verifyOidc: (token: string) => Promise<{
+    readonly issuer: string;
+    readonly audience: string;
+    readonly subject: string;
+    readonly verifiedEmail?: string;
+  }>;
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** The activity as this caller sees it. */

@@ -1,6 +1,7 @@
 import { invalidField } from '../domain/errors.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { OneOf, Text, UuidList } from '../schema/fields.js';
+import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
 import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
@@ -235,7 +236,9 @@ export const listSuborgs = defineQuery({
     const { filterType, filterValue } = request;
     if (filterType === 'OIDC_TOKEN') {
       const identity = await verifyOidc(required(filterValue));
-      return page(rows, request, 'OIDC', oauthIdentity(identity));
+      const owned = page(rows, request, 'OIDC', oauthIdentity(identity));
+      if (owned.organizationIds.length > 0 || !isLinkable(rows, request, identity)) return owned;
+      return page(rows, request, 'VERIFIED_EMAIL', identity.verifiedEmail);
     }
     if (filterType === 'OIDC_CLAIMS') return page(rows, request, 'OIDC', identityOf(required(filterValue)));
     return filterType === undefined ? page(rows, request) : page(rows, request, filterType, required(filterValue));
@@ -253,6 +256,17 @@ export const listVerifiedSuborgs = defineQuery({
     return page(rows, request, `VERIFIED_${filterType}`, required(filterValue));
   },
 });
+
+/** Whether a login with the identity may link it to whoever has proved its e-mail address (see `social-linking.ts`). */
+function isLinkable(
+  rows: Rows,
+  { organizationId, paginationOptions }: PaginatedRequest,
+  { audience, verifiedEmail }: { readonly audience: string; readonly verifiedEmail?: string },
+): boolean {
+  const isFirstPage = paginationOptions?.before === undefined && paginationOptions?.after === undefined;
+  const { socialLinkingClientIds = [] } = authProxyOf(rows, organizationId)?.settings ?? {};
+  return isFirstPage && verifiedEmail !== undefined && socialLinkingClientIds.includes(audience);
+}
 
 function required(filterValue: string | undefined): string {
   if (filterValue) return filterValue;

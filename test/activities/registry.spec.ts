@@ -398,7 +398,7 @@ function verbFiles(): string[] {
       (file) =>
         file.includes('/') &&
         file.endsWith('.ts') &&
-        !/-params\.ts$|\/(?:organization-features|session-keys|verification)\.ts$/.test(file),
+        !/-params\.ts$|\/(?:organization-features|session-keys|social-linking|verification)\.ts$/.test(file),
     )
     .map((file) => file.slice(0, -'.ts'.length));
 }

@@ -1,5 +1,6 @@
 import type { PreparePorts } from '../../src/activities/ports.js';
 import { readFounding, recordFounding } from '../../src/coordinator/found-organization.js';
+import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
 import { uuidV7 } from '../../src/coordinator/ids.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
@@ -16,6 +17,9 @@ import { KeptMessages } from '../../src/testing/kept-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { webhookTargets } from '../../src/webhooks/targets.js';
 
+const nothing = () => undefined;
+const noMetrics = { decided: nothing, appended: nothing, conflict: nothing, folded: nothing };
+
 /** The real ports of `prepare` over a store, a fresh one by default, with keys that follow from the seed. */
 export async function preparePorts(
   store: EventStore = new InMemoryEventStore(),
@@ -30,6 +34,7 @@ export async function preparePorts(
   const fetch = guardedFetch({ allowPrivateNetwork: false });
   const issuer = new OidcIssuer({ keys: opened.keys, randomness, address: () => 'https://countersign.example' });
   const { oauthSecrets: secrets } = opened;
+  const loader = new OrganizationLoader(store, noMetrics);
   return {
     verifyRegistration,
     ...opened,
@@ -38,6 +43,7 @@ export async function preparePorts(
     webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
+      authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
       founded: (id) => readFounding(store, id),
       found: (id, events, at) => recordFounding(store, id, events, at),
     },

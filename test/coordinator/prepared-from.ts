@@ -99,6 +99,13 @@ function identityOf({ intent }: Done): OidcIdentity {
   return { issuer: claims['iss']!, audience: claims['aud']!, subject: claims['sub']! };
 }
 
+/** The address in the token of a login that has given the user a new identity. */
+function linkedBy(done: Done): string | undefined {
+  const { oidcToken } = done.intent as { oidcToken: string };
+  const { email } = JSON.parse(Buffer.from(oidcToken.split('.')[1]!, 'base64url').toString()) as { email?: string };
+  return all(done, 'OauthProviderCreated').length > 0 ? email : undefined;
+}
+
 /** A key that was made, sealed to somebody. */
 const sealedKey = (done: Done) => ({
   publicKey: first(done, 'ApiKeyCreated').publicKey,
@@ -129,7 +136,9 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
   ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL: (done) => first(done, 'FiatOnRampCredentialCreated').vaultId,
   ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialCreated').vaultId,
-  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => identities(done, (done.intent as { userId: string }).userId),
+  ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => ({
+    identities: identities(done, (done.intent as { userId: string }).userId),
+  }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: sealedKey,
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withToken(done) }),
@@ -165,7 +174,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_INIT_OTP_AUTH_V3: sentOtp,
   ACTIVITY_TYPE_OAUTH: (done) => ({ identity: identityOf(done), key: sealedKey(done) }),
   ACTIVITY_TYPE_OAUTH2_AUTHENTICATE: (done) => resultOf(done)['oidcToken'],
-  ACTIVITY_TYPE_OAUTH_LOGIN: (done) => ({ identity: identityOf(done), ...session(done) }),
+  ACTIVITY_TYPE_OAUTH_LOGIN: (done) => ({ identity: identityOf(done), email: linkedBy(done), ...session(done) }),
   ACTIVITY_TYPE_OTP_AUTH: (done) => {
     const { isWrong, codeHash } = guess(done);
     const [made] = all(done, 'ApiKeyCreated');

@@ -1,7 +1,7 @@
 import { coreClient } from './core-client.js';
 import { anyText, exchange, refusal, textLike, type Refusal } from './exchange.js';
 import { IdentityProvider, clientSecret } from './identity-provider.js';
-import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';
+import { claimsOf, clientSignature, codeOf, messageOf } from './one-time-codes.js';
 import { startTenants } from './tenants.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { send, startCoordinator, submitPath, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
@@ -27,7 +27,12 @@ beforeAll(async () => {
   // The published client has the wall clock.
   coordinator = await startCoordinator({
     at: new Date(),
-    settings: { ...unlimited, ...provider.settings, PROXY_SECRET: secret.replaceAll(' ', '-') },
+    settings: {
+      ...unlimited,
+      ...provider.settings,
+      SOCIAL_LINKING_ISSUERS: provider.issuer,
+      PROXY_SECRET: secret.replaceAll(' ', '-'),
+    },
   });
   configId = coordinator.root.authProxyConfigId;
 });
@@ -260,12 +265,16 @@ describe('what is answered', () => {
     expect(await find('PUBLIC_KEY', session.publicKey)).toMatchObject({ status: 200, body: {} });
 
     const stranger = await verified(newContact(), coordinator.newKey());
-    for (const more of [{}, { verificationToken: stranger }, { verificationToken: '' }, { oidcToken: 'a.b.c' }]) {
+    for (const more of [{}, { verificationToken: stranger }, { verificationToken: '' }]) {
       expect(await find('EMAIL', contact, more)).toMatchObject({
         status: 403,
         body: { code: 7, message: textLike('verificationToken for this very contact is required') },
       });
     }
+    expect(await find('EMAIL', contact, { oidcToken: 'a.b.c' })).toMatchObject({
+      status: 400,
+      body: { turnkeyErrorCode: 'INVALID_OIDC_TOKEN' },
+    });
     // Names may be contacts, and nothing proves them.
     for (const filterType of ['NAME', 'USERNAME']) expect((await find(filterType, contact)).status).toBe(403);
     expect((await find('WALLET', 'x')).status).toBe(400);
@@ -371,6 +380,189 @@ describe('what is answered', () => {
       body: '[1]',
     });
     expect(broken).toMatchObject({ status: 400, body: { message: textLike('must be a JSON object') } });
+  });
+});
+
+describe('other ways to sign up', () => {
+  test('a code in a text message, whose number is verified then', async () => {
+    const contact = '+13214567890';
+    const key = coordinator.newKey();
+    const proved = async () => {
+      const { otpId } = await ok('otp_init', { otpType: 'OTP_TYPE_SMS', contact });
+      const message = await messageOf(coordinator, otpId!);
+      expect([message.channel, message.to]).toEqual(['sms', contact]);
+      const otpCode = await codeOf(coordinator, otpId!);
+      return (await ok('otp_verify', { otpId, otpCode, publicKey: key.publicKey }))['verificationToken']!;
+    };
+    const verificationToken = await proved();
+    const asked = { apiKeys: [], authenticators: [], oauthProviders: [] };
+    const { organizationId, userId } = await ok('signup', {
+      userPhoneNumber: contact,
+      verificationToken,
+      ...asked,
+      clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_SIGNUP', {
+        signup: { ...asked, phoneNumber: contact },
+      }),
+    });
+    const session = coordinator.newKey();
+    const again = await proved();
+    expect(await ok('account', { filterType: 'PHONE_NUMBER', filterValue: contact, verificationToken: again })).toEqual(
+      { organizationId },
+    );
+    await ok('otp_login', login(key, again, session));
+    const person = coordinator.clientFor(session, organizationId);
+    expect(await person.query('get_user', { userId })).toMatchObject({
+      user: { userId, userName: contact, userPhoneNumber: contact },
+    });
+    // A token for a number is no proof of an e-mail address.
+    const wrong = await call('signup', { userEmail: newContact(), verificationToken: await proved(), ...asked });
+    expect(wrong.status).toBe(400);
+  });
+});
+
+describe('an identity whose address is proved already', () => {
+  const update = (socialLinkingClientIds: readonly string[]) =>
+    coordinator.client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { socialLinkingClientIds });
+  const verifiedAs = (email: string, more: object = {}) => ({ email, email_verified: true, ...more });
+
+  const tokenOf = (claims: object, more: object = {}, by = provider) =>
+    by.idToken({ subject: `linked-${++people}`, claims: { ...claims }, at: coordinator.clock.now(), ...more });
+
+  const enter = async (claims: object, more: object = {}, by = provider) => {
+    const session = coordinator.newKey();
+    const { publicKey } = session;
+    const oidcToken = await tokenOf(claims, { publicKey, ...more }, by);
+    const found = await call('account', { filterType: 'OIDC_TOKEN', filterValue: oidcToken });
+    return { session, oidcToken, found, login: await call('oauth_login', { oidcToken, publicKey }) };
+  };
+
+  beforeAll(() => update(['app']));
+  afterAll(() => update([]));
+
+  test('finds the account, becomes one of its user’s, and logs in from then on by itself', async () => {
+    const { contact, organizationId, userId } = await signedUp();
+    const subject = `linked-${++people}`;
+    const { session, found, login: entered, oidcToken } = await enter(verifiedAs(contact), { subject });
+    expect(found.body).toEqual({ organizationId });
+    expect(await call('account', { filterType: 'EMAIL', filterValue: contact, oidcToken })).toMatchObject({
+      status: 200,
+      body: { organizationId },
+    });
+    expect(claimsOf(String(entered.body['session']))).toMatchObject({
+      organization_id: organizationId,
+      user_id: userId,
+    });
+    const person = coordinator.clientFor(session, organizationId);
+    expect(await person.query('get_oauth_providers', { userId })).toMatchObject({
+      oauthProviders: [{ issuer: provider.issuer, audience: 'app', subject }],
+    });
+    const next = await enter({}, { subject });
+    expect(next.login.status).toBe(200);
+    expect(claimsOf(String(next.login.body['session']))).toMatchObject({ user_id: userId });
+  });
+
+  test('is not linked unless everything holds', async () => {
+    const { contact, organizationId } = await signedUp();
+    const stranger = await IdentityProvider.start();
+    try {
+      const attempts: Readonly<Record<string, Awaited<ReturnType<typeof enter>>>> = {
+        'the address is not verified': await enter({ email: contact, email_verified: false }),
+        'nothing says that it is': await enter({ email: contact }),
+        'it says so in another way': await enter({ email: contact, email_verified: 1 }),
+        'there is no address': await enter({ email_verified: true }),
+        'another address': await enter(verifiedAs(newContact())),
+        'another audience': await enter(verifiedAs(contact), { audience: 'another app' }),
+        'another issuer': await enter(verifiedAs(contact), {}, stranger),
+      };
+      for (const [why, { found, login: entered }] of Object.entries(attempts)) {
+        expect([why, found.status, found.body]).toEqual([why, 200, {}]);
+        expect([why, entered.status]).toEqual([why, 404]);
+      }
+      // Whoever names the organization gets no further.
+      for (const [claims, more, by] of [
+        [verifiedAs(contact), { audience: 'another app' }, provider],
+        [verifiedAs(contact), {}, stranger],
+        [{ email: contact }, {}, provider],
+      ] as const) {
+        const { publicKey } = coordinator.newKey();
+        const oidcToken = await tokenOf(claims, { publicKey, ...more }, by);
+        expect(await call('oauth_login', { oidcToken, publicKey, organizationId })).toMatchObject({
+          status: 400,
+          body: { turnkeyErrorCode: 'INVALID_OIDC_TOKEN' },
+        });
+      }
+      // A token that was asked for with another key.
+      const stolen = await tokenOf(verifiedAs(contact), { publicKey: coordinator.newKey().publicKey });
+      const { publicKey } = coordinator.newKey();
+      expect((await call('oauth_login', { oidcToken: stolen, publicKey })).status).toBe(400);
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  test('is not linked to an address that somebody has only claimed, nor once the client id is not listed', async () => {
+    const claimed = newContact();
+    const asked = { userEmail: claimed, apiKeys: [], authenticators: [], oauthProviders: [] };
+    const own = coordinator.newKey();
+    const apiKeys = [{ apiKeyName: 'key', publicKey: own.publicKey, curveType: 'API_KEY_CURVE_P256' }];
+    await ok('signup_v2', { ...asked, apiKeys });
+    expect(await enter(verifiedAs(claimed))).toMatchObject({ found: { body: {} }, login: { status: 404 } });
+
+    const { contact } = await signedUp();
+    await update([]);
+    expect(await enter(verifiedAs(contact))).toMatchObject({ found: { body: {} }, login: { status: 404 } });
+    await update(['app']);
+    expect(await enter(verifiedAs(contact))).toMatchObject({ login: { status: 200 } });
+  });
+
+  test('may be given by the parent, who may give no other and do nothing else there', async () => {
+    const { contact, organizationId, userId } = await signedUp();
+    const give = async (oauthProviders: readonly object[], by = coordinator.client) =>
+      by.submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', { userId, oauthProviders }, { organizationId });
+    const named = async (claims: object, more: object = {}, by = provider) => ({
+      providerName: 'linked',
+      oidcToken: await tokenOf(claims, more, by),
+    });
+    const stranger = await IdentityProvider.start();
+    try {
+      const good = await named(verifiedAs(contact), { subject: 'given' });
+      const refused = { status: 403, message: textLike(/the parent organization may give user/) };
+      for (const list of [
+        [await named(verifiedAs(newContact()))],
+        [await named({ email: contact })],
+        [await named(verifiedAs(contact), { audience: 'another app' })],
+        [await named(verifiedAs(contact), {}, stranger)],
+        [good, await named({})],
+        [good, { providerName: 'claims', oidcClaims: { iss: provider.issuer, sub: 'given', aud: 'another app' } }],
+      ]) {
+        expect(await refusal(give(list))).toMatchObject(refused);
+      }
+      const clerk = await coordinator.createUser('Clerk');
+      expect(await refusal(give([good], clerk.client))).toMatchObject({ status: 403 });
+      const given = await give([good]);
+      expect(given).toMatchObject({ status: 'ACTIVITY_STATUS_COMPLETED', organizationId });
+
+      // Once it is there, it is a way in like any other, and still no way for the parent to act.
+      const { publicKey } = coordinator.newKey();
+      const oidcToken = await tokenOf({}, { subject: 'given', publicKey });
+      expect((await call('oauth_login', { oidcToken, publicKey })).status).toBe(200);
+      const apiKeys = [{ apiKeyName: 'key', publicKey, curveType: 'API_KEY_CURVE_P256' }];
+      const inside = coordinator.client.submit(
+        'ACTIVITY_TYPE_CREATE_API_KEYS_V2',
+        { userId, apiKeys },
+        { organizationId },
+      );
+      expect(await refusal(inside)).toMatchObject({ status: 400, turnkeyErrorCode: 'ORGANIZATION_MISMATCH' });
+      const providerIds = Object.values(given.result)[0] as { providerIds: string[] };
+      const away = coordinator.client.submit(
+        'ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS',
+        { userId, ...providerIds },
+        { organizationId },
+      );
+      expect(await refusal(away)).toMatchObject({ turnkeyErrorCode: 'ORGANIZATION_MISMATCH' });
+    } finally {
+      await stranger.close();
+    }
   });
 });
 

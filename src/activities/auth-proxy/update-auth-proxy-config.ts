@@ -119,7 +119,7 @@ class UpdateAuthProxyConfigIntent {
 
   @TextList({
     optional: true,
-    about: 'Client ids whose identities may be linked by e-mail address; kept, not used yet.',
+    about: 'Client ids whose OIDC logins find, and join, the account that has proved the same e-mail address.',
   })
   socialLinkingClientIds?: string[];
 

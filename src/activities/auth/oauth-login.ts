@@ -1,6 +1,12 @@
+import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Text } from '../../schema/fields.js';
+import { newCredentials } from '../credentials/credential-params.js';
 import { maxOidcToken } from '../credentials/oauth-params.js';
+import { linkingEmail } from '../credentials/social-linking.js';
 import { defineActivity } from '../define-activity.js';
+import type { OidcIdentity } from '../ports.js';
 import {
   checkLogin,
   loginEvents,
@@ -16,7 +22,10 @@ class OauthLoginIntent extends LoginParams {
   oidcToken!: string;
 }
 
-/** Makes the client's key a key of the user who has logged in at an OpenID provider. */
+/**
+ * Makes the client's key a key of the user who has logged in at an OpenID provider. An identity that nobody has yet becomes
+ * one of the user who has proved its e-mail address, where the parent has listed its audience.
+ */
 export const oauthLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH_LOGIN',
   summary: 'Logs the user in whose identity an OIDC token proves.',
@@ -32,14 +41,32 @@ export const oauthLogin = defineActivity({
 
   async prepare(intent, ports, context) {
     const { oidcToken, publicKey } = intent;
-    const { issuer, audience, subject } = await ports.oidc.verify(oidcToken, { login: { publicKey } });
+    const { organization } = context;
+    const verified = await ports.oidc.verify(oidcToken, { login: { publicKey } });
+    const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };
-    const { userId } = userOfIdentity(context.organization, identity);
-    return { identity, ...(await preparedSession(userId, intent, ports, context)) };
+    const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
+    const email = isKnown ? undefined : await linkingEmail(verified, organization, ports);
+    const { userId } = userOfLogin(organization, identity, email);
+    return { identity, email, ...(await preparedSession(userId, intent, ports, context)) };
   },
 
-  decide(intent, context, { identity, ...prepared }) {
-    const user = userOfIdentity(context.organization, identity);
-    return { events: loginEvents(context, user, intent, prepared), result: { session: prepared.session } };
+  decide(intent, context, { identity, email, ...prepared }) {
+    const { organization } = context;
+    const user = userOfLogin(organization, identity, email);
+    const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
+    const linked = isKnown ? [] : [{ providerName: new URL(identity.issuer).host, ...identity }];
+    const links = newCredentials(context).oauthProviders(user, linked, 'parameters.oidcToken').events;
+    return {
+      events: [...links, ...loginEvents(context, user, intent, prepared)],
+      result: { session: prepared.session },
+    };
   },
 });
+
+/** The user who has the identity, or else has proved the e-mail address that it may be linked by. */
+function userOfLogin(organization: OrganizationView, identity: OidcIdentity, email: string | undefined): User {
+  const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
+  const linked = isKnown || email === undefined ? undefined : userOfContact(organization, 'email', email, 'verified');
+  return linked ?? userOfIdentity(organization, identity);
+}

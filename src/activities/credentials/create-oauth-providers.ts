@@ -2,7 +2,8 @@ import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { newCredentials } from './credential-params.js';
-import { OauthProviderParams, OauthProviderParamsV2, verifiedIdentities } from './oauth-params.js';
+import { namedIdentities, OauthProviderParams, OauthProviderParamsV2, tokenIdentities } from './oauth-params.js';
+import { checkLinkedByEmail, linkingEmail } from './social-linking.js';
 
 class CreateOauthProvidersIntent {
   @Uuid({ about: 'The user who gets the identities.' })
@@ -27,7 +28,10 @@ class CreateOauthProvidersResult {
 
 const field = 'parameters.oauthProviders';
 
-/** Gives a user identities at OpenID providers to log in with. */
+/**
+ * Gives a user identities at OpenID providers to log in with. A parent may give one to a user of a sub-organization whose
+ * proved e-mail address the token vouches for (client protocol 1.4).
+ */
 export const createOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',
   summary: 'Gives a user identities at OpenID providers to log in with.',
@@ -42,15 +46,27 @@ export const createOauthProviders = defineActivity({
   ],
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   ownCredentialsOf: ({ userId }) => userId,
+  fromParent: true,
 
   check({ userId }, organization) {
     existingUser(organization, userId);
   },
 
-  prepare: ({ oauthProviders }, ports) => verifiedIdentities(oauthProviders, ports, field),
+  async prepare({ oauthProviders }, ports, { organization, submitterId }) {
+    const proved = await tokenIdentities(oauthProviders, ports);
+    const identities = namedIdentities(oauthProviders, proved, field);
+    if (organization.users.has(submitterId)) return { identities };
+    const emails = proved.map(async (identity) => identity && linkingEmail(identity, organization, ports));
+    return { identities, linkingEmails: await Promise.all(emails) };
+  },
 
-  decide({ userId }, context, identities) {
-    const user = existingUser(context.organization, userId);
+  decide({ userId }, context, { identities, linkingEmails = [] }) {
+    const { organization, submitterId } = context;
+    const user = existingUser(organization, userId);
+    // Whoever is nobody here is of the parent.
+    if (!organization.users.has(submitterId)) {
+      for (const index of identities.keys()) checkLinkedByEmail(user, linkingEmails[index], `${field}[${index}]`);
+    }
     const { providerIds, events } = newCredentials(context).oauthProviders(user, identities, field);
     return { events, result: { providerIds } };
   },

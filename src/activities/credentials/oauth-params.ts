@@ -41,7 +41,7 @@ export class OauthProviderParamsV2 {
 }
 
 /** An identity with the name that it was given here. */
-export interface NamedIdentity extends OidcIdentity {
+export interface NamedIdentity extends Pick<OidcIdentity, 'issuer' | 'audience' | 'subject'> {
   readonly providerName: string;
 }
 
@@ -52,12 +52,28 @@ export interface NamedIdentity extends OidcIdentity {
  */
 export async function verifiedIdentities(
   providers: readonly OauthProviderParamsV2[],
-  { oidc }: PreparePorts,
+  ports: PreparePorts,
   field: string,
 ): Promise<readonly NamedIdentity[]> {
-  const proved = await Promise.all(
+  return namedIdentities(providers, await tokenIdentities(providers, ports), field);
+}
+
+/** What the token of each provider says; undefined for one without a token. */
+export function tokenIdentities(
+  providers: readonly OauthProviderParamsV2[],
+  { oidc }: Pick<PreparePorts, 'oidc'>,
+): Promise<readonly (OidcIdentity | undefined)[]> {
+  return Promise.all(
     providers.map(async ({ oidcToken }) => (oidcToken ? oidc.verify(oidcToken, 'registration') : undefined)),
   );
+}
+
+/** The identities, of which `proved` has what tokens say. @throws {CoordinatorError} as `verifiedIdentities` */
+export function namedIdentities(
+  providers: readonly OauthProviderParamsV2[],
+  proved: readonly (OidcIdentity | undefined)[],
+  field: string,
+): readonly NamedIdentity[] {
   return providers.map(({ providerName, oidcClaims }, index) => {
     const own = proved[index];
     const where = `${field}[${index}]`;

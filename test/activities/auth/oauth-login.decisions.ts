@@ -6,7 +6,7 @@ import { given, id } from '../given.js';
 const ann = id(101);
 const history: readonly OrganizationEvent[] = [anOrganization(), aUser(ann), anIdentity(ann, 301)];
 const intent = { oidcToken: 'a token', publicKey: publicKeyOf(50) };
-const prepared = { identity: identityOf(301), userId: ann, session: 'a session' };
+const prepared = { identity: identityOf(301), email: undefined, userId: ann, session: 'a session' };
 const madeKey = anApiKey(ann, 50, {
   apiKeyId: id(1),
   apiKeyName: 'Login - 2026-01-02T00:00:00.000Z',
@@ -63,4 +63,47 @@ describe('oauth_login', () => {
       .when(oauthLogin, { ...intent, ...more }, { prepared })
       .thenRefused('INVALID_ARGUMENT', message),
   );
+
+  describe('with an identity of nobody that may be linked by its address', () => {
+    const email = 'ann@example.com';
+    const proved: readonly OrganizationEvent[] = [
+      anOrganization(),
+      aUser(ann, { userEmail: email }),
+      { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+    ];
+
+    it('gives it to the user who has proved the address, and logs them in', () =>
+      given(...proved)
+        .when(oauthLogin, intent, { prepared: { ...prepared, email: 'Ann@Example.com' } })
+        .then(
+          [
+            anIdentity(ann, 301, { providerId: id(1), providerName: 'issuer.example' }),
+            { ...madeKey, data: { ...madeKey.data, apiKeyId: id(2) } },
+          ],
+          { session: 'a session' },
+        ));
+
+    it.each<[string, string | undefined, readonly OrganizationEvent[]]>([
+      ['there is no address', undefined, proved],
+      ['nobody has it', 'bob@example.com', proved],
+      ['whoever has it has not proved it', email, [anOrganization(), aUser(ann, { userEmail: email })]],
+    ])('refuses when %s', (_what, address, facts) =>
+      given(...facts)
+        .when(oauthLogin, intent, { prepared: { ...prepared, email: address } })
+        .thenRefused('INVALID_ARGUMENT', /^INVALID_OIDC_TOKEN: no user of organization/),
+    );
+
+    it('refuses when two have proved it', () =>
+      given(...proved, aUser(id(102), { userEmail: email }), {
+        type: 'UserContactVerified',
+        data: { userId: id(102), contact: 'email' },
+      })
+        .when(oauthLogin, intent, { prepared: { ...prepared, email } })
+        .thenRefused('FAILED_PRECONDITION', /2 users of organization/));
+
+    it('goes by the identity once somebody has it', () =>
+      given(...proved, aUser(id(102)), anIdentity(id(102), 301))
+        .when(oauthLogin, intent, { prepared: { ...prepared, email } })
+        .thenRefused('ABORTED', /log in again/));
+  });
 });

@@ -1,0 +1,38 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
+import { contactKey, type User } from '../../domain/organization/users.js';
+import type { OidcIdentity, PreparePorts } from '../ports.js';
+
+/**
+ * The e-mail address by which an identity may become one of a user who has proved the same address: the issuer is one that
+ * is trusted to know whose address it is, says that it is verified, and the audience is a client id that the parent has
+ * listed (`socialLinkingClientIds`), as whoever runs an app gets tokens of everybody who logs in to it. Undefined otherwise.
+ */
+export async function linkingEmail(
+  { verifiedEmail, audience }: OidcIdentity,
+  { parentOrganizationId }: OrganizationView,
+  { organizations }: Pick<PreparePorts, 'organizations'>,
+): Promise<string | undefined> {
+  if (verifiedEmail === undefined || parentOrganizationId === undefined) return undefined;
+  const { socialLinkingClientIds = [] } = (await organizations.authProxySettings(parentOrganizationId)) ?? {};
+  return socialLinkingClientIds.includes(audience) ? verifiedEmail : undefined;
+}
+
+/**
+ * A parent gives a user of a sub-organization no way in but one that the user's own proved address vouches for (client
+ * protocol 1.4): otherwise whoever administers the parent could become anybody.
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+export function checkLinkedByEmail(user: User, email: string | undefined, field: string): void {
+  const { userEmail, emailVerified } = user;
+  if (email !== undefined && emailVerified && userEmail !== undefined && contactKey(userEmail) === contactKey(email)) {
+    return;
+  }
+  throw new CoordinatorError(
+    'PERMISSION_DENIED',
+    `${field}: the parent organization may give user \`${user.userId}\` only an identity whose token proves the user's own ` +
+      'verified e-mail address, by an issuer of SOCIAL_LINKING_ISSUERS and for a client id in socialLinkingClientIds; ' +
+      'else the user has to do it',
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
