@@ -203,7 +203,8 @@ function exchange(
       reject(failureOf(url.hostname, cause, signal));
       request.destroy();
     };
-    request.on('error', fail);
+    // Where only the status counts, whatever breaks off after it is heard from its body.
+    request.on('error', (cause) => (answered && statusOnly) || fail(cause));
     request.on('response', (response) => {
       answered = true;
       const received = statusOnly ? passOver(response) : receive(response, url.hostname, maxBytes);

@@ -46,12 +46,8 @@ const untold: readonly OrganizationEvent['type'][] = [
   'FiatOnRampCredentialCreated',
   'FiatOnRampCredentialUpdated',
   'FiatOnRampCredentialDeleted',
-  'AuthProxyEnabled',
   'AuthProxyUpdated',
   'AuthProxyDisabled',
-  'WebhookEndpointCreated',
-  'WebhookEndpointUpdated',
-  'WebhookEndpointDeleted',
 ];
 
 describe('streams of earlier releases', () => {

@@ -417,6 +417,36 @@ async function keys(coordinator) {
   await exporting(importedKey.importPrivateKeyResult.privateKeyId);
 }
 
+/** Endpoints of webhooks: made, changed, stopped and deleted. Nothing is delivered: their subscriptions rest. */
+async function webhooks({ client, createUser, createPolicy, clock }) {
+  const ann = await createUser('Ann');
+  const subscriptions = [
+    { eventType: 'ACTIVITY_UPDATES', filtersJson: '{"statuses":["ACTIVITY_STATUS_FAILED"]}', isActive: false },
+    { eventType: 'BALANCE_CONFIRMED_UPDATES', isActive: false },
+  ];
+  const create = async (name) => {
+    const asked = { url: 'https://93.184.215.14/hooks', name, subscriptions };
+    const { result } = await client.submit(type('CREATE_WEBHOOK_ENDPOINT'), asked);
+    return result.createWebhookEndpointResult.endpointId;
+  };
+  const update = (endpointId, changes, by = client) =>
+    by.submit(type('UPDATE_WEBHOOK_ENDPOINT'), { endpointId, ...changes });
+  const [main, spare, old] = [await create('main'), await create('spare'), await create('old')];
+  await update(main, { url: 'https://93.184.215.14/other' });
+  clock.advance('1m');
+  await update(spare, { isActive: false });
+  await createPolicy({
+    policyName: 'Ann looks after one of them',
+    condition: `activity.resource == 'WEBHOOK_ENDPOINT' && activity.params.endpoint_id == '${main}'`,
+    consensus: `approvers.any(user, user.id == '${ann.userId}')`,
+  });
+  await update(main, { name: 'first', isActive: false }, ann.client);
+  await update(main, { isActive: true }, ann.client);
+  await refused(update(spare, { isActive: true }, ann.client), 403);
+  await client.submit(type('DELETE_WEBHOOK_ENDPOINT'), { endpointId: old });
+  await create('new');
+}
+
 async function record(name, story) {
   const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
   if (existsSync(file('jsonl'))) {
@@ -442,7 +472,7 @@ async function record(name, story) {
   }
 }
 
-const stories = { consensus, credentials, keys };
+const stories = { consensus, credentials, keys, webhooks };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }

@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import {
   guardedFetch,
+  guardedTarget,
   type GuardedFetch,
   GuardedFetchError,
   type GuardedRequest,
@@ -403,6 +404,56 @@ describe('time', () => {
     });
     expect(await ruleOf(inside(`http://127.0.0.1:${port}`, { timeoutMs }))).toBe('time');
   });
+});
+
+describe('where only the status counts', () => {
+  const statusOf = async (listener: RequestListener, more: GuardedRequest = {}) => {
+    const { url } = await serve(listener);
+    return (await inside(url, { statusOnly: true, ...more })).status;
+  };
+
+  test('a redirect is an answer, and is not followed', async () => {
+    const asked: (string | undefined)[] = [];
+    const status = await statusOf((request, response) => {
+      asked.push(request.url);
+      response.writeHead(307, { location: '/elsewhere' }).end();
+    });
+    expect([status, asked]).toEqual([307, ['/']]);
+  });
+
+  test('a body without end, a compressed one, and one that breaks off do not matter', async () => {
+    expect(await statusOf((_request, response) => pour(response.writeHead(200)))).toBe(200);
+    expect(
+      await statusOf((_request, response) => response.writeHead(202, { 'content-encoding': 'gzip' }).end('x')),
+    ).toBe(202);
+    expect(
+      await statusOf((_request, response) => {
+        response.writeHead(500, { 'content-length': '10' }).write('x');
+        setImmediate(() => response.destroy());
+      }),
+    ).toBe(500);
+    expect(await statusOf((_request, response) => response.writeHead(201).write('x'), { timeoutMs: 300 })).toBe(201);
+  });
+});
+
+test('a request that is called off ends at once, whether it has begun or not', async () => {
+  const stop = new AbortController();
+  const { url } = await serve(() => stop.abort());
+  const calledOff = { rule: 'connection', message: 'the request to host `127.0.0.1` was called off' };
+  expect(await failureOf(inside(url, { signal: stop.signal }))).toMatchObject(calledOff);
+  expect(await failureOf(inside(url, { signal: stop.signal }))).toMatchObject(calledOff);
+});
+
+test('a target is looked at without being called', async () => {
+  let calls = 0;
+  const { url } = await serve((_request, response) => response.end(String(++calls)));
+  const { asked, resolve } = answering(['93.184.215.14'], ['10.0.0.1']);
+  await guardedTarget({ allowPrivateNetwork: true })(url);
+  await expect(guardedTarget({ allowPrivateNetwork: false })(url)).rejects.toMatchObject({ rule: 'scheme' });
+  const outsideOnly = guardedTarget({ allowPrivateNetwork: false, resolve });
+  await outsideOnly('https://hooks.example/path');
+  await expect(outsideOnly('https://hooks.example/path')).rejects.toMatchObject({ rule: 'address' });
+  expect([asked, calls]).toEqual([['hooks.example', 'hooks.example'], 0]);
 });
 
 function pour(response: ServerResponse): void {
