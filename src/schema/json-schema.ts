@@ -66,5 +66,9 @@ export function schemaOf(
 function resolve(schema: JsonSchema, components: Parameters<typeof schemaOf>[1]): JsonSchema {
   const { $shape, ...rest } = schema;
   if ($shape) return { ...schemaOf($shape(), components), ...rest };
-  return rest.items ? { ...rest, items: resolve(rest.items, components) } : rest;
+  return {
+    ...rest,
+    ...(rest.items ? { items: resolve(rest.items, components) } : {}),
+    ...(rest.anyOf ? { anyOf: rest.anyOf.map((one) => resolve(one, components)) } : {}),
+  };
 }

@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { endpoints } from '../../src/auth-proxy/endpoints.js';
 import { stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { anyText, exchange, refusal, textLike } from './exchange.js';
 import { stampedPaths } from './routes.js';
@@ -170,7 +171,8 @@ describe('the reference', () => {
   test('is an OpenAPI 3.1 document with every path that is registered, and no other', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info).toMatchObject({ title: anyText, version: anyText });
-    expect(Object.keys(document.paths).sort()).toEqual([...stampedPaths].sort());
+    const registered = [...stampedPaths, ...endpoints.map(({ name }) => `/v1/${name}`)];
+    expect(Object.keys(document.paths).sort()).toEqual(registered.sort());
     const ids = new Set<string>();
     for (const [path, item] of Object.entries(document.paths)) {
       expect(Object.keys(item)).toEqual(['post']);
@@ -181,7 +183,7 @@ describe('the reference', () => {
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '400', '401', '403', '404', '429', '503']));
       for (const response of Object.values(responses)) expect(response.description).not.toBe('');
     }
-    expect(ids.size).toBe(stampedPaths.length);
+    expect(ids.size).toBe(registered.length);
     for (const requirement of document.security) {
       for (const name of Object.keys(requirement)) expect(document.components.securitySchemes).toHaveProperty(name);
     }
