@@ -15,7 +15,7 @@ import {
 } from './shape.js';
 
 /** 400kb, read as 400,000 characters as the client protocol does (`tk_max_length=400000`). */
-export const maxInterface = 400_000;
+const maxInterface = 400_000;
 
 const seconds = text({ form: 'decimal' });
 const hex = text({ form: 'hex' });
