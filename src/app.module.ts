@@ -51,10 +51,12 @@ import { VoteNotices } from './delivery/vote-notices.js';
 import { DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
+import { InvitationPageController } from './http/invitation-page.controller.js';
 import { listeningAddress } from './http/listening-address.js';
 import { SubmitController } from './http/submit.controller.js';
 import { WellKnownController } from './http/well-known.controller.js';
 import { InstallationKeys } from './keyring/installation-keys.js';
+import { InvitationLinks } from './keyring/invitation-links.js';
 import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
 import { OidcIssuer } from './keyring/oidc-issuer.js';
 import { WebhookKey } from './keyring/webhook-key.js';
@@ -140,6 +142,8 @@ function coordinatorModule(
   const oidc = new OidcVerifier({ clock, fetch, issuers, emailIssuers, own: issuer });
   const oauth2Providers = { ...knownOauth2Providers, ...config.oauth2Providers };
   const oauth2 = new Oauth2Client({ fetch, clock, providers: oauth2Providers, secrets: oauthSecrets, issuer });
+  const page = () => config.invitationUrl ?? `${address()}/invitations/accept`;
+  const invitations = new InvitationLinks({ randomness, page });
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -210,6 +214,7 @@ function coordinatorModule(
             keyring,
             loginSecrets,
             proxyKeys,
+            invitations,
             tokens,
             oidc,
             oauth2,
@@ -285,6 +290,7 @@ function coordinatorModule(
       WellKnownController,
       OperationsController,
       DocsController,
+      InvitationPageController,
     ],
     providers,
   };

@@ -66,6 +66,8 @@ export interface Config {
   };
   /** Where this server is reached from outside; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
+  /** The page that invitations lead to; undefined means the one of this server. */
+  readonly invitationUrl: string | undefined;
   /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
   readonly rootApiPublicKey: string | undefined;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
@@ -131,6 +133,7 @@ export const settings = [
   ],
   ['KEK_FILE', '', 'File with the key-encryption key; `kek` in DATA_DIR when empty, made on the first start.'],
   ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
+  ['INVITATION_URL', '', 'The page where invitations are accepted; `/invitations/accept` of this server when empty.'],
   ['APP', 'all', 'What this process serves: `api`, `proxy` (the auth proxy), or `all`, both on one port.'],
   ['API_URL', '', 'Where the auth proxy finds the API, such as `http://coordinator:8080`; this server when empty.'],
   [
@@ -250,6 +253,12 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
     throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
   }
+  const invitationUrl = optional('INVITATION_URL');
+  // A URL without query and fragment, as the fragment is where each link puts its own.
+  if (invitationUrl !== undefined && !isIssuer(invitationUrl)) {
+    const rule = 'must be a page such as https://app.example.com/invitation, without query and fragment';
+    throw new BadSetting('INVITATION_URL', invitationUrl, rule);
+  }
   const app = oneOf('APP', ['all', 'api', 'proxy']);
   const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
     const value = optional(name);
@@ -314,6 +323,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
       perContact: limit('PROXY_RATE_LIMIT_PER_CONTACT'),
     }),
     publicUrl,
+    invitationUrl,
     rootApiPublicKey,
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
     rateLimits: Object.freeze({

@@ -97,6 +97,8 @@ export interface ActivityDefinition<
   readonly attestedStamp?: true;
   /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */
   readonly apiKeyOnly?: true;
+  /** The key of an invitation's link submits this, for the user who is invited; a policy may still deny it. */
+  readonly byInvitation?: true;
   /**
    * What can be refused before there is anything: asked when it is submitted, so that nobody votes on what cannot be
    * done, before `prepare`, so that nothing is made in vain, and again before `decide`. Pure.

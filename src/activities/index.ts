@@ -27,6 +27,9 @@ import { deleteAuthenticators } from './credentials/delete-authenticators.js';
 import { deleteOauthProviders } from './credentials/delete-oauth-providers.js';
 import { deleteOauth2Credential } from './credentials/delete-oauth2-credential.js';
 import { updateOauth2Credential } from './credentials/update-oauth2-credential.js';
+import { acceptInvitation } from './invitations/accept-invitation.js';
+import { createInvitations } from './invitations/create-invitations.js';
+import { deleteInvitation } from './invitations/delete-invitation.js';
 import { createFiatOnRampCredential } from './on-ramp/create-fiat-on-ramp-credential.js';
 import { deleteFiatOnRampCredential } from './on-ramp/delete-fiat-on-ramp-credential.js';
 import { updateFiatOnRampCredential } from './on-ramp/update-fiat-on-ramp-credential.js';
@@ -76,10 +79,12 @@ import { updateWebhookEndpoint } from './webhooks/update-webhook-endpoint.js';
 
 /** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
 export const activities = [
+  acceptInvitation,
   approveActivity,
   createApiKeys,
   createAuthenticators,
   createFiatOnRampCredential,
+  createInvitations,
   createOauth2Credential,
   createOauthProviders,
   createPolicies,
@@ -98,6 +103,7 @@ export const activities = [
   deleteApiKeys,
   deleteAuthenticators,
   deleteFiatOnRampCredential,
+  deleteInvitation,
   deleteOauth2Credential,
   deleteOauthProviders,
   deletePolicies,

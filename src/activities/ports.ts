@@ -282,6 +282,17 @@ interface OrganizationPort {
   ): Promise<readonly OrganizationEvent[]>;
 }
 
+/** The port to links of invitations (see `keyring/invitation-links.ts`). */
+interface InvitationPort {
+  /** A link with a fresh key in it; the public part is a compressed P-256 point, hex. The link is for its mail alone. */
+  newLink(invited: {
+    readonly organizationId: string;
+    readonly invitationId: string;
+    readonly receiverUserName: string;
+    readonly accessType: string;
+  }): { readonly publicKey: string; readonly url: string };
+}
+
 /** Ports that `prepare` may use. */
 export interface PreparePorts {
   readonly keyring: KeyringPort;
@@ -295,6 +306,7 @@ export interface PreparePorts {
   readonly organizations: OrganizationPort;
   readonly proxyKeys: ProxyKeyPort;
   readonly webhookTargets: WebhookTargetPort;
+  readonly invitations: InvitationPort;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;

@@ -21,7 +21,7 @@ import type { PolicyValue } from '../domain/policy/types.js';
 import { derivedId } from './ids.js';
 import { permissionDenied, voteRefused } from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
-import { apiKeyCredential, attestedCredential, authenticatorCredential } from './resolve-caller.js';
+import { apiKeyCredential, attestedCredential, authenticatorCredential, invitedBy } from './resolve-caller.js';
 
 /**
  * Decides submits and votes. Everything is a function of what it is given: the organization at a revision, the recorded
@@ -91,7 +91,9 @@ export function decideSubmit(
   const { authority } = party;
   const home = authority?.organization ?? bench.organization;
   const question = questionOf(bench.registry, type, definition, intent, party.userId, home, resources);
-  const authorization = authorize(question, [party], policyContext({ ...bench, ...authority }));
+  // Not a user yet, and none of the others' while policies count who is here.
+  const guest = definition.byInvitation ? invitedBy(vote.publicKey, bench.organization, bench.now) : undefined;
+  const authorization = authorize(question, [party], policyContext({ ...bench, ...authority }, guest?.user));
   const { outcome } = authorization;
   // Votes are cast in the organization that an activity stands in, where users of the parent have none.
   const isOutOfReach = authority !== undefined && outcome === 'consensus-needed';
@@ -273,21 +275,21 @@ function questionOf(
 }
 
 function ownCredentials(
-  { ownSession, ownCredentialsOf }: AnyActivity,
+  { ownSession, byInvitation, ownCredentialsOf }: AnyActivity,
   intent: object,
   submitterId: string,
 ): AuthorizationRequest['ownCredentials'] {
-  return ownSession ? 'session' : ownCredentialsOf?.(intent) === submitterId;
+  return ownSession || byInvitation ? 'session' : ownCredentialsOf?.(intent) === submitterId;
 }
 
-function policyContext({ registry, organization, now }: Bench): AuthorizationContext {
+function policyContext({ registry, organization, now }: Bench, guest?: User): AuthorizationContext {
   const { policies, rootQuorum, users } = organization;
   return {
     policies: policies.values(),
     rootQuorum,
     // Built only when a policy asks for it: the usual decision needs no list of all users.
     get users() {
-      return [...users.values()].map(policyUser);
+      return [...users.values(), ...(guest && !users.has(guest.userId) ? [guest] : [])].map(policyUser);
     },
     environment: registry.policyEnvironment,
     now,

@@ -44,7 +44,7 @@ import {
 } from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
-import { attestedCaller, resolveCaller, type Caller } from './resolve-caller.js';
+import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
 
 /** Which activity a request was about, and what became of it. */
 export interface DriveAnswer {
@@ -467,6 +467,7 @@ function checkedCaller(
     if (!attestation || !(isActivity && definition.attestedStamp)) throw attestedElsewhere(version.type);
     return attestedCaller(stamp, attestation, organization, now);
   }
+  if (isActivity && definition.byInvitation) return invitedCaller(stamp, organization, now);
   const caller = resolveCaller(stamp, organization, parent, now);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   if (caller.organizationId !== organizationId && !(isActivity && definition.fromParent)) {

@@ -1,6 +1,7 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isExpired, type ApiKey, type Authenticator } from '../domain/organization/credentials.js';
+import { invitationOfKey, invitedUser } from '../domain/organization/invitations.js';
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey, userOfContact, type User } from '../domain/organization/users.js';
@@ -35,11 +36,7 @@ export function resolveCaller(
   const where = parent ? 'organization or its parent organization' : 'organization';
   const { organizationId } = organization;
   throw stamp.kind === 'api-key'
-    ? new CoordinatorError(
-        'UNAUTHENTICATED',
-        `could not find public key in ${where}: organizationId=${organizationId} publicKey=${stamp.publicKey}`,
-        { category: 'PUBLIC_KEY_NOT_FOUND' },
-      )
+    ? publicKeyNotFound(where, organizationId, stamp.publicKey)
     : new CoordinatorError(
         'UNAUTHENTICATED',
         `credential ID could not be found in organization or its parent organization: organizationId=${organizationId} credentialId=${stamp.credentialId}`,
@@ -109,6 +106,39 @@ export function attestedCredential(
   const wanted = oauthIdentity(attestation);
   const provider = user.oauthProviders.find((one) => oauthIdentity(one) === wanted);
   return provider && { id: provider.providerId, userId, type: 'CREDENTIAL_TYPE_OAUTH_KEY_P256', publicKey };
+}
+
+/**
+ * The user whom an invitation makes, by the key of its link: nobody else may accept it.
+ * @throws {CoordinatorError} UNAUTHENTICATED PUBLIC_KEY_NOT_FOUND
+ */
+export function invitedCaller(stamp: OwnStamp, organization: OrganizationView, now: number): Caller {
+  const { organizationId } = organization;
+  const publicKey = stamp.kind === 'api-key' ? stamp.publicKey : '';
+  const invited = invitedBy(publicKey, organization, now);
+  if (invited) return { ...invited, organizationId };
+  throw publicKeyNotFound('organization', organizationId, publicKey);
+}
+
+/** The user whom the invitation of that key makes, and the key as policies see it. */
+export function invitedBy(
+  publicKey: string,
+  organization: OrganizationView,
+  now: number,
+): Pick<Caller, 'user' | 'credential'> | undefined {
+  const invitation = invitationOfKey(organization, publicKey, now);
+  if (!invitation) return undefined;
+  const { invitationId: id, userId } = invitation;
+  const credential = { id, userId, type: 'CREDENTIAL_TYPE_API_KEY_P256', publicKey } as const;
+  return { user: invitedUser(organization, invitation), credential };
+}
+
+function publicKeyNotFound(where: string, organizationId: string, publicKey: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAUTHENTICATED',
+    `could not find public key in ${where}: organizationId=${organizationId} publicKey=${publicKey}`,
+    { category: 'PUBLIC_KEY_NOT_FOUND' },
+  );
 }
 
 function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number): Caller | undefined {

@@ -118,10 +118,12 @@ export function invitationEmail(mail: {
   readonly receiverName: string;
   readonly logoUrl?: string | undefined;
   readonly url?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt?: number | undefined;
 }): Mail {
   const organization = oneLine(mail.organizationName);
   const sender = oneLine(mail.senderName);
-  const { logoUrl, url } = mail;
+  const { logoUrl, url, expiresAt } = mail;
   return design(
     { appName: organization, logoUrl },
     {
@@ -132,6 +134,9 @@ export function invitationEmail(mail: {
         paragraph(`Hello ${oneLine(mail.receiverName)},`),
         paragraph(`${sender} invites you to ${organization}.`),
         ...(url ? [link('Accept the invitation', safeUrl(url, 'url'))] : []),
+        ...(expiresAt === undefined
+          ? []
+          : [note(`It can be accepted once, until ${new Date(expiresAt).toUTCString()}.`)]),
         note('If you do not know who this is, ignore this mail: nothing happens without you.'),
       ],
     },

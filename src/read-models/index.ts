@@ -14,6 +14,7 @@ import {
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
+import { invitationsModel, listInvitations } from './invitations.js';
 import { getOauth2Credential, listOauth2Credentials, oauth2CredentialsModel } from './oauth2-credentials.js';
 import { getOauthProviders } from './oauth-providers.js';
 import { listFiatOnRampCredentials, onRampCredentialsModel } from './on-ramp-credentials.js';
@@ -42,6 +43,7 @@ export const readModels: readonly ReadModel[] = [
   endedVaultsModel,
   oauth2CredentialsModel,
   onRampCredentialsModel,
+  invitationsModel,
   subOrganizationsModel,
   webhooksModel,
 ];
@@ -69,6 +71,7 @@ export const queries: readonly AnyQuery[] = [
   listActivityEvents,
   listDenials,
   listFiatOnRampCredentials,
+  listInvitations,
   listOauth2Credentials,
   listPolicies,
   listPrivateKeyTags,

@@ -5,6 +5,7 @@ import { uuidV7 } from '../../src/coordinator/ids.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { InvitationLinks } from '../../src/keyring/invitation-links.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
 import { openKeyring, type OpenKeyring } from '../../src/keyring/open-keyring.js';
 import { guardedFetch, guardedTarget } from '../../src/http-client/guarded-fetch.js';
@@ -41,6 +42,7 @@ export async function preparePorts(
     oidc: new OidcVerifier({ clock, fetch, own: issuer }),
     oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
     webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
+    invitations: new InvitationLinks({ randomness, page: () => 'https://countersign.example/invitations/accept' }),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,

@@ -133,8 +133,13 @@ function sentOtp(done: Done) {
 
 /** How the effects of each activity show what its `prepare` gave, by its newest type. */
 const readers: Readonly<Record<string, (done: Done) => unknown>> = {
+  ACTIVITY_TYPE_ACCEPT_INVITATION: (done) => registrations(done, first(done, 'UserCreated').userId),
   ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: (done) => registrations(done, (done.intent as { userId: string }).userId),
   ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL: (done) => first(done, 'FiatOnRampCredentialCreated').vaultId,
+  ACTIVITY_TYPE_CREATE_INVITATIONS: (done) =>
+    all(done, 'InvitationCreated').map(({ invitationId, userId, publicKey, expiresAt }) => {
+      return { invitationId, userId, publicKey, expiresAt, message: undefined };
+    }),
   ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialCreated').vaultId,
   ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => ({
     identities: identities(done, (done.intent as { userId: string }).userId),

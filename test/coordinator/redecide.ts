@@ -10,7 +10,12 @@ import {
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../../src/coordinator/registry.js';
-import { apiKeyCredential, attestedCredential, authenticatorCredential } from '../../src/coordinator/resolve-caller.js';
+import {
+  apiKeyCredential,
+  attestedCredential,
+  authenticatorCredential,
+  invitedBy,
+} from '../../src/coordinator/resolve-caller.js';
 import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { validate } from '../../src/coordinator/validate.js';
 import type { ActivityEvent, Vote } from '../../src/domain/activity/events.js';
@@ -63,7 +68,7 @@ export function redecide(stream: readonly RecordedEvent[], registry: Registry): 
 
 function again(bench: Bench, event: Deciding, effects: readonly OrganizationEvent[], revision: number): Redecided {
   const { vote } = event.data;
-  const party = partyOf(bench.organization, vote);
+  const party = partyOf(bench, vote);
   if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
@@ -125,8 +130,10 @@ function voteAgain(
 }
 
 /** Who voted, with the credential as the organization knows it before the vote. */
-function partyOf({ users }: OrganizationView, { userId, credentialId, publicKey, attestation }: Vote): Party {
-  const user = users.get(userId);
+function partyOf({ organization, now }: Bench, { userId, credentialId, publicKey, attestation }: Vote): Party {
+  const invited = invitedBy(publicKey, organization, now);
+  if (invited?.user.userId === userId) return { userId, credential: invited.credential };
+  const user = organization.users.get(userId);
   if (!user) throw new Error(`a vote of user \`${userId}\`, who is not there`);
   const attested = attestation && attestedCredential(user, attestation, publicKey);
   const credential = [

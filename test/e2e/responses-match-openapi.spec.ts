@@ -77,8 +77,8 @@ test('every query, its answer and its refusal', async () => {
 });
 
 describe('every submit', () => {
-  // A session of one's own is nobody else's business, and a vote is about what waits.
-  const undenied = ['stamp_login', 'create_read_write_session', 'create_read_only_session'];
+  // A session of one's own and an invitation to oneself are nobody else's business, and a vote is about what waits.
+  const undenied = ['stamp_login', 'create_read_write_session', 'create_read_only_session', 'accept_invitation'];
 
   /** Statuses of a denial and of success, and the answer to the latter. */
   async function submitted(world: World, name: string, type: string) {
@@ -91,6 +91,7 @@ describe('every submit', () => {
     const clients: Readonly<Record<string, StampingClient>> = {
       approve_activity: one.alice.client,
       reject_activity: one.alice.client,
+      accept_invitation: one.invited.client,
       delete_sub_organization: one.child,
     };
     const client = clients[name] ?? own.client;

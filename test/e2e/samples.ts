@@ -5,6 +5,7 @@ import { sealMessage } from '../../src/keyring/hpke.js';
 import type { ApiKeyPair, StampingClient, TestCoordinator, TestUser } from '../../src/testing/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { clientSecret, IdentityProvider } from './identity-provider.js';
+import { invitationLinkOf, type InvitationLink } from './invitation-links.js';
 import { clientSignature, codeOf } from './one-time-codes.js';
 
 const identities = await IdentityProvider.start();
@@ -57,6 +58,8 @@ export interface Furnished {
   };
   /** An account at a fiat on-ramp, and a key of it, sealed. */
   readonly onRamp: { readonly fiatOnRampCredentialId: string; readonly encryptedSecretApiKey: string };
+  /** An invitation that is open. */
+  readonly invited: InvitationLink;
   /** The root user of a sub-organization. */
   readonly child: StampingClient;
   /** Waits for Alice's approval. */
@@ -195,6 +198,7 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     oidc: await oidcOf(coordinator, alice.userId),
     oauth2: await oauth2Of(coordinator),
     onRamp: await onRampOf(coordinator),
+    invited: await invitedTo(coordinator),
     child: coordinator.clientFor(childKey, subOrganizationId),
     waiting,
   };
@@ -246,6 +250,23 @@ async function onRampOf({ url, client }: TestCoordinator): Promise<Furnished['on
   };
 }
 
+async function invitedTo(coordinator: TestCoordinator): Promise<InvitationLink> {
+  const { client, newKey, root } = coordinator;
+  const receiverUserEmail = `${newKey().publicKey.slice(-12)}@example.com`;
+  await client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', {
+    invitations: [
+      {
+        receiverUserName: 'Frank',
+        receiverUserEmail,
+        receiverUserTags: [],
+        accessType: 'ACCESS_TYPE_ALL',
+        senderUserId: root.userId,
+      },
+    ],
+  });
+  return invitationLinkOf(coordinator, receiverUserEmail);
+}
+
 /** Has a code sent, counted against nobody else. */
 async function initOtp(client: StampingClient, type: string, contact: string) {
   const { result } = await client.submit(type, {
@@ -283,7 +304,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;
-  const { login, sealedCode, proof, oidc, oauth2, onRamp, webhookEndpointId: endpointId } = furnished;
+  const { login, sealedCode, proof, oidc, oauth2, onRamp, invited, webhookEndpointId: endpointId } = furnished;
   const { root, newKey } = coordinator;
   const otp = { otpType: 'OTP_TYPE_EMAIL', appName: 'Sample', otpLength: 6, alphanumeric: false };
   const account = {
@@ -296,6 +317,11 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   const passkey = () => ({ authenticatorName: 'a passkey', ...new SoftwareAuthenticator().register() });
   const policy = { effect: 'EFFECT_DENY', condition: "activity.resource == 'NONE'", notes: 'a note' };
   return {
+    ACTIVITY_TYPE_ACCEPT_INVITATION: {
+      invitationId: invited.invitationId,
+      authenticators: [passkey()],
+      apiKeys: [key()],
+    },
     ACTIVITY_TYPE_APPROVE_ACTIVITY: { fingerprint: waiting.fingerprint },
     ACTIVITY_TYPE_CREATE_API_KEYS_V2: { userId: alice.userId, apiKeys: [{ ...key(), expirationSeconds: '60' }] },
     ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2: { userId: alice.userId, authenticators: [passkey()] },
@@ -422,6 +448,17 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       encryptedPrivateApiKey: onRamp.encryptedSecretApiKey,
       sandboxMode: true,
     },
+    ACTIVITY_TYPE_CREATE_INVITATIONS: {
+      invitations: [
+        {
+          receiverUserName: 'Grace',
+          receiverUserEmail: 'grace@example.com',
+          receiverUserTags: [userTagId],
+          accessType: 'ACCESS_TYPE_WEB',
+          senderUserId: alice.userId,
+        },
+      ],
+    },
     ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: {
       provider: 'OAUTH2_PROVIDER_DISCORD',
       clientId: 'sample',
@@ -434,6 +471,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
     ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION: {},
     ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: { targetPublicKey: newKey().publicKey, invalidateExisting: true },
     ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL: { fiatOnrampCredentialId: onRamp.fiatOnRampCredentialId },
+    ACTIVITY_TYPE_DELETE_INVITATION: { invitationId: invited.invitationId },
     ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL: { oauth2CredentialId: oauth2.oauth2CredentialId },
     ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS: { userId: alice.userId, providerIds: [oidc.providerId] },
     ACTIVITY_TYPE_OAUTH: { ...oidc.oauth, apiKeyName: 'sample' },
@@ -525,6 +563,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     list_activity_events: activity,
     list_denials: { paginationOptions: { limit: '5' } },
     list_fiat_on_ramp_credentials: {},
+    list_invitations: { paginationOptions: { limit: '5' } },
     list_oauth2_credentials: {},
     list_policies: {},
     list_private_key_tags: {},

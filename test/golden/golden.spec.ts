@@ -46,6 +46,8 @@ const untold: readonly OrganizationEvent['type'][] = [
   'FiatOnRampCredentialCreated',
   'FiatOnRampCredentialUpdated',
   'FiatOnRampCredentialDeleted',
+  'InvitationCreated',
+  'InvitationEnded',
   'AuthProxyUpdated',
   'AuthProxyDisabled',
 ];

@@ -12,6 +12,7 @@ import { evolveOauth2Credentials, type Oauth2Credential, type Oauth2CredentialEv
 import { evolveOnRampCredentials, type OnRampCredential, type OnRampCredentialEvent } from './on-ramp-credentials.js';
 import { evolveOtps, type Otp, type OtpEvent } from './otps.js';
 import { evolveImports, type ImportEvent, type PendingImport } from './imports.js';
+import { evolveInvitations, type Invitation, type InvitationEvent } from './invitations.js';
 import { evolveOpenActivities, type OpenActivity } from './open-activities.js';
 import { evolvePolicies, type PolicyEvent } from './policies.js';
 import { evolvePrivateKeys, type PrivateKey, type PrivateKeyEvent, type PrivateKeyTag } from './private-keys.js';
@@ -64,6 +65,8 @@ export interface Organization {
   readonly usedTokens: Map<string, number>;
   readonly oauth2Credentials: Map<string, Oauth2Credential>;
   readonly onRampCredentials: Map<string, OnRampCredential>;
+  /** Invitations that are open, and those accepted lately, by id. */
+  readonly invitations: Map<string, Invitation>;
   authProxy: AuthProxy | undefined;
   readonly webhookEndpoints: Map<string, WebhookEndpoint>;
 }
@@ -88,6 +91,7 @@ export type OrganizationEvent =
   | OtpEvent
   | Oauth2CredentialEvent
   | OnRampCredentialEvent
+  | InvitationEvent
   | AuthProxyEvent
   | WebhookEndpointEvent
   | ActivityEvent;
@@ -105,6 +109,7 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveOtps,
   ...evolveOauth2Credentials,
   ...evolveOnRampCredentials,
+  ...evolveInvitations,
   ...evolveAuthProxy,
   ...evolveWebhookEndpoints,
   ...evolveOpenActivities,
@@ -142,6 +147,7 @@ export function emptyOrganization(): Organization {
     usedTokens: new Map(),
     oauth2Credentials: new Map(),
     onRampCredentials: new Map(),
+    invitations: new Map(),
     authProxy: undefined,
     webhookEndpoints: new Map(),
   };

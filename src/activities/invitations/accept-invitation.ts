@@ -1,0 +1,98 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { invitedUser, unacceptedInvitation } from '../../domain/organization/invitations.js';
+import { presentMembers } from '../../domain/organization/event.js';
+import { ListOf, Uuid } from '../../schema/fields.js';
+import {
+  ApiKeyParamsV2,
+  AuthenticatorParamsV2,
+  newCredentials,
+  verifyAuthenticators,
+} from '../credentials/credential-params.js';
+import { defineActivity } from '../define-activity.js';
+
+class AcceptInvitationIntent {
+  @Uuid({ about: 'The invitation, as its link names it.' })
+  invitationId!: string;
+
+  @ListOf(() => AuthenticatorParamsV2, {
+    optional: true,
+    about: 'Passkeys of the new user; needed for WEB, not taken for API.',
+  })
+  authenticators?: AuthenticatorParamsV2[];
+
+  @ListOf(() => ApiKeyParamsV2, {
+    optional: true,
+    about: 'API keys of the new user; needed for API, not taken for WEB.',
+  })
+  apiKeys?: ApiKeyParamsV2[];
+}
+
+class AcceptInvitationResult {
+  @Uuid()
+  userId!: string;
+}
+
+/** Makes whoever has the link of an invitation a user; the key of the link stamps the request, once. */
+export const acceptInvitation = defineActivity({
+  type: 'ACTIVITY_TYPE_ACCEPT_INVITATION',
+  summary: 'Accepts an invitation: stamped with the key of its link, it makes the user.',
+  intent: AcceptInvitationIntent,
+  result: AcceptInvitationResult,
+  policy: { resource: 'INVITATION', action: 'UPDATE' },
+  apiKeyOnly: true,
+  byInvitation: true,
+
+  check({ invitationId, authenticators = [], apiKeys = [] }, organization) {
+    const { accessType, senderUserId } = unacceptedInvitation(organization, invitationId);
+    if (!organization.users.has(senderUserId)) {
+      throw new CoordinatorError(
+        'FAILED_PRECONDITION',
+        `user \`${senderUserId}\`, who has sent invitation \`${invitationId}\`, is not there any more: ask for another`,
+      );
+    }
+    if (accessType === 'ACCESS_TYPE_WEB' && apiKeys.length > 0) {
+      throw invalidField('parameters.apiKeys', 'the invitation is for the web: send a passkey, no API key');
+    }
+    if (accessType === 'ACCESS_TYPE_API' && authenticators.length > 0) {
+      throw invalidField('parameters.authenticators', 'the invitation is for the API: send an API key, no passkey');
+    }
+    // One that ends by itself would leave a user whom nobody can be.
+    const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
+    if (authenticators.length + lasting.length > 0) return;
+    throw accessType === 'ACCESS_TYPE_WEB'
+      ? invalidField('parameters.authenticators', 'must have a passkey')
+      : invalidField('parameters.apiKeys', 'must have an API key without expirationSeconds');
+  },
+
+  prepare: ({ authenticators = [] }, ports) => verifyAuthenticators(authenticators, ports, 'parameters.authenticators'),
+
+  decide({ invitationId, authenticators = [], apiKeys = [] }, context, verified) {
+    const { organization, submitterId, now } = context;
+    const invitation = unacceptedInvitation(organization, invitationId);
+    if (invitation.userId !== submitterId || invitation.expiresAt <= now) {
+      throw new CoordinatorError(
+        'PERMISSION_DENIED',
+        `the key that has stamped this is not that of invitation \`${invitationId}\`, or it has expired`,
+      );
+    }
+    const { userId, userName, userEmail, userTags } = invitedUser(organization, invitation);
+    const owner = { userId, apiKeys: [], authenticators: [] };
+    const credentials = newCredentials(context);
+    const added = credentials.apiKeys(owner, apiKeys, 'parameters.apiKeys').events;
+    for (const [index, event] of added.entries()) {
+      // It was in a mail, and must be good for nothing once it has served.
+      if (event.type === 'ApiKeyCreated' && event.data.publicKey === invitation.publicKey) {
+        throw invalidField(`parameters.apiKeys[${index}].publicKey`, 'is the key of the link: make one of your own');
+      }
+    }
+    return {
+      events: [
+        { type: 'InvitationEnded', data: { invitationId, reason: 'accepted' } },
+        { type: 'UserCreated', data: { userId, userName, ...presentMembers({ userEmail }), userTags } },
+        ...added,
+        ...credentials.authenticators(owner, authenticators, verified, 'parameters.authenticators').events,
+      ],
+      result: { userId },
+    };
+  },
+});

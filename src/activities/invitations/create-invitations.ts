@@ -1,0 +1,135 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import {
+  accessTypes,
+  expiredInvitations,
+  invitationLifeMs,
+  maxInvitations,
+  openInvitations,
+  type AccessType,
+} from '../../domain/organization/invitations.js';
+import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
+import { existingUserTag } from '../../domain/organization/tags.js';
+import { contactKey, existingUser } from '../../domain/organization/users.js';
+import { invitationEmail } from '../../delivery/templates.js';
+import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+import type { OutgoingMessage } from '../ports.js';
+
+class InvitationParams {
+  @Label({ about: 'The name that the person will have as a user.' })
+  receiverUserName!: string;
+
+  @Email({ about: 'Where the invitation is sent; the e-mail address of the new user.' })
+  receiverUserEmail!: string;
+
+  @UuidList({ about: 'Tags that the new user will carry.' })
+  receiverUserTags!: string[];
+
+  @OneOf(accessTypes, {
+    about: 'What the person may bring in: WEB a passkey, API an API key, ALL either or both.',
+  })
+  accessType!: AccessType;
+
+  @Uuid({ about: 'The user of this organization who invites, as the mail says.' })
+  senderUserId!: string;
+}
+
+class CreateInvitationsIntent {
+  @ListOf(() => InvitationParams, { min: 1, about: 'The people to invite; either all are or none.' })
+  invitations!: InvitationParams[];
+}
+
+class CreateInvitationsResult {
+  @UuidList({ about: 'In the order of the request.' })
+  invitationIds!: string[];
+}
+
+/** Invites people by mail; whoever accepts becomes a user. The key of each link is in its mail and nowhere else. */
+export const createInvitations = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_INVITATIONS',
+  summary: 'Invites people by mail to become users.',
+  intent: CreateInvitationsIntent,
+  result: CreateInvitationsResult,
+  policy: { resource: 'INVITATION', action: 'CREATE' },
+  apiKeyOnly: true,
+
+  check({ invitations }, organization) {
+    const addresses = new Set<string>();
+    for (const [index, { receiverUserEmail, receiverUserTags, senderUserId }] of invitations.entries()) {
+      const field = `parameters.invitations[${index}].receiverUserEmail`;
+      existingUser(organization, senderUserId);
+      for (const tagId of receiverUserTags) existingUserTag(organization, tagId);
+      const address = contactKey(receiverUserEmail);
+      if (addresses.has(address)) throw invalidField(field, `\`${receiverUserEmail}\` is in this request twice`);
+      addresses.add(address);
+      checkNobodyHas(organization, address, field);
+    }
+  },
+
+  prepare({ invitations }, { invitations: links, delivery }, { organization, now, newId }) {
+    const expiresAt = now + invitationLifeMs;
+    return Promise.resolve(
+      invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
+        const [invitationId, userId] = [newId(), newId()];
+        const { organizationId, name: organizationName } = organization;
+        const { publicKey, url } = links.newLink({ organizationId, invitationId, receiverUserName, accessType });
+        const mail = invitationEmail({
+          organizationName,
+          senderName: existingUser(organization, senderUserId).userName,
+          receiverName: receiverUserName,
+          url,
+          expiresAt,
+        });
+        const message: OutgoingMessage = { channel: 'email', to, ...mail, expiresAt };
+        delivery.check(message);
+        return { invitationId, userId, publicKey, expiresAt, message };
+      }),
+    );
+  },
+
+  decide({ invitations }, { organization, now }, prepared) {
+    const expired = expiredInvitations(organization, now);
+    const open = openInvitations(organization, now);
+    if (open.length + invitations.length > maxInvitations) {
+      throw new CoordinatorError(
+        'RESOURCE_EXHAUSTED',
+        `an organization may have ${maxInvitations} open invitations: it has ${open.length}, and ${invitations.length} ` +
+          'more were sent; delete some first with delete_invitation',
+      );
+    }
+    for (const [index, { receiverUserEmail }] of invitations.entries()) {
+      const other = open.find((one) => contactKey(one.receiverUserEmail) === contactKey(receiverUserEmail));
+      if (!other) continue;
+      throw new CoordinatorError(
+        'ALREADY_EXISTS',
+        `parameters.invitations[${index}].receiverUserEmail: invitation \`${other.invitationId}\` to ` +
+          `\`${receiverUserEmail}\` is open: delete it first with delete_invitation to send another`,
+      );
+    }
+    const created = invitations.map((invitation, index): OrganizationEvent => {
+      const { message: _message, ...made } = prepared[index]!;
+      return { type: 'InvitationCreated', data: { ...invitation, ...made } };
+    });
+    return {
+      events: [
+        ...expired.map(({ invitationId }): OrganizationEvent => {
+          return { type: 'InvitationEnded', data: { invitationId, reason: 'expired' } };
+        }),
+        ...created,
+      ],
+      result: { invitationIds: prepared.map(({ invitationId }) => invitationId) },
+    };
+  },
+
+  afterwards(prepared, { delivery }) {
+    for (const { message } of prepared) delivery.enqueue(message);
+  },
+});
+
+/** @throws {CoordinatorError} ALREADY_EXISTS: a second user with the address could no longer log in by it */
+function checkNobodyHas({ users }: OrganizationView, address: string, field: string): void {
+  for (const { userId, userEmail } of users.values()) {
+    if (userEmail === undefined || contactKey(userEmail) !== address) continue;
+    throw new CoordinatorError('ALREADY_EXISTS', `${field}: user \`${userId}\` has \`${userEmail}\` already`);
+  }
+}

@@ -1,0 +1,106 @@
+import { CoordinatorError } from '../errors.js';
+import type { DomainEvent, Evolvers } from './event.js';
+import type { OrganizationView } from './organization.js';
+import { userCreated, type User } from './users.js';
+
+/** What a person may bring in: a passkey, an API key, or either. */
+export const accessTypes = ['ACCESS_TYPE_WEB', 'ACCESS_TYPE_API', 'ACCESS_TYPE_ALL'] as const;
+
+export type AccessType = (typeof accessTypes)[number];
+
+interface InvitationFacts {
+  readonly invitationId: string;
+  /** The id that the person will have as a user. */
+  readonly userId: string;
+  readonly receiverUserName: string;
+  readonly receiverUserEmail: string;
+  /** Ids of user tags. */
+  readonly receiverUserTags: readonly string[];
+  readonly accessType: AccessType;
+  /** Who invites, as the mail says. */
+  readonly senderUserId: string;
+  /** P-256, compressed, hex. The private key is in the mail and nowhere else; it stamps the acceptance. */
+  readonly publicKey: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** An invitation that is open, or was accepted a short while ago. Times are milliseconds since the epoch. */
+export interface Invitation extends InvitationFacts {
+  readonly createdAt: number;
+  readonly acceptedAt?: number;
+}
+
+export type InvitationEvent =
+  | DomainEvent<'InvitationCreated', InvitationFacts>
+  | DomainEvent<'InvitationEnded', { invitationId: string; reason: 'accepted' | 'deleted' | 'expired' }>;
+
+/** Open invitations that an organization may have (client protocol, section 11). */
+export const maxInvitations = 100;
+/** How long a link is good. */
+export const invitationLifeMs = 7 * 24 * 60 * 60 * 1000;
+/** How long an accepted one is remembered: longer than the same request may be sent again. */
+const rememberedMs = 2 * 60 * 60 * 1000;
+
+export const evolveInvitations: Evolvers<InvitationEvent> = {
+  InvitationCreated(organization, data, at) {
+    organization.invitations.set(data.invitationId, { ...data, createdAt: at });
+  },
+  InvitationEnded({ invitations }, { invitationId, reason }, at) {
+    for (const [id, { acceptedAt }] of invitations) {
+      if (acceptedAt !== undefined && acceptedAt + rememberedMs <= at) invitations.delete(id);
+    }
+    const known = invitations.get(invitationId);
+    if (known && reason === 'accepted') invitations.set(invitationId, { ...known, acceptedAt: at });
+    else invitations.delete(invitationId);
+  },
+};
+
+/** The invitations that may still be accepted. */
+export function openInvitations({ invitations }: OrganizationView, now: number): readonly Invitation[] {
+  return [...invitations.values()].filter(({ acceptedAt, expiresAt }) => acceptedAt === undefined && expiresAt > now);
+}
+
+/** The invitations that nobody has accepted in time, and that no event has ended yet. */
+export function expiredInvitations({ invitations }: OrganizationView, now: number): readonly Invitation[] {
+  return [...invitations.values()].filter(({ acceptedAt, expiresAt }) => acceptedAt === undefined && expiresAt <= now);
+}
+
+/** The invitation whose link has the key: one that may be accepted, or was. */
+export function invitationOfKey(
+  { invitations }: OrganizationView,
+  publicKey: string,
+  now: number,
+): Invitation | undefined {
+  for (const one of invitations.values()) {
+    if (one.publicKey === publicKey) return one.acceptedAt !== undefined || one.expiresAt > now ? one : undefined;
+  }
+  return undefined;
+}
+
+/** The user that an invitation makes, or has made. Tags that are gone meanwhile are left out. */
+export function invitedUser({ users, userTags }: OrganizationView, invitation: Invitation): User {
+  const { userId, receiverUserName: userName, receiverUserEmail: userEmail, receiverUserTags, createdAt } = invitation;
+  const tags = receiverUserTags.filter((tagId) => userTags.has(tagId));
+  return users.get(userId) ?? userCreated({ userId, userName, userEmail, userTags: tags }, createdAt);
+}
+
+/**
+ * The invitation of that id, as long as it was not accepted.
+ * @throws {CoordinatorError} NOT_FOUND, FAILED_PRECONDITION
+ */
+export function unacceptedInvitation(organization: OrganizationView, invitationId: string): Invitation {
+  const found = organization.invitations.get(invitationId);
+  if (!found) {
+    throw new CoordinatorError(
+      'NOT_FOUND',
+      `no open invitation \`${invitationId}\` in organization \`${organization.organizationId}\`: ` +
+        'list_invitations names them all',
+    );
+  }
+  if (found.acceptedAt === undefined) return found;
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `invitation \`${invitationId}\` was accepted: it made user \`${found.userId}\``,
+  );
+}

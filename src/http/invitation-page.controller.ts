@@ -1,0 +1,33 @@
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { CoordinatorError } from '../domain/errors.js';
+import { invitationCss, invitationHtml, invitationScript } from './invitation-page.js';
+
+/** Nothing but what this server gives, in no frame, and the link is told to nobody. */
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+} as const;
+
+const files: Readonly<Record<string, readonly [contentType: string, text: string]>> = {
+  accept: ['text/html; charset=utf-8', invitationHtml],
+  'accept.css': ['text/css; charset=utf-8', invitationCss],
+  'accept.js': ['text/javascript; charset=utf-8', invitationScript],
+};
+
+/** Where the links of invitations lead, unless INVITATION_URL says otherwise. */
+@Controller('invitations')
+export class InvitationPageController {
+  @Get(':file')
+  file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): string {
+    const [contentType, text] = (Object.hasOwn(files, name) ? files[name] : undefined) ?? [];
+    if (contentType === undefined || text === undefined) {
+      throw new CoordinatorError('NOT_FOUND', 'no such page: /invitations/accept is where invitations are accepted');
+    }
+    void reply.headers(headers).type(contentType);
+    return text;
+  }
+}

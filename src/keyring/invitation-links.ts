@@ -1,0 +1,37 @@
+import { generatePrivateKey, publicKeyOf } from './curves.js';
+
+interface Ports {
+  readonly randomness: { bytes(count: number): Uint8Array };
+  /** The page where invitations are accepted. */
+  readonly page: () => string;
+}
+
+/** What a page must know before anybody has logged in. */
+interface Invited {
+  readonly organizationId: string;
+  readonly invitationId: string;
+  readonly receiverUserName: string;
+  readonly accessType: string;
+}
+
+/** Links that invitations are accepted with. Each has a P-256 key that was made for it and is kept nowhere else. */
+export class InvitationLinks {
+  constructor(private readonly ports: Ports) {}
+
+  /**
+   * A link, and the public part of its key (compressed, hex). All of it is in the fragment, which browsers send to no
+   * server and name in no Referer (RFC 3986, section 3.5).
+   */
+  newLink({ organizationId, invitationId, receiverUserName: userName, accessType }: Invited) {
+    const { randomness, page } = this.ports;
+    const key = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
+    try {
+      const publicKey = publicKeyOf('CURVE_P256', key).toString('hex');
+      const privateKey = key.toString('hex');
+      const parts = { organizationId, invitationId, userName, accessType, publicKey, privateKey };
+      return { publicKey, url: `${page()}#${new URLSearchParams(parts).toString()}` };
+    } finally {
+      key.fill(0);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { accessTypes, type InvitationEvent } from '../domain/organization/invitations.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import { ListOf, Nested, OneOf, Text, Uuid, UuidList } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+/** What became of an invitation. */
+const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationEnded' }>['data']['reason'], string>> = {
+  accepted: 'INVITATION_STATUS_ACCEPTED',
+  deleted: 'INVITATION_STATUS_REVOKED',
+  expired: 'INVITATION_STATUS_EXPIRED',
+};
+const created = 'INVITATION_STATUS_CREATED';
+
+class InvitationShape {
+  @Uuid()
+  invitationId!: string;
+
+  @Text()
+  receiverUserName!: string;
+
+  @Text()
+  receiverUserEmail!: string;
+
+  @UuidList()
+  receiverUserTags!: readonly string[];
+
+  @OneOf(accessTypes)
+  accessType!: string;
+
+  @Uuid()
+  senderUserId!: string;
+
+  @OneOf([created, ...Object.values(statusOf)], {
+    about: 'EXPIRED from the next change of an invitation on; once `expiresAt` has passed it is good for nothing.',
+  })
+  status!: string;
+
+  @Uuid({ optional: true, about: 'The user that it made.' })
+  userId?: string;
+
+  @Nested(() => TimestampShape)
+  expiresAt!: TimestampShape;
+
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: TimestampShape;
+}
+
+/** Invitations, and what became of them; nothing of their keys. */
+export const invitationsModel: ReadModel = {
+  name: 'invitations',
+  version: 1,
+  tables: ['invitations'],
+  schema: `
+    CREATE TABLE invitations (
+      organization_id TEXT NOT NULL, invitation_id TEXT NOT NULL, created INTEGER NOT NULL, user_id TEXT NOT NULL,
+      doc TEXT NOT NULL, PRIMARY KEY (organization_id, invitation_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX invitations_by_time ON invitations (organization_id, created);`,
+
+  project: eachEvent((rows, { organizationId, position, at, event }) => {
+    switch (event.type) {
+      case 'InvitationCreated': {
+        const { userId, publicKey: _publicKey, expiresAt, ...rest } = event.data;
+        const doc: InvitationShape = {
+          ...rest,
+          status: created,
+          expiresAt: timestamp(expiresAt),
+          createdAt: timestamp(at),
+          updatedAt: timestamp(at),
+        };
+        return rows.run(
+          'INSERT OR REPLACE INTO invitations VALUES (?, ?, ?, ?, ?)',
+          organizationId,
+          rest.invitationId,
+          position,
+          userId,
+          JSON.stringify(doc),
+        );
+      }
+      case 'InvitationEnded': {
+        const { invitationId, reason } = event.data;
+        const row = rowOf(rows, organizationId, invitationId);
+        if (!row) return;
+        const doc = {
+          ...(JSON.parse(String(row['doc'])) as InvitationShape),
+          ...(reason === 'accepted' ? { userId: String(row['user_id']) } : {}),
+          status: statusOf[reason],
+          updatedAt: timestamp(at),
+        };
+        return rows.run(
+          'UPDATE invitations SET doc = ? WHERE organization_id = ? AND invitation_id = ?',
+          JSON.stringify(doc),
+          organizationId,
+          invitationId,
+        );
+      }
+    }
+  }),
+};
+
+function rowOf(rows: Rows, organizationId: string, invitationId: string) {
+  return rows.get(
+    'SELECT created, user_id, doc FROM invitations WHERE organization_id = ? AND invitation_id = ?',
+    organizationId,
+    invitationId,
+  );
+}
+
+class ListInvitationsResponse {
+  @ListOf(() => InvitationShape)
+  invitations!: object[];
+}
+
+export const listInvitations = defineQuery({
+  path: 'list_invitations',
+  summary: 'Invitations and what became of them, the newest first.',
+  request: PaginatedRequest,
+  response: ListInvitationsResponse,
+  answer: ({ organizationId, paginationOptions }, { rows }) => ({
+    invitations: newestFirst(
+      rows,
+      {
+        table: 'invitations',
+        order: 'created',
+        where: ['organization_id = ?'],
+        values: [organizationId],
+        orderOf: (id) => {
+          const row = rowOf(rows, organizationId, id);
+          return row && BigInt(row['created']!);
+        },
+      },
+      paginationOptions,
+    ) as object[],
+  }),
+});
