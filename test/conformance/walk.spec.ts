@@ -46,7 +46,7 @@ import { curveOf, World } from './world.js';
 // this server's declarations.
 
 /** Endpoints that this server does not have yet. */
-const awaited = ['create_invitations', 'get_boot_proof'] as const satisfies readonly string[];
+const awaited = ['get_boot_proof'] as const satisfies readonly string[];
 const isServed = ({ path }: { readonly path: string }): boolean => !(awaited as readonly string[]).includes(path);
 const walkedSubmits = submits.filter(isServed);
 
