@@ -1,9 +1,11 @@
 import { initOtp } from '../../../src/activities/auth/init-otp.js';
+import type { OtpParams } from '../../../src/activities/auth/otp-params.js';
+import { validate } from '../../../src/coordinator/validate.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
-import { anOtp, contextOf, ended, rightHash } from './otp-facts.js';
+import { anOtp, contextOf, decidedAt, ended, rightHash } from './otp-facts.js';
 
 const history = [anOrganization()];
 const intent = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com', appName: 'Acme' } as const;
@@ -36,6 +38,60 @@ describe('init otp', () => {
       .when(initOtp, { ...intent, ...changed }, { prepared })
       .thenRefused('INVALID_ARGUMENT', message),
   );
+
+  const byName = { emailCustomization: { appName: 'Acme' }, otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com' };
+
+  describe.each([
+    ['ACTIVITY_TYPE_INIT_OTP_V3', intent],
+    ['ACTIVITY_TYPE_INIT_OTP_V2', intent],
+    ['ACTIVITY_TYPE_INIT_OTP', byName],
+  ] as const)('the numbers of %s', (type, asked) => {
+    const taken = (changed: object) => {
+      const wanted = { ...asked, ...changed };
+      return (
+        type === initOtp.type ? validate(initOtp.intent, wanted, 'parameters') : lifted(type, wanted)
+      ) as OtpParams;
+    };
+    const codeFor = async (changed: object) => {
+      const { message } = await initOtp.prepare!(taken(changed), await preparePorts(), contextOf(...history));
+      return /^ *([0-9A-Z]+)$/m.exec(message!.text)![1]!;
+    };
+
+    it('are a code of 6 to 9 characters', async () => {
+      for (const otpLength of [6, 7, 8, 9]) expect(await codeFor({ otpLength })).toHaveLength(otpLength);
+      expect(await codeFor({})).toHaveLength(9);
+      for (const otpLength of [5, 10]) {
+        const words = `parameters.otpLength: must be a whole number from 6 to 9, got \`${otpLength}\``;
+        expect(() => taken({ otpLength })).toThrow(words);
+      }
+    });
+
+    it('are of the bech32 alphabet, or digits when that is asked for', async () => {
+      expect(await codeFor({})).toMatch(/^[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{9}$/);
+      expect(await codeFor({})).toMatch(/[A-Z]/);
+      expect(await codeFor({ alphanumeric: true })).toBe(await codeFor({}));
+      expect(await codeFor({ alphanumeric: false, otpLength: 6 })).toMatch(/^[0-9]{6}$/);
+    });
+
+    it.each([
+      ['five minutes', {}, 300],
+      ['a second', { expirationSeconds: '1' }, 1],
+      ['ten minutes', { expirationSeconds: '600' }, 600],
+    ])('are a life of %s, which is recorded', (_what, changed, seconds) => {
+      // Not of the wire, and nothing of it is recorded.
+      const { withoutTarget: _none, ...wanted } = taken(changed) as OtpParams & { withoutTarget?: true };
+      const expiresAt = decidedAt + seconds * 1_000;
+      given(...history)
+        .when(initOtp, wanted, { prepared })
+        .then([anOtp(500, { purpose: 'verify', expiresAt })], { otpId: id(500) });
+    });
+
+    it.each(['0', '601'])('are no life of %s seconds', (expirationSeconds) =>
+      expect(() => taken({ expirationSeconds })).toThrow(
+        /parameters\.expirationSeconds: must be a decimal string from "1" to "600"/,
+      ),
+    );
+  });
 
   it('makes a key to seal the code to, which older versions do not know of', async () => {
     const ports = await preparePorts();
