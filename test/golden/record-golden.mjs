@@ -10,24 +10,32 @@
  */
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { p256 } from '@noble/curves/nist.js';
 import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
 import { sealMessage } from '../../dist/keyring/hpke.js';
-import { send, startCoordinator, submitPath } from '../../dist/testing/index.js';
+import { apiKeyPairFromPrivate, send, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
 const version = 1;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
 
+/** An Ed25519 key that follows from a seed. */
+function ed25519(seed) {
+  // PKCS #8 of an Ed25519 key (RFC 8410, section 7): a fixed head, then the 32 bytes.
+  const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), sha256(seed)]);
+  return createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+}
+
 /** An EdDSA passkey that follows from a seed. */
 class Passkey {
   #signCount = 0;
 
   constructor(seed) {
-    // PKCS #8 of an Ed25519 key (RFC 8410, section 7): a fixed head, then the 32 bytes.
-    const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), sha256(`passkey ${seed}`)]);
-    this.key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+    this.key = ed25519(`passkey ${seed}`);
     this.credentialId = sha256(`credential ${seed}`);
     this.origin = 'https://wallet.example.com';
   }
@@ -447,13 +455,216 @@ async function webhooks({ client, createUser, createPolicy, clock }) {
   await create('new');
 }
 
+/** The port of the provider below: its address is in the events, so that it must not be another at each recording. */
+const issuerPort = 41_873;
+
+/** An OpenID provider whose key follows from a seed. It signs whatever claims it is given. */
+async function startIssuer() {
+  const issuer = `http://127.0.0.1:${issuerPort}`;
+  const key = ed25519('issuer');
+  const jwk = { ...createPublicKey(key).export({ format: 'jwk' }), kid: 'k', alg: 'EdDSA', use: 'sig' };
+  const server = createServer((request, response) => {
+    const isKeys = request.url === '/jwks';
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isKeys ? { keys: [jwk] } : { issuer, jwks_uri: `${issuer}/jwks` }));
+  });
+  await new Promise((listening, failed) => server.once('error', failed).listen(issuerPort, '127.0.0.1', listening));
+  const token = (claims, now) => {
+    const iat = Math.floor(now / 1000);
+    const payload = { iss: issuer, iat, exp: iat + 600, ...claims };
+    const text = [{ alg: 'EdDSA', kid: 'k' }, payload].map((part) => base64url(JSON.stringify(part))).join('.');
+    return `${text}.${base64url(sign(null, Buffer.from(text), key))}`;
+  };
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { issuer, token, close };
+}
+
+/** The message to somebody that has come after so many others. */
+async function nextMessage({ messages }, before) {
+  for (let attempt = 0; attempt < 1000; attempt++) {
+    if (messages().length > before) return messages()[before];
+    await sleep(10);
+  }
+  throw new Error('no message was sent');
+}
+
+const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString());
+/** A code of digits that is another one. */
+const wrong = (code, by = 1) => String((Number(code) + by) % 1_000_000).padStart(6, '0');
+
+/** What a client signs to use a verification token (client protocol, section 8.2). */
+function clientSignature({ privateKey, publicKey }, verificationToken, usage, asked) {
+  const message = JSON.stringify({ ...asked, tokenId: claimsOf(verificationToken).id, type: usage });
+  const signature = Buffer.from(p256.sign(Buffer.from(message), Buffer.from(privateKey, 'hex'))).toString('hex');
+  return { publicKey, scheme: 'CLIENT_SIGNATURE_SCHEME_API_P256', message, signature };
+}
+
+/** Has codes sent and reads them, by type of activity. */
+function codes(coordinator, submit) {
+  return async (name, contact, more = {}) => {
+    const before = coordinator.messages().length;
+    const otpType = contact.startsWith('+') ? 'OTP_TYPE_SMS' : 'OTP_TYPE_EMAIL';
+    const looks = { appName: 'Acme', otpLength: 6, alphanumeric: false };
+    const { otpId, otpEncryptionTargetBundle } = await submit(name, { otpType, contact, ...looks, ...more });
+    const { text } = await nextMessage(coordinator, before);
+    const [, otpCode] = /^\s*([0-9A-Z]{6,9})(?=\s*$| is your code)/m.exec(text);
+    return { otpId, otpCode, otpEncryptionTargetBundle };
+  };
+}
+
+const submitting =
+  ({ client }) =>
+  async (name, parameters, by = client, options = {}) =>
+    Object.values((await by.submit(type(name), parameters, options)).result)[0];
+
+/** How people prove who they are: codes, verification tokens, identities at providers, invitations. */
+async function people(coordinator) {
+  const { client, clock, newKey } = coordinator;
+  const submit = submitting(coordinator);
+  const send = codes(coordinator, submit);
+  const ann = await coordinator.createUser('Ann', { userEmail: 'ann@example.com' });
+  const bob = await coordinator.createUser('Bob', { userEmail: 'bob@example.com' });
+  const auth = ({ otpId, otpCode }, more = {}) =>
+    submit('OTP_AUTH', { otpId, otpCode, targetPublicKey: newKey().publicKey, ...more });
+
+  const locked = await send('INIT_OTP_AUTH_V3', 'ann@example.com');
+  for (const by of [1, 2, 3]) await refused(auth({ ...locked, otpCode: wrong(locked.otpCode, by) }), 400);
+  await refused(auth(locked), 400);
+  const guessed = await send('INIT_OTP_AUTH_V3', 'ann@example.com', { expirationSeconds: '600' });
+  await refused(auth({ ...guessed, otpCode: wrong(guessed.otpCode) }), 400);
+  await auth(guessed);
+  await auth(await send('INIT_OTP_AUTH_V2', 'ann@example.com', { appName: undefined }), {
+    apiKeyName: 'for an hour',
+    expirationSeconds: '3600',
+    invalidateExisting: true,
+  });
+  clock.advance('3m');
+  // The oldest of four is pushed out, and all have ended when the next is sent.
+  for (const more of [{}, {}, {}, { userIdentifier: 'another device' }]) {
+    await send('INIT_OTP_AUTH_V3', 'ann@example.com', more);
+  }
+  clock.advance('10m');
+  await send('INIT_OTP_AUTH', 'ann@example.com', {
+    appName: undefined,
+    otpLength: undefined,
+    alphanumeric: undefined,
+  });
+
+  const phone = '+13214567890';
+  const device = newKey();
+  const proof = await send('INIT_OTP_V2', phone);
+  const verify = (otpCode) => submit('VERIFY_OTP', { otpId: proof.otpId, otpCode, publicKey: device.publicKey });
+  await refused(verify(wrong(proof.otpCode)), 400);
+  const { verificationToken } = await verify(proof.otpCode);
+  const change = () =>
+    submit('UPDATE_USER_PHONE_NUMBER', { userId: ann.userId, userPhoneNumber: phone, verificationToken });
+  await change();
+  await refused(change(), 400);
+  const login = { publicKey: device.publicKey };
+  await submit('OTP_LOGIN_V2', {
+    verificationToken,
+    ...login,
+    clientSignature: clientSignature(device, verificationToken, 'USAGE_TYPE_LOGIN', { login }),
+  });
+  const sealed = await send('INIT_OTP_V3', 'bob@example.org', { expirationSeconds: '60' });
+  const bundle = JSON.stringify({ otp_code: sealed.otpCode, public_key: bob.key.publicKey });
+  const proved = await submit('VERIFY_OTP_V2', {
+    otpId: sealed.otpId,
+    encryptedOtpBundle: await sealedTo(sealed.otpEncryptionTargetBundle, Buffer.from(bundle)),
+    expirationSeconds: '600',
+  });
+  await coordinator.createPolicy({
+    policyName: 'Two change an address',
+    condition: "activity.kind == 'UPDATE_USER_EMAIL'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const { verificationToken: address } = proved;
+  const asked = await bob.client.submit(type('UPDATE_USER_EMAIL'), {
+    userId: bob.userId,
+    userEmail: 'bob@example.org',
+    verificationToken: address,
+  });
+  await ann.client.approve(asked.fingerprint);
+  clock.advance('1m');
+  await submit('EMAIL_AUTH_V3', {
+    email: 'bob@example.org',
+    targetPublicKey: newKey().publicKey,
+    emailCustomization: { appName: 'Acme' },
+  });
+
+  const provider = await startIssuer();
+  try {
+    const token = (claims) => provider.token({ aud: 'app', sub: 'ann', ...claims }, clock.now());
+    const given = await submit('CREATE_OAUTH_PROVIDERS_V2', {
+      userId: ann.userId,
+      oauthProviders: [
+        { providerName: 'web', oidcToken: token({}) },
+        { providerName: 'phone', oidcClaims: { iss: provider.issuer, sub: 'ann', aud: 'phone app' } },
+      ],
+    });
+    await submit('CREATE_OAUTH_PROVIDERS', {
+      userId: bob.userId,
+      oauthProviders: [{ providerName: 'web', oidcToken: token({ sub: 'bob' }) }],
+    });
+    clock.advance('1m');
+    const nonceOf = (key) => sha256(key).toString('hex');
+    const key = newKey().publicKey;
+    await submit('OAUTH_LOGIN', { publicKey: key, oidcToken: token({ nonce: nonceOf(key) }), expirationSeconds: '600' });
+    const target = newKey().publicKey;
+    await submit('OAUTH', { targetPublicKey: target, oidcToken: token({ nonce: nonceOf(target), sub: 'bob' }) });
+    await submit('DELETE_OAUTH_PROVIDERS', { userId: ann.userId, providerIds: given.providerIds.slice(1) });
+    const gone = newKey().publicKey;
+    const lost = token({ nonce: nonceOf(gone), aud: 'phone app' });
+    await refused(submit('OAUTH_LOGIN', { publicKey: gone, oidcToken: lost }), 400);
+  } finally {
+    provider.close();
+  }
+  await submit('STAMP_LOGIN', { publicKey: newKey().publicKey, expirationSeconds: '60' }, ann.client);
+  await submit('CREATE_READ_WRITE_SESSION_V2', { targetPublicKey: newKey().publicKey }, ann.client);
+
+  const invite = async (receiverUserName, accessType) => {
+    const sent = coordinator.messages().length;
+    const { invitationIds } = await submit('CREATE_INVITATIONS', {
+      invitations: [
+        {
+          receiverUserName,
+          receiverUserEmail: `${receiverUserName.toLowerCase()}@example.com`,
+          receiverUserTags: [],
+          accessType,
+          senderUserId: ann.userId,
+        },
+      ],
+    });
+    const { text } = await nextMessage(coordinator, sent);
+    const link = new URLSearchParams(new URL(/^\S+#\S+$/m.exec(text)[0]).hash.slice(1));
+    return { invitationId: invitationIds[0], link };
+  };
+  const eve = await invite('Eve', 'ACCESS_TYPE_API');
+  const joe = await invite('Joe', 'ACCESS_TYPE_ALL');
+  await submit('DELETE_INVITATION', { invitationId: joe.invitationId });
+  const byLink = coordinator.clientFor(apiKeyPairFromPrivate(eve.link.get('privateKey')));
+  await submit('ACCEPT_INVITATION', { invitationId: eve.invitationId, apiKeys: [keyOf(newKey())] }, byLink);
+  await invite('Max', 'ACCESS_TYPE_WEB');
+  clock.advance('30d');
+  // Max has waited too long; what is sent last is left open.
+  await invite('Zoe', 'ACCESS_TYPE_WEB');
+  await send('INIT_OTP_V3', phone);
+}
+
 async function record(name, story) {
   const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
   if (existsSync(file('jsonl'))) {
     console.log(`${name}.v${version} is there already and stays as it is`);
     return;
   }
-  const coordinator = await startCoordinator({ seed: `golden ${name}`, at: new Date('2026-03-01T12:00:00Z') });
+  const coordinator = await startCoordinator({
+    seed: `golden ${name}`,
+    at: new Date('2026-03-01T12:00:00Z'),
+    settings: settingsOf[name] ?? {},
+  });
   try {
     await story(coordinator);
     const loaded = nothingLoaded();
@@ -472,7 +683,10 @@ async function record(name, story) {
   }
 }
 
-const stories = { consensus, credentials, keys, webhooks };
+/** What a story needs besides the usual settings. */
+const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
+
+const stories = { consensus, credentials, keys, webhooks, people };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }
