@@ -45,6 +45,12 @@ module.exports = {
       '^src/domain/errors\\.ts$',
       '^src/event-store/(event-store|chain)\\.ts$',
     ]),
+    only('proofs-know-the-keyring', '^src/proofs/', [
+      '^src/config\\.ts$',
+      '^src/domain/(boots|activity/app-proof)\\.ts$',
+      '^src/event-store/(event-store|chain)\\.ts$',
+      '^src/keyring/(curves|installation-keys)\\.ts$',
+    ]),
     only('delivery-knows-settings', '^src/delivery/', ['^src/config\\.ts$', '^src/domain/errors\\.ts$']),
     only('http-client-knows-nothing', '^src/http-client/', []),
     only('oidc-knows-json', '^src/oidc/', [

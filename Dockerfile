@@ -18,7 +18,8 @@ RUN npm ci --omit=dev --ignore-scripts
 
 FROM base
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
-COPY package.json LICENSE ./
+# The lock file is what boot proofs measure the packages by.
+COPY package.json package-lock.json LICENSE ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # A new named volume takes owner and mode of the folder that it covers.

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
@@ -29,6 +29,7 @@ import {
   type Clock,
   type CredentialOwners,
   type KnownActivities,
+  type ProofSigner,
   type Randomness,
 } from './coordinator/ports.js';
 import { buildRegistry, type Registry } from './coordinator/registry.js';
@@ -48,7 +49,7 @@ import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
 import type { Delivery } from './delivery/delivery.js';
 import { VoteNotices } from './delivery/vote-notices.js';
-import { DiscoveryController } from './http/discovery.controller.js';
+import { ATTESTATION_ROOT, DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
 import { RateLimits } from './http/rate-limits.js';
 import { InvitationPageController } from './http/invitation-page.controller.js';
@@ -64,6 +65,10 @@ import { guardedFetch, guardedTarget } from './http-client/guarded-fetch.js';
 import { Oauth2Client } from './oidc/oauth2-client.js';
 import { knownOauth2Providers } from './oidc/oauth2-providers.js';
 import { OidcVerifier } from './oidc/verify-token.js';
+import { recordBoot } from './proofs/boot.js';
+import { BootLog } from './proofs/boot-log.js';
+import { EphemeralKey } from './proofs/ephemeral-key.js';
+import { openSoftwareAttestor } from './proofs/software-attestor.js';
 import { activityAsOf, activityOf, findByFingerprint } from './read-models/activities.js';
 import { knowsIssuer, subOrganizationsWith } from './read-models/credential-owners.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
@@ -114,6 +119,7 @@ function coordinatorModule(
   config: Config,
   { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
   { vault, keys, keyring, loginSecrets, oauthSecrets, onRampSecrets, proxyKeys, tokens }: OpenKeyring,
+  { root: attestationRoot, proofs }: { readonly root: Uint8Array; readonly proofs: ProofSigner },
   address: () => string,
   ownAddress: () => string,
 ): DynamicModule {
@@ -157,6 +163,7 @@ function coordinatorModule(
     { provide: Shredder, useValue: shredder },
     { provide: OidcIssuer, useValue: issuer },
     { provide: WebhookKey, useValue: new WebhookKey(keys) },
+    { provide: ATTESTATION_ROOT, useValue: { pem: new X509Certificate(attestationRoot).toString() } },
     Metrics,
     {
       provide: ReadModelRunner,
@@ -209,6 +216,7 @@ function coordinatorModule(
           denials: new DenialLog(store, clock),
           clock,
           randomness,
+          proofs,
           prepare: {
             verifyRegistration,
             keyring,
@@ -509,10 +517,17 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       'SANDBOX is on: anybody can log in as user@example.com and +19999999999 with 000000',
     );
   }
-  const opened = await openKeyring({ ...adapters, sandboxUntil, newId: () => uuidV7(clock, randomness) });
+  const newId = () => uuidV7(clock, randomness);
+  const opened = await openKeyring({ ...adapters, sandboxUntil, newId });
+  const log = new BootLog({ ...adapters, newId });
+  const attestor = await openSoftwareAttestor({ keys: opened.keys, log, clock });
+  const proofs = EphemeralKey.make(randomness);
+  await recordBoot(config, proofs, { attestor, log });
   const address = () => config.publicUrl ?? listeningAddress(fastify.server);
   const app = await NestFactory.create<NestFastifyApplication>(
-    coordinatorModule(config, adapters, opened, address, () => listeningAddress(fastify.server)),
+    coordinatorModule(config, adapters, opened, { root: attestor.root, proofs }, address, () =>
+      listeningAddress(fastify.server),
+    ),
     adapter,
     {
       logger: nestLogger(adapters.logger),
@@ -567,6 +582,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await closeServer(app);
       await stopDelivering();
       await app.get(Driver).drain();
+      proofs.close();
       await shredder.close();
       await adapters.delivery.close();
       await runner.close();

@@ -1,4 +1,5 @@
 import type { CoordinatorError } from '../domain/errors.js';
+import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { Attestation, VoteSelection } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
@@ -115,6 +116,8 @@ export interface ActivityDefinition<
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
    */
   decide(intent: Intent, context: DecideContext, prepared: Prepared): ActivityOutcome<Result>;
+  /** Addresses that it has derived and that none of its events has, for app proofs. */
+  derivedBeside?(intent: Intent, organizationId: string, prepared: Prepared): readonly DerivedAddress[];
   /**
    * What must not happen before the events are recorded, such as to send a code: runs once they are, unless it failed, and
    * before the answer; takes no time. It is lost with a process that dies in between.

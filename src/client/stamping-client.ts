@@ -43,7 +43,11 @@ export class StampingClient {
   async submit(
     type: string,
     parameters: object,
-    options: { readonly organizationId?: string; readonly timestampMs?: string } = {},
+    options: {
+      readonly organizationId?: string;
+      readonly timestampMs?: string;
+      readonly generateAppProofs?: boolean;
+    } = {},
   ): Promise<ActivityEnvelope> {
     const body = this.submitBody(type, parameters, options);
     const { body: answer } = await this.post<{ activity: ActivityEnvelope }>(submitPath(type), body);
@@ -57,9 +61,10 @@ export class StampingClient {
     {
       organizationId = this.organizationId,
       timestampMs = this.nextTimestamp(),
-    }: { organizationId?: string; timestampMs?: string } = {},
+      generateAppProofs,
+    }: { organizationId?: string; timestampMs?: string; generateAppProofs?: boolean } = {},
   ): string {
-    return JSON.stringify({ type, timestampMs, organizationId, parameters });
+    return JSON.stringify({ type, timestampMs, organizationId, parameters, generateAppProofs });
   }
 
   /** Approves an activity by its fingerprint. */

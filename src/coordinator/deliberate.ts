@@ -186,6 +186,12 @@ export function rightsOf(bench: Bench, open: OpenActivity, userId: string): Retu
   return votingRights(waiting(bench, open).snapshot, userId);
 }
 
+/** Approvals of an activity that waits which still count, the oldest first. */
+export function countedApprovals(bench: Bench, open: OpenActivity): readonly Vote[] {
+  const standing = new Set(standingApprovals(bench, open).map(({ userId }) => userId));
+  return liveApprovals(open.votes, bench.now).filter(({ userId }) => standing.has(userId));
+}
+
 /** The first vote is the submitter's. */
 export function submissionOf(open: OpenActivity): Vote {
   return open.votes[0]!;

@@ -14,7 +14,9 @@ import type { User } from '../domain/organization/users.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
+import { proveEnded } from './app-proofs.js';
 import {
+  countedApprovals,
   decideSubmit,
   decideVote,
   rightsOf,
@@ -32,7 +34,7 @@ import {
   type OrganizationLoader,
 } from './load-organization.js';
 import { checkPasskeyUnchanged, verifyPasskey, type VerifiedPasskey } from './passkeys.js';
-import type { Clock, DriverMetrics, KnownActivities, Randomness } from './ports.js';
+import type { Clock, DriverMetrics, KnownActivities, ProofSigner, Randomness } from './ports.js';
 import {
   apiKeyOnly,
   attestedElsewhere,
@@ -92,6 +94,7 @@ export interface DriverPorts {
   readonly denials: DenialLog;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  readonly proofs: ProofSigner;
   readonly prepare: PreparePorts;
   /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
   readonly shred: (vaultId: string) => Promise<void>;
@@ -374,7 +377,7 @@ export class Driver {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
-    const authority = isParents && parent ? { authority: parent } : {};
+    const authority: { readonly authority?: LoadedOrganization } = isParents && parent ? { authority: parent } : {};
     const party = { userId: caller.user.userId, credential: caller.credential, ...authority };
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
@@ -392,7 +395,42 @@ export class Driver {
     }
     if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : party.userId };
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
-    return { ...outcome, activityId };
+    const proof = this.proofOf(job, outcome.events, target, bench, loaded.hash, authority.authority);
+    return { ...outcome, events: [...outcome.events, ...proof], activityId };
+  }
+
+  /** The app proofs of an activity that was to have some, and that ends with these events. */
+  private proofOf(
+    { request, prepared }: Job,
+    events: readonly OrganizationEvent[],
+    target: OpenActivity | undefined,
+    bench: Bench,
+    organizationHash: string,
+    authority: LoadedOrganization | undefined,
+  ): readonly ActivityEvent[] {
+    const end = events.at(-1);
+    if (end?.type !== 'ActivityCompleted' && end?.type !== 'ActivityFailed') return [];
+    if (!(target ?? request).generateAppProofs) return [];
+    const { activityId } = end.data;
+    const { organizationId } = bench.organization;
+    const type = target?.type ?? request.version.type;
+    const { definition, ...version } = activityVersion(this.ports.registry, type);
+    const intent = target ? newestIntent({ ...version, definition }, target.intent) : request.intent;
+    const given = prepared && 'value' in prepared ? prepared.value : undefined;
+    const derivedBeside = given === undefined ? [] : (definition.derivedBeside?.(intent, organizationId, given) ?? []);
+    const ended = {
+      organizationId,
+      activityId,
+      type,
+      parameters: target?.intent ?? request.parameters,
+      approvals: target ? countedApprovals(bench, target) : [],
+      events,
+      derivedBeside,
+      organizationHash,
+      parentHash: authority?.hash,
+      at: bench.now,
+    };
+    return [proveEnded(ended, this.ports.proofs)];
   }
 
   /** The open activity that a request is a vote on; undefined for a submit of something new. */

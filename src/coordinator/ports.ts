@@ -41,6 +41,14 @@ export interface CredentialOwners {
   knowsIssuer(parentId: string, issuer: string, position: bigint): Promise<boolean>;
 }
 
+/** Signs facts with the key of this boot (client protocol 7.8). */
+export interface ProofSigner {
+  /** 130 bytes, lower-case hex: names the boot. */
+  readonly publicKey: string;
+  /** r ‖ s over SHA-256 of the text, hex; the same text gives the same signature. */
+  sign(text: string): string;
+}
+
 /** Counters and timers of the driver (see `http/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;

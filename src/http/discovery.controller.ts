@@ -1,6 +1,9 @@
-import { Controller, Get, Header } from '@nestjs/common';
+import { Controller, Get, Header, Inject } from '@nestjs/common';
 import { InstallationKeys } from '../keyring/installation-keys.js';
 import { WebhookKey } from '../keyring/webhook-key.js';
+
+/** The root certificate of boot proofs, PEM. */
+export const ATTESTATION_ROOT = Symbol('AttestationRoot');
 
 /** Public keys of this installation, for callers who check what it signs or seal something to it (client protocol 7.5). */
 @Controller('public/v1/discovery')
@@ -8,6 +11,7 @@ export class DiscoveryController {
   constructor(
     private readonly keys: InstallationKeys,
     private readonly webhookKey: WebhookKey,
+    @Inject(ATTESTATION_ROOT) private readonly attestationRoot: { readonly pem: string },
   ) {}
 
   /** P-256 keys in hex: uncompressed, but for `onRampEncryption`, which its client takes compressed. */
@@ -29,5 +33,16 @@ export class DiscoveryController {
   @Header('cache-control', 'public, max-age=300')
   webhookKeys() {
     return { keys: [this.webhookKey.jwk] };
+  }
+
+  /**
+   * What boot proofs of this installation chain to. Verifiers pin what they have got once, from somebody they trust: asked
+   * for together with the proof it proves nothing.
+   */
+  @Get('attestation-root.pem')
+  @Header('content-type', 'application/x-pem-file')
+  @Header('cache-control', 'public, max-age=300')
+  root(): string {
+    return this.attestationRoot.pem;
   }
 }

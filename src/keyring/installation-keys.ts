@@ -5,7 +5,8 @@ import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.j
  * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
  * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens we
  * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
- * one-time codes and `read-session` those of read-only sessions; they have no public part.
+ * one-time codes and `read-session` those of read-only sessions; they have no public part. `attestation-root` issues the
+ * certificates of boot proofs.
  */
 const INSTALLATION_KEYS = [
   'signer',
@@ -17,6 +18,7 @@ const INSTALLATION_KEYS = [
   'webhook',
   'otp-code',
   'read-session',
+  'attestation-root',
 ] as const;
 
 /** Keys of our own alone. */

@@ -9,7 +9,7 @@ import type { Rows } from './database.js';
 import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import type { ReadModel } from './read-model.js';
-import { ActivityShape, TimestampShape } from './shapes.js';
+import { ActivityShape, AppProofShape, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is kept as the position of the vote: who the user was then is in the users model. */
@@ -20,7 +20,7 @@ type StoredActivity = ActivityRecord<string> & {
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 2,
+  version: 3,
   tables: ['activities', 'activity_fingerprints'],
   schema: `
     CREATE TABLE activities (
@@ -283,6 +283,21 @@ export const getPolicyEvaluations = defineQuery({
       })),
     };
   },
+});
+
+class ListAppProofsResponse {
+  @ListOf(() => AppProofShape)
+  appProofs!: object[];
+}
+
+export const listAppProofs = defineQuery({
+  path: 'list_app_proofs',
+  summary: 'Signed facts about an activity that was submitted with generateAppProofs; none until it has ended.',
+  request: ActivityRequest,
+  response: ListAppProofsResponse,
+  answer: ({ organizationId, activityId }, { rows }) => ({
+    appProofs: [...(activityOf(rows, organizationId, activityId).appProofs ?? [])],
+  }),
 });
 
 class RecordedEventShape {

@@ -4,8 +4,10 @@ import {
   getPolicyEvaluations,
   listActivities,
   listActivityEvents,
+  listAppProofs,
 } from './activities.js';
 import { authProxiesModel, getAuthProxyConfig } from './auth-proxies.js';
+import { bootProofsModel, getBootProof, getLatestBootProof } from './boot-proofs.js';
 import {
   contractInterfacesModel,
   getSmartContractInterface,
@@ -46,6 +48,7 @@ export const readModels: readonly ReadModel[] = [
   invitationsModel,
   subOrganizationsModel,
   webhooksModel,
+  bootProofsModel,
 ];
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
@@ -56,6 +59,8 @@ export const queries: readonly AnyQuery[] = [
   getAuthProxyConfig,
   getAuthenticator,
   getAuthenticators,
+  getBootProof,
+  getLatestBootProof,
   getOauth2Credential,
   getOauthProviders,
   getOrganization,
@@ -69,6 +74,7 @@ export const queries: readonly AnyQuery[] = [
   getWalletAccount,
   listActivities,
   listActivityEvents,
+  listAppProofs,
   listDenials,
   listFiatOnRampCredentials,
   listInvitations,

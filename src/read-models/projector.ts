@@ -1,3 +1,4 @@
+import { bootStream } from '../domain/boots.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
@@ -20,7 +21,10 @@ export interface EventSource {
   readonly head: bigint;
 }
 
-/** Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries. */
+/**
+ * Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries; and that
+ * of all boots.
+ */
 const streamPattern = /^(?:organization|denials|webhook-deliveries)-(.+)$/;
 
 /**
@@ -104,7 +108,7 @@ export class Projector {
 }
 
 function projected(recorded: RecordedEvent): ProjectedEvent[] {
-  const organizationId = streamPattern.exec(recorded.stream)?.[1];
+  const organizationId = recorded.stream === bootStream ? '' : streamPattern.exec(recorded.stream)?.[1];
   if (organizationId === undefined) return [];
   const { type, data, metadata } = upcast(recorded);
   const { id, position, revision } = recorded;

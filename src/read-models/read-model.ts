@@ -1,19 +1,21 @@
 import type { DenialEvent } from '../domain/activity/denial.js';
+import type { BootEvent } from '../domain/boots.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { Rows } from './database.js';
 
-/** A recorded event of an organization as projections see it. */
+/** A recorded event as projections see it. */
 export interface ProjectedEvent {
+  /** Empty for an event of the installation itself. */
   readonly organizationId: string;
   /** Place in the store; grows. */
   readonly position: bigint;
-  /** Place in the organization's stream. */
+  /** Place in its stream. */
   readonly revision: number;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
   readonly id: string;
-  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent;
+  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent | BootEvent;
 }
 
 /**

@@ -201,6 +201,20 @@ export class VoteShape {
   createdAt!: TimestampShape;
 }
 
+export class AppProofShape {
+  @OneOf(['SIGNATURE_SCHEME_EPHEMERAL_KEY_P256'])
+  scheme!: string;
+
+  @Text({ about: 'Key of the boot that has signed: get_boot_proof takes it.' })
+  publicKey!: string;
+
+  @Described({ type: 'string' }, { about: 'JSON: type, timestampMs and what is proved. Exactly this text is signed.' })
+  proofPayload!: string;
+
+  @Text({ about: 'r and s over SHA-256 of the payload, hex.' })
+  signature!: string;
+}
+
 export class ActivityShape {
   @Uuid()
   id!: string;
@@ -222,6 +236,9 @@ export class ActivityShape {
 
   @ListOf(() => VoteShape)
   votes!: VoteShape[];
+
+  @ListOf(() => AppProofShape, { optional: true, about: 'When generateAppProofs was true and it has ended.' })
+  appProofs?: AppProofShape[];
 
   @Text({ about: '`sha256:` and the hex of SHA-256 of the request body.' })
   fingerprint!: string;

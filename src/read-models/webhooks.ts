@@ -43,6 +43,9 @@ export interface WebhookDelivery {
   readonly updatedAt: number;
 }
 
+/** Proofs change no status. */
+type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
+
 /**
  * Endpoints, and what is to be delivered to them: a row for each endpoint and event, put there by the event itself. So
  * the rows are the queue of deliveries as well as their log, and nothing is lost or forgotten over a restart.
@@ -174,7 +177,7 @@ class Batch {
   }
 
   /** An activity has come to a status: whoever wants to know it is to be told. */
-  private queue({ organizationId, id, position, revision, at }: ProjectedEvent, { data }: ActivityEvent): void {
+  private queue({ organizationId, id, position, revision, at }: ProjectedEvent, { data }: StatusEvent): void {
     const { activityId, status } = data;
     // It goes on in the same append, whose last event says how it has ended.
     if (status === 'ACTIVITY_STATUS_PENDING') return;

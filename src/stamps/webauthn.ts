@@ -176,10 +176,8 @@ export async function verifyRegistration(input: RegistrationInput): Promise<Veri
   }
 
   // Loading the library takes a quarter of a second, which only processes that register passkeys should pay.
-  const [{ SettingsService, verifyRegistrationResponse }, helpers] = await Promise.all([
-    import('@simplewebauthn/server'),
-    import('@simplewebauthn/server/helpers'),
-  ]);
+  const { SettingsService, verifyRegistrationResponse } = await import('@simplewebauthn/server');
+  const helpers = await import('@simplewebauthn/server/helpers');
   const refuseAttestation: Refuse = (reason) => invalidField('attestation.attestationObject', reason);
   const parsed = attempt(refuseAttestation, 'cannot be read', () => {
     const object = helpers.decodeAttestationObject(new Uint8Array(attestationBytes));

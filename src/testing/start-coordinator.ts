@@ -18,7 +18,10 @@ import { ManualClock, SeededRandomness } from './deterministic.js';
 import { KeptMessages } from './kept-messages.js';
 
 export interface StartOptions {
-  /** Ids, keys and randomness follow from it: the same seed and the same requests give the same events, byte for byte. */
+  /**
+   * Ids, keys and randomness follow from it: the same seed and the same requests give the same events, byte for byte, but
+   * for the documents of boot proofs.
+   */
   readonly seed?: string;
   /** Time at the start; the clock stands until it is told to go on. Default 2026-01-01T00:00:00Z. */
   readonly at?: Date;

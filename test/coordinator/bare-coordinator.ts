@@ -10,6 +10,7 @@ import { buildRegistry, type Registry } from '../../src/coordinator/registry.js'
 import { readSubmit } from '../../src/coordinator/requests.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../../src/event-store/event-store.js';
+import { EphemeralKey } from '../../src/proofs/ephemeral-key.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
@@ -108,6 +109,7 @@ export class BareCoordinator {
       denials: new DenialLog(this.store, this.clock),
       clock: this.clock,
       randomness: new SeededRandomness(seed),
+      proofs: EphemeralKey.make(new SeededRandomness(`proofs of ${seed}`)),
       prepare,
       shred: () => Promise.resolve(),
       metrics,

@@ -59,7 +59,9 @@ export function redecide(stream: readonly RecordedEvent[], registry: Registry): 
         revision: loaded.revision,
         now: metadata.at,
       };
-      made.push(again(bench, event, following.map(eventOf), recorded.revision));
+      // Proofs of what was decided are made by the driver, with the key of a boot.
+      const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
+      made.push(again(bench, event, effects, recorded.revision));
     }
     apply(loaded, recorded);
   }

@@ -33,7 +33,8 @@ test('every version of every activity, every query, event and setting is on its 
   const telling = ['Delivered', 'AttemptFailed', 'DeliveryAbandoned', 'RedeliveryRequested'].map(
     (end) => `Webhook${end}`,
   );
-  const others = [...sealing, ...telling];
+  const boots = ['AttestationRootIssued', 'CoordinatorBooted'];
+  const others = [...sealing, ...telling, ...boots];
   expect(recorded.sort()).toEqual(
     [...organizationEventTypes, 'ActivityDenied', 'CoordinatorInstalled', ...others].sort(),
   );

@@ -683,10 +683,44 @@ async function record(name, story) {
   }
 }
 
+/** Activities that ask for app proofs: done at once, voted on, still waiting. */
+async function proofs(coordinator) {
+  const { client, clock } = coordinator;
+  const proved = { generateAppProofs: true };
+  const ann = await coordinator.createUser('Ann');
+  const bob = await coordinator.createUser('Bob');
+  await coordinator.createPolicy({
+    policyName: 'Two change users',
+    condition: "activity.resource == 'USER' && activity.action == 'UPDATE'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const account = (index) => ({
+    curve: 'CURVE_SECP256K1',
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path: `m/44'/60'/0'/0/${index}`,
+    addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+  });
+  const made = await client.submit(type('CREATE_WALLET'), { walletName: 'Proved', accounts: [account(0)] }, proved);
+  const { walletId } = made.result.createWalletResult;
+  const more = (accounts, rest = {}) =>
+    client.submit(type('CREATE_WALLET_ACCOUNTS'), { walletId, accounts, ...rest }, proved);
+  await more([account(1), account(2)]);
+  await more([account(3)], { persist: false });
+  await client.submit(type('CREATE_USER_TAG'), { userTagName: 'plain', userIds: [] }, { generateAppProofs: false });
+  for (const userName of ['Anne', 'Anna', 'Ann']) {
+    clock.advance('1m');
+    const renamed = await ann.client.submit(type('UPDATE_USER_NAME'), { userId: ann.userId, userName }, proved);
+    clock.advance('1m');
+    await bob.client.approve(renamed.fingerprint);
+  }
+  clock.advance('1m');
+  await ann.client.submit(type('UPDATE_USER_NAME'), { userId: bob.userId, userName: 'Rob' }, proved);
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
-const stories = { consensus, credentials, keys, webhooks, people };
+const stories = { consensus, credentials, keys, webhooks, people, proofs };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }

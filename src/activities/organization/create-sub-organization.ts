@@ -79,11 +79,14 @@ export const createSubOrganization = defineActivity({
     const founded = await ports.organizations.founded(subOrganizationId);
     const { now } = context;
     const claims = await signupClaims(intent, ports, { ...context, now: founded?.at ?? now });
-    if (founded) return { subOrganizationId, ...resultOf(founded.events), claims };
+    if (founded) return { subOrganizationId, ...resultOf(founded.events), derived: derivedIn(founded.events), claims };
     const events = await foundingEvents(intent, subOrganizationId, claims, ports, context);
     const stands = await ports.organizations.found(subOrganizationId, events, now);
-    return { subOrganizationId, ...resultOf(stands), claims };
+    return { subOrganizationId, ...resultOf(stands), derived: derivedIn(stands), claims };
   },
+
+  derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
+    derived.map((address) => ({ organizationId: subOrganizationId, ...address })),
 
   decide({ subOrganizationName }, { organization }, { subOrganizationId, rootUserIds, wallet, claims }) {
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
@@ -211,4 +214,17 @@ function resultOf(events: readonly OrganizationEvent[]) {
     event.type === 'WalletAccountsCreated' ? event.data.accounts.map(({ address }) => address) : [],
   );
   return { rootUserIds, wallet: { walletId: created.data.walletId, addresses } };
+}
+
+/** Addresses of a first wallet, which are in the other organization's stream. */
+function derivedIn(events: readonly OrganizationEvent[]) {
+  return events.flatMap((event) =>
+    event.type === 'WalletAccountsCreated'
+      ? event.data.accounts.map(({ path, address }) => ({
+          walletId: event.data.walletId,
+          derivationPath: path,
+          address,
+        }))
+      : [],
+  );
 }

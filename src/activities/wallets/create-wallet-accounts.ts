@@ -51,6 +51,9 @@ export const createWalletAccounts = defineActivity({
     return keyring.deriveAccounts({ organizationId, vaultId }, accountsToDerive(accounts), persist);
   },
 
+  derivedBeside: ({ walletId, persist = true }, organizationId, derived) =>
+    persist ? [] : derived.map(({ path, address }) => ({ organizationId, walletId, derivationPath: path, address })),
+
   decide({ walletId, accounts, persist = true }, { newId }, derived) {
     const addresses = derived.map(({ address }) => address);
     if (!persist) return { events: [], result: { addresses } };

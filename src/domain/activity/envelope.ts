@@ -22,6 +22,7 @@ export function activityEnvelope(record: ActivityRecord<User | undefined>, { key
     intent: { [keys.intentKey]: record.intent },
     result: record.result ? { [keys.resultKey]: record.result } : {},
     votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
+    ...(record.appProofs ? { appProofs: record.appProofs } : {}),
     fingerprint: record.fingerprint,
     canApprove: rights.canApprove,
     canReject: rights.canReject,

@@ -2,6 +2,7 @@ import type { Authorization } from '../policy/authorize.js';
 import type { ErrorCode } from '../errors.js';
 import type { DomainEvent } from '../organization/event.js';
 import type { OtpType } from '../organization/otps.js';
+import type { AppProof } from './app-proof.js';
 
 /** Statuses as the wire names them. CREATED exists for completeness and is never answered. */
 export const activityStatuses = [
@@ -105,7 +106,12 @@ export type ActivityEvent =
       'ActivityCompleted',
       { activityId: string; status: ActivityStatus; result: Readonly<Record<string, unknown>> }
     >
-  | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>;
+  | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>
+  /** It has ended, and asked for app proofs; `publicKey` is that of the boot which has signed them. */
+  | DomainEvent<
+      'ActivityProved',
+      { activityId: string; publicKey: string; proofs: readonly Pick<AppProof, 'proofPayload' | 'signature'>[] }
+    >;
 
 /** Approvals count for this long after they were given; the activity itself stays open (client protocol 2.2). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;

@@ -1,3 +1,4 @@
+import { appProofScheme, type AppProof } from './app-proof.js';
 import type { ActivityEvent, ActivityStatus, Decision, Failure, RecordedVote, Vote } from './events.js';
 
 /** All that history says about one activity. `Voter` is however the holder knows the user who cast a vote. */
@@ -9,6 +10,9 @@ export interface ActivityRecord<Voter> {
   readonly intent: Readonly<Record<string, unknown>>;
   readonly result?: Readonly<Record<string, unknown>>;
   readonly failure?: Failure;
+  /** It was asked for them; they are there once it has ended. */
+  readonly generateAppProofs?: true;
+  readonly appProofs?: readonly AppProof[];
   readonly fingerprint: string;
   readonly timestampMs: string;
   /** The submitter's first. */
@@ -34,7 +38,7 @@ export function evolveRecord<Voter>(
 ): ActivityRecord<Voter> {
   const recorded = (vote: Vote) => ({ ...vote, at, voter: voter(vote) });
   if (type === 'ActivitySubmitted') {
-    const { activityId, intent, fingerprint, timestampMs, status, vote, decision } = data;
+    const { activityId, intent, fingerprint, timestampMs, generateAppProofs, status, vote, decision } = data;
     return {
       activityId,
       organizationId,
@@ -43,6 +47,7 @@ export function evolveRecord<Voter>(
       intent,
       fingerprint,
       timestampMs,
+      ...(generateAppProofs ? { generateAppProofs } : {}),
       votes: [recorded(vote)],
       decisions: [{ ...decision, at }],
       createdAt: at,
@@ -50,6 +55,10 @@ export function evolveRecord<Voter>(
     };
   }
   if (!record) throw new Error(`\`${type}\` of activity \`${data.activityId}\` comes before its submission`);
+  if (type === 'ActivityProved') {
+    const { publicKey, proofs } = data;
+    return { ...record, appProofs: proofs.map((proof) => ({ scheme: appProofScheme, publicKey, ...proof })) };
+  }
   const changed = { ...record, status: data.status, updatedAt: at };
   switch (type) {
     case 'ActivityApproved':

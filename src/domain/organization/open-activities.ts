@@ -27,6 +27,9 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
   ActivityFailed(organization, { activityId }) {
     organization.openActivities.delete(activityId);
   },
+  ActivityProved() {
+    // It is about one that has ended.
+  },
 };
 
 function keep(organization: Organization, event: ActivityEvent, at: number): void {

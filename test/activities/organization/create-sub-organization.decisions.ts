@@ -122,7 +122,7 @@ describe('create_sub_organization', () => {
     it('records in the parent that there is one, and nothing else', () =>
       given(...parent)
         .when(createSubOrganization, child, {
-          prepared: { subOrganizationId: id(50), rootUserIds: [id(51)], claims: undefined },
+          prepared: { subOrganizationId: id(50), rootUserIds: [id(51)], derived: [], claims: undefined },
         })
         .then([{ type: 'SubOrganizationCreated', data: { subOrganizationId: id(50), name: 'Child' } }], {
           subOrganizationId: id(50),
@@ -319,7 +319,7 @@ describe('create_sub_organization', () => {
     ] as const)('is refused before anybody votes on it: %s', (_what, history, intent, code, message) =>
       given(...history)
         .when(createSubOrganization, intent, {
-          prepared: { subOrganizationId: id(50), rootUserIds: [], claims: undefined },
+          prepared: { subOrganizationId: id(50), rootUserIds: [], derived: [], claims: undefined },
         })
         .thenRefused(code, message),
     );

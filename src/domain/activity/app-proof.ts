@@ -1,0 +1,21 @@
+/** A fact about an activity, signed by the coordinator that decided it (client protocol 7.8). */
+export interface AppProof {
+  readonly scheme: typeof appProofScheme;
+  /** The key of the boot that has signed: names its boot proof. */
+  readonly publicKey: string;
+  /** JSON; exactly these characters are signed. */
+  readonly proofPayload: string;
+  /** r ‖ s over SHA-256 of the payload, hex. */
+  readonly signature: string;
+}
+
+export const appProofScheme = 'SIGNATURE_SCHEME_EPHEMERAL_KEY_P256';
+
+/** An address and what it was derived from: a path of a wallet, or a private key of its own. */
+export interface DerivedAddress {
+  readonly organizationId: string;
+  readonly walletId?: string;
+  readonly derivationPath?: string;
+  readonly privateKeyId?: string;
+  readonly address: string;
+}

@@ -1,0 +1,78 @@
+import { bootStream, type BootEvent, type BootFacts } from '../domain/boots.js';
+import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
+import { WrongRevision, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
+
+interface World {
+  readonly store: EventStore;
+  readonly clock: { now(): number };
+  /** Makes the id of an event. */
+  readonly newId: () => string;
+}
+
+/** The stream as far as it was read. */
+interface Head {
+  revision: number;
+  hash: string;
+  root: Uint8Array | undefined;
+}
+
+/** Times an append is tried: so many coordinators may start at once. */
+const maxAttempts = 50;
+
+/** Every boot of every coordinator of an installation, in one stream with a hash chain of its own. */
+export class BootLog {
+  private head: Head = { revision: -1, hash: GENESIS_HASH, root: undefined };
+
+  constructor(private readonly world: World) {}
+
+  /**
+   * The root certificate of the installation (DER), recorded the first time; of several coordinators that make one at
+   * once all come to the same.
+   */
+  async root(issue: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    await this.catchUp();
+    if (this.head.root) return this.head.root;
+    const issued = await issue();
+    const data = { certificate: Buffer.from(issued).toString('base64') };
+    await this.append({ type: 'AttestationRootIssued', data }, () => this.head.root !== undefined);
+    return this.head.root ?? issued;
+  }
+
+  /** Resolves when the boot is durable. */
+  booted(facts: BootFacts): Promise<void> {
+    return this.append({ type: 'CoordinatorBooted', data: facts }, () => false);
+  }
+
+  private async append({ type, data }: BootEvent, isNeedless: () => boolean): Promise<void> {
+    const { store, clock, newId } = this.world;
+    const id = newId();
+    const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: id, $causationId: id };
+    for (let attempt = 1; ; attempt++) {
+      await this.catchUp();
+      if (isNeedless()) return;
+      const { revision, hash: previous } = this.head;
+      const hash = chainEvent(previous, { stream: bootStream, revision: revision + 1, id, type, data, metadata });
+      try {
+        const expected = revision < 0 ? 'no-stream' : revision;
+        await store.append(bootStream, [{ id, type, data, metadata: { ...metadata, hash } }], expected);
+        return;
+      } catch (error) {
+        // Another coordinator starts at the same moment.
+        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
+      }
+    }
+  }
+
+  private async catchUp(): Promise<void> {
+    for await (const event of this.world.store.read(bootStream, this.head.revision + 1)) {
+      const hash = verifyChain(this.head.hash, event);
+      this.head = { revision: event.revision, hash, root: this.head.root ?? rootIn(event) };
+    }
+  }
+}
+
+function rootIn({ type, data }: RecordedEvent): Uint8Array | undefined {
+  const issued: BootEvent['type'] = 'AttestationRootIssued';
+  if (type !== issued) return undefined;
+  return new Uint8Array(Buffer.from((data as { readonly certificate: string }).certificate, 'base64'));
+}

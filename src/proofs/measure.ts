@@ -1,0 +1,119 @@
+import { createHash, hash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '../config.js';
+import { canonicalJson } from '../event-store/chain.js';
+import type { Measurements } from './attestor.js';
+
+/** The folder of the program that runs, with a `/` at its end: `dist`, or `src` under the tests. */
+const program = fileURLToPath(new URL('../', import.meta.url));
+/** Where the package is installed. */
+const installed = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What was measured, and the words by which others measure it again. */
+export interface Measured extends Measurements {
+  /** Number of files of the program. */
+  readonly files: number;
+  /** The file that names the packages: `package-lock.json`, or `package.json` where that is not installed. */
+  readonly dependenciesFile: string;
+  /** Names of the settings that were measured, sorted. */
+  readonly settings: readonly string[];
+  /** Version of the package. */
+  readonly release: string;
+}
+
+/** Never part of a measurement: a hash of what can be guessed gives it away. */
+const secret = Symbol('secret');
+/** Where a process runs and keeps its files says nothing about what it does. */
+const place = Symbol('place');
+
+type Measure = { readonly [Name in keyof Config]: typeof secret | typeof place | ((value: Config[Name]) => unknown) };
+
+const itself = (value: unknown): unknown => value ?? null;
+
+/** What of each setting is measured. A new one must be decided on here. */
+const measures: Measure = {
+  host: place,
+  port: place,
+  dataDir: place,
+  kek: secret,
+  kekFile: place,
+  proxySecret: secret,
+  proxySecretFile: place,
+  // A connection string may hold a password.
+  eventStore: (value) => value.replace(/:.*/s, ''),
+  app: itself,
+  apiUrl: itself,
+  authProxyUrl: itself,
+  proxyLimits: itself,
+  publicUrl: itself,
+  rootApiPublicKey: itself,
+  logLevel: itself,
+  rateLimits: itself,
+  trustProxy: itself,
+  allowPrivateNetwork: itself,
+  oidcIssuers: itself,
+  sandboxUntil: itself,
+  oauth2Providers: itself,
+  smtp: (value) => value && { host: value.host, port: value.port, secure: value.secure, starttls: value.starttls },
+  mailFrom: itself,
+  voteNotices: itself,
+  socialLinkingIssuers: itself,
+  sms: (value) => value && { kind: value.kind, host: value.kind === 'twilio' ? value.host : new URL(value.url).host },
+};
+
+/** The settings as they are measured: canonical JSON (RFC 8785), nothing secret in it. */
+export function measuredSettings(config: Config): { readonly names: readonly string[]; readonly text: string } {
+  const entries = Object.keys(measures)
+    .sort()
+    .flatMap((name) => {
+      const measure = measures[name as keyof Config];
+      if (typeof measure === 'symbol') return [];
+      // The table pairs each name with its type; the compiler cannot follow an index by a runtime string.
+      return [[name, (measure as (value: unknown) => unknown)(config[name as keyof Config]) ?? null] as const];
+    });
+  return { names: entries.map(([name]) => name), text: canonicalJson(Object.fromEntries(entries)) };
+}
+
+let installation: ReturnType<typeof measureInstallation> | undefined;
+
+/** Measures what runs. The files are read once in a process, as they were loaded once. */
+export async function measure(config: Config): Promise<Measured> {
+  installation ??= measureInstallation();
+  const { names, text } = measuredSettings(config);
+  return {
+    ...(await installation),
+    configuration: hash('sha384', Buffer.from(text), 'buffer'),
+    settings: names,
+  };
+}
+
+async function measureInstallation() {
+  const files = await programFiles();
+  const lines = createHash('sha384');
+  // The lines that `sha384sum` writes, so that anybody can measure again with it.
+  for (const file of files) {
+    const digest = hash('sha384', await readFile(join(program, file)), 'hex');
+    lines.update(`${digest}  ${file}\n`);
+  }
+  const lock = await readFile(join(installed, 'package-lock.json')).catch(() => undefined);
+  const manifest = await readFile(join(installed, 'package.json'));
+  const { version } = JSON.parse(manifest.toString('utf8')) as { version: string };
+  return {
+    code: lines.digest(),
+    files: files.length,
+    dependencies: hash('sha384', lock ?? manifest, 'buffer'),
+    dependenciesFile: lock ? 'package-lock.json' : 'package.json',
+    release: version,
+  };
+}
+
+/** Paths of what is run, from the folder of the program, in the order of their bytes. */
+async function programFiles(): Promise<string[]> {
+  const entries = await readdir(program, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && /(?<!\.d)\.[jt]s$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name).slice(program.length).split(sep).join('/'))
+    .sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+}

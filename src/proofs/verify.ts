@@ -1,0 +1,220 @@
+import { createPublicKey, hash, verify, X509Certificate, type KeyObject } from 'node:crypto';
+import { appProofScheme, type AppProof } from '../domain/activity/app-proof.js';
+import { decodeAttestationDocument, type AttestationDocument } from './attestation-document.js';
+import { manifestVersion, registers } from './attestor.js';
+import { checkChain } from './certificates.js';
+import { readCoseSign1 } from './cose-sign1.js';
+
+/** A boot proof as `get_boot_proof` answers it. The document has two names: the specification's, and the clients'. */
+export interface BootProof {
+  readonly ephemeralPublicKeyHex: string;
+  readonly cloudAttestationDocB64?: string;
+  readonly awsAttestationDocB64?: string;
+  readonly qosManifestB64: string;
+  readonly qosManifestEnvelopeB64: string;
+  readonly qosManifestVersion?: string;
+}
+
+/** What the verifier trusts and expects. */
+export interface Expected {
+  /** The root certificate, PEM or DER. */
+  readonly root: string | Uint8Array;
+  /** Hex of what registers of the document must hold, by number; those not named are not compared. */
+  readonly pcrs?: Readonly<Record<number, string>>;
+  /** Hex of SHA-256 of the manifest. */
+  readonly manifestSha256?: string;
+}
+
+/** What a boot proof shows once it is verified. */
+export interface VerifiedBoot {
+  readonly moduleId: string;
+  /** When the document was signed, milliseconds since the epoch. */
+  readonly timestamp: number;
+  /** Hex, by register. */
+  readonly pcrs: Readonly<Record<number, string>>;
+  readonly manifestSha256: string;
+  /** The manifest, where it is one of ours; its claims are the attestor's. */
+  readonly manifest: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What an app proof shows once it is verified: its payload. */
+export interface VerifiedApp {
+  readonly type: string;
+  readonly timestampMs: string;
+  readonly [member: string]: unknown;
+}
+
+/** A proof does not show what it claims. The message says at which step. */
+export class ProofRefused extends Error {
+  constructor(step: string, reason: string, options?: ErrorOptions) {
+    super(`${step}: ${reason}`, options);
+    this.name = 'ProofRefused';
+  }
+}
+
+/** 65 bytes of an encryption key, 65 of a signing key. */
+const ephemeralKeyPattern = /^[0-9a-f]{260}$/;
+
+/** An app proof that is older than the boot by more than clocks may differ was not made by it. */
+const clockSkewMs = 5 * 60 * 1000;
+
+/**
+ * Verifies a boot proof offline: the document is signed by the key of its certificate (ES384), which chains to the root,
+ * as of when it was signed; it is about this manifest and this ephemeral key; the manifest's own measurements and
+ * signature, where it is one of ours, agree with it.
+ * @throws {ProofRefused}
+ */
+export async function verifyBootProof(proof: BootProof, expected: Expected): Promise<VerifiedBoot> {
+  const message = step('attestation document', () => readCoseSign1(base64(documentOf(proof))));
+  const document = step('attestation document', () => decodeAttestationDocument(message.payload));
+  await checkCertificates(document, expected.root);
+  step('attestation document', () => {
+    const key = certificateKey(document.certificate);
+    if (message.algorithm !== 'ES384') throw new Error(`it is signed with ${message.algorithm}, not ES384`);
+    if (!verify('sha384', message.toBeSigned, { key, dsaEncoding: 'ieee-p1363' }, message.signature)) {
+      throw new Error('its signature is not by the key of its certificate');
+    }
+  });
+  const manifestBytes = step('manifest', () => base64(proof.qosManifestB64));
+  const manifestSha256 = hash('sha256', manifestBytes, 'hex');
+  step('manifest', () => {
+    const attested = hex(document.userData);
+    if (attested !== manifestSha256) throw new Error(`its SHA-256 is ${manifestSha256}, the document says ${attested}`);
+    same('its SHA-256', manifestSha256, expected.manifestSha256);
+  });
+  step('ephemeral key', () => {
+    if (!ephemeralKeyPattern.test(proof.ephemeralPublicKeyHex)) throw new Error('it must be 260 hex characters');
+    if (hex(document.publicKey) !== proof.ephemeralPublicKeyHex) {
+      throw new Error(`the boot proof names ${proof.ephemeralPublicKeyHex}, the document ${hex(document.publicKey)}`);
+    }
+    signingKeyOf(proof.ephemeralPublicKeyHex);
+  });
+  const pcrs = Object.fromEntries([...document.pcrs].map(([index, value]) => [index, hex(value)]));
+  step('measurements', () => {
+    for (const [index, value] of Object.entries(expected.pcrs ?? {})) same(`PCR${index}`, pcrs[Number(index)], value);
+  });
+  const isOurs = proof.qosManifestVersion === manifestVersion;
+  const manifest = isOurs ? step('manifest', () => checkManifest(proof, manifestBytes, pcrs)) : undefined;
+  const { moduleId, timestamp } = document;
+  return { moduleId, timestamp, pcrs, manifestSha256, manifest };
+}
+
+/**
+ * Verifies an app proof against a boot proof: the boot's key has signed the payload, and not before the boot.
+ * @throws {ProofRefused}
+ */
+export async function verifyAppProof(
+  proof: AppProof,
+  bootProof: BootProof,
+  expected: Expected,
+): Promise<{ readonly app: VerifiedApp; readonly boot: VerifiedBoot }> {
+  const boot = await verifyBootProof(bootProof, expected);
+  return step('app proof', () => {
+    if (proof.scheme !== appProofScheme) throw new Error(`its scheme is \`${String(proof.scheme)}\``);
+    if (proof.publicKey !== bootProof.ephemeralPublicKeyHex) {
+      throw new Error('it is signed by the key of another boot: get the boot proof of its publicKey');
+    }
+    if (!/^[0-9a-f]{128}$/i.test(proof.signature)) throw new Error('its signature must be 128 hex characters');
+    const key = signingKeyOf(proof.publicKey);
+    const signature = Buffer.from(proof.signature, 'hex');
+    if (!verify('sha256', Buffer.from(proof.proofPayload), { key, dsaEncoding: 'ieee-p1363' }, signature)) {
+      throw new Error('its signature is not over its payload');
+    }
+    const app = JSON.parse(proof.proofPayload) as VerifiedApp;
+    if (typeof app !== 'object' || app === null || typeof app.type !== 'string' || !/^\d+$/.test(app.timestampMs)) {
+      throw new Error('its payload must be an object with type and timestampMs');
+    }
+    if (Number(app.timestampMs) < boot.timestamp - clockSkewMs) {
+      throw new Error(`it is of ${app.timestampMs}, before the boot at ${boot.timestamp}`);
+    }
+    return { app, boot };
+  });
+}
+
+function documentOf({ awsAttestationDocB64, cloudAttestationDocB64 }: BootProof): string {
+  if (awsAttestationDocB64 && cloudAttestationDocB64 && awsAttestationDocB64 !== cloudAttestationDocB64) {
+    throw new Error('awsAttestationDocB64 and cloudAttestationDocB64 differ, and they are one document');
+  }
+  return awsAttestationDocB64 ?? cloudAttestationDocB64 ?? '';
+}
+
+async function checkCertificates(document: AttestationDocument, root: Expected['root']): Promise<void> {
+  try {
+    const pinned = new Uint8Array(new X509Certificate(root).raw);
+    const [top, ...between] = document.cabundle;
+    if (!top || !Buffer.from(top).equals(pinned)) {
+      throw new Error(
+        `the document chains to another root than the one that is pinned (SHA-256 ${fingerprint(pinned)})`,
+      );
+    }
+    await checkChain([document.certificate, ...between.toReversed(), pinned], document.timestamp);
+  } catch (cause) {
+    throw refusal('certificates', cause);
+  }
+}
+
+/** What our own manifest says must be what the document says. */
+function checkManifest(
+  proof: BootProof,
+  manifestBytes: Uint8Array,
+  pcrs: Readonly<Record<number, string>>,
+): Readonly<Record<string, unknown>> {
+  const envelope = readCoseSign1(base64(proof.qosManifestEnvelopeB64));
+  const key = signingKeyOf(proof.ephemeralPublicKeyHex);
+  if (!Buffer.from(envelope.payload).equals(manifestBytes)) throw new Error('its envelope holds another manifest');
+  const isSigned =
+    envelope.algorithm === 'ES256' &&
+    verify('sha256', envelope.toBeSigned, { key, dsaEncoding: 'ieee-p1363' }, envelope.signature);
+  if (!isSigned) throw new Error('its envelope is not signed by the ephemeral key');
+  const manifest = JSON.parse(Buffer.from(manifestBytes).toString('utf8')) as {
+    readonly measurements?: Readonly<Record<string, { readonly sha384?: string }>>;
+  } & Readonly<Record<string, unknown>>;
+  for (const [name, register] of Object.entries(registers)) {
+    same(`the measurement of ${name}`, manifest.measurements?.[register]?.sha384, pcrs[register]);
+  }
+  return manifest;
+}
+
+function certificateKey(der: Uint8Array): KeyObject {
+  const key = new X509Certificate(der).publicKey;
+  if (key.asymmetricKeyDetails?.namedCurve !== 'secp384r1') throw new Error('its certificate is not for a P-384 key');
+  return key;
+}
+
+/** The second half of an ephemeral key. Node refuses what is no point of the curve. */
+function signingKeyOf(ephemeralPublicKey: string): KeyObject {
+  const point = Buffer.from(ephemeralPublicKey.slice(130), 'hex');
+  if (point[0] !== 4) throw new Error('its signing key is not an uncompressed point');
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString('base64url'));
+  return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x: x!, y: y! }, format: 'jwk' });
+}
+
+function same(what: string, actual: string | undefined, expected: string | undefined): void {
+  if (expected === undefined || actual === expected.toLowerCase()) return;
+  throw new Error(`${what} is ${actual ?? 'not there'}, expected ${expected}`);
+}
+
+/** Node's decoder skips what it does not know, so that other texts would pass for the same bytes. */
+function base64(text: string): Buffer {
+  if (typeof text !== 'string' || !/^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {
+    throw new Error('it is not base64');
+  }
+  return Buffer.from(text, 'base64');
+}
+
+const hex = (data: Uint8Array): string => Buffer.from(data).toString('hex');
+
+/** As `openssl x509 -fingerprint -sha256` has it, without colons. */
+const fingerprint = (der: Uint8Array): string => hash('sha256', der, 'hex');
+
+function step<Result>(name: string, run: () => Result): Result {
+  try {
+    return run();
+  } catch (cause) {
+    throw refusal(name, cause);
+  }
+}
+
+function refusal(name: string, cause: unknown): ProofRefused {
+  return new ProofRefused(name, cause instanceof Error ? cause.message : String(cause), { cause });
+}

@@ -1,0 +1,125 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import { Described, Hex, Nested, Text } from '../schema/fields.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest } from './define-query.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+import { TimestampShape } from './shapes.js';
+
+/** Every boot of the installation. The documents are public: they prove something to whoever has them. */
+export const bootProofsModel: ReadModel = {
+  name: 'boot proofs',
+  version: 1,
+  tables: ['boot_proofs'],
+  schema: `
+    CREATE TABLE boot_proofs (
+      ephemeral_key TEXT PRIMARY KEY, app TEXT NOT NULL, position INTEGER NOT NULL, doc TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX boot_proofs_by_time ON boot_proofs (app, position);`,
+
+  project: eachEvent((rows, { position, at, event }) => {
+    if (event.type !== 'CoordinatorBooted') return;
+    const { ephemeralPublicKey, attestationDocument, manifest, manifestEnvelope, ...boot } = event.data;
+    const doc = {
+      ephemeralPublicKeyHex: ephemeralPublicKey,
+      cloudAttestationDocB64: attestationDocument,
+      awsAttestationDocB64: attestationDocument,
+      qosManifestB64: manifest,
+      qosManifestEnvelopeB64: manifestEnvelope,
+      deploymentLabel: boot.deploymentLabel,
+      enclaveApp: boot.app,
+      owner: boot.owner,
+      createdAt: timestamp(at),
+      qosManifestVersion: boot.manifestVersion,
+    };
+    rows.run(
+      'INSERT OR REPLACE INTO boot_proofs VALUES (?, ?, ?, ?)',
+      ephemeralPublicKey,
+      boot.app,
+      position,
+      JSON.stringify(doc),
+    );
+  }),
+};
+
+class BootProofShape {
+  @Text({ about: '130 bytes, hex: the encryption key and the signing key of this boot, uncompressed P-256 points.' })
+  ephemeralPublicKeyHex!: string;
+
+  @Described({ type: 'string' }, { about: 'COSE_Sign1 (ES384) of the attestation document, base64.' })
+  cloudAttestationDocB64!: string;
+
+  @Described({ type: 'string' }, { about: 'The same, under the name that published clients read.' })
+  awsAttestationDocB64!: string;
+
+  @Described({ type: 'string' }, { about: 'What booted: JSON, base64. The document has its SHA-256 as user_data.' })
+  qosManifestB64!: string;
+
+  @Described({ type: 'string' }, { about: 'COSE_Sign1 (ES256) of the manifest by the ephemeral key, base64.' })
+  qosManifestEnvelopeB64!: string;
+
+  @Text({ about: 'The release, such as v0.1.0.' })
+  deploymentLabel!: string;
+
+  @Text({ about: 'countersign' })
+  enclaveApp!: string;
+
+  @Text({ about: 'countersign' })
+  owner!: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+
+  @Text({ about: 'Shape of the manifest: countersign-1.' })
+  qosManifestVersion!: string;
+}
+
+class BootProofResponse {
+  @Nested(() => BootProofShape)
+  bootProof!: object;
+}
+
+class GetBootProofRequest extends OrganizationRequest {
+  @Hex({ max: 260, about: 'Ephemeral public key of the boot, as app proofs name it in `publicKey`.' })
+  ephemeralKey!: string;
+}
+
+export const getBootProof = defineQuery({
+  path: 'get_boot_proof',
+  summary: 'What proves a boot of a coordinator, by the key that its app proofs are signed with.',
+  request: GetBootProofRequest,
+  response: BootProofResponse,
+  answer({ ephemeralKey }, { rows }) {
+    const row = rows.get('SELECT doc FROM boot_proofs WHERE ephemeral_key = ?', ephemeralKey.toLowerCase());
+    if (!row) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `no boot with the ephemeral key \`${ephemeralKey}\`: it is publicKey of an app proof, 260 hex characters`,
+      );
+    }
+    return { bootProof: documentIn(row) };
+  },
+});
+
+class GetLatestBootProofRequest extends OrganizationRequest {
+  @Text({ min: 1, max: 255, about: '`countersign`, the only app here.' })
+  appName!: string;
+}
+
+export const getLatestBootProof = defineQuery({
+  path: 'get_latest_boot_proof',
+  summary: 'What proves the latest boot of an app; of several coordinators on one store, whichever booted last.',
+  request: GetLatestBootProofRequest,
+  response: BootProofResponse,
+  answer({ appName }, { rows }) {
+    const row = rows.get('SELECT doc FROM boot_proofs WHERE app = ? ORDER BY position DESC LIMIT 1', appName);
+    if (!row) {
+      throw new CoordinatorError('NOT_FOUND', `no app \`${appName}\` has booted here: ask for \`countersign\``);
+    }
+    return { bootProof: documentIn(row) };
+  },
+});
+
+function documentIn(row: NonNullable<ReturnType<Rows['get']>>): object {
+  return JSON.parse(String(row['doc'])) as object;
+}
