@@ -37,6 +37,8 @@ export interface Furnished {
   readonly smartContractInterfaceId: string;
   /** Told of nothing but its own creation, where nobody listens. */
   readonly webhookEndpointId: string;
+  /** Ephemeral key of the coordinator's boot. */
+  readonly bootKey: string;
   /** A code that has been sent to Alice's phone, for otp_auth. */
   readonly login: { readonly otpId: string; readonly otpCode: string };
   /** A code that has been sent to somebody, sealed to the key that came with it. */
@@ -171,6 +173,9 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     userId: carol.userId,
     userName: 'Caroline',
   });
+  const booted = await client.query<{ bootProof: { ephemeralPublicKeyHex: string } }>('get_latest_boot_proof', {
+    appName: 'countersign',
+  });
   return {
     coordinator,
     alice,
@@ -188,6 +193,7 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     privateKeyBundle: await sealedTo(keyBundle, Buffer.alloc(32, 1)),
     smartContractInterfaceId: (contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string })
       .smartContractInterfaceId,
+    bootKey: booted.bootProof.ephemeralPublicKeyHex,
     webhookEndpointId: (hooked['createWebhookEndpointResult'] as { endpointId: string }).endpointId,
     login: { otpId: loginId, otpCode: await codeOf(coordinator, loginId) },
     sealedCode: {
@@ -548,6 +554,8 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_auth_proxy_config: {},
     get_authenticator: { authenticatorId },
     get_authenticators: user,
+    get_boot_proof: { ephemeralKey: furnished.bootKey },
+    get_latest_boot_proof: { appName: 'countersign' },
     get_oauth2_credential: { oauth2CredentialId: furnished.oauth2.oauth2CredentialId },
     get_oauth_providers: user,
     get_organization: {},
@@ -561,6 +569,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_wallet_account: { walletId, address: signWith },
     list_activities: { paginationOptions: { limit: '5' }, filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'] },
     list_activity_events: activity,
+    list_app_proofs: activity,
     list_denials: { paginationOptions: { limit: '5' } },
     list_fiat_on_ramp_credentials: {},
     list_invitations: { paginationOptions: { limit: '5' } },
