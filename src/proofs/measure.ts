@@ -60,6 +60,7 @@ const measures: Measure = {
   mailFrom: itself,
   voteNotices: itself,
   socialLinkingIssuers: itself,
+  invitationUrl: itself,
   sms: (value) => value && { kind: value.kind, host: value.kind === 'twilio' ? value.host : new URL(value.url).host },
 };
 
