@@ -3,8 +3,8 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
-  // They have a configuration of their own: jest.browser.config.js.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/'],
+  // These have configurations of their own: jest.browser.config.js and jest.processes.config.js.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/', '<rootDir>/test/processes/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

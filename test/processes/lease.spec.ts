@@ -9,7 +9,7 @@ import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { SqliteEventStore } from '../../src/event-store/sqlite.js';
 import { EventStoreDouble } from '../event-store/double/double.js';
-import { untilEnd } from './lease-world.js';
+import { untilEnd } from '../coordinator/lease-world.js';
 
 const program = new URL('lease-holder.mjs', import.meta.url).pathname;
 /** Long enough for a busy machine to renew in time; where it does not, the lease changes hands once more. */

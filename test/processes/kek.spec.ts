@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EventStoreDouble } from '../event-store/double/double.js';
-import { Installation, main, stop, type Run } from './installation.js';
-import { until } from './until.js';
+import { Installation, main, stop, type Run } from '../e2e/installation.js';
+import { until } from '../e2e/until.js';
 
 const kekRotate = new URL('../../dist/cli/kek-rotate.js', import.meta.url).pathname;
 const kek = (byte: number): string => Buffer.alloc(32, byte).toString('hex');

@@ -9,9 +9,9 @@ import {
   type ApiKeyPair,
 } from '../../src/testing/index.js';
 import { EventStoreDouble } from '../event-store/double/double.js';
-import { exchange, type Exchange } from './exchange.js';
-import { Installation, type Run } from './installation.js';
-import { until } from './until.js';
+import { exchange, type Exchange } from '../e2e/exchange.js';
+import { Installation, type Run } from '../e2e/installation.js';
+import { until } from '../e2e/until.js';
 
 /** No two bodies of a test are alike by chance, whoever makes them for whichever instance. */
 const clock = {

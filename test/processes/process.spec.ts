@@ -3,9 +3,9 @@ import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { stampBody } from '../../src/testing/index.js';
-import { exchange } from './exchange.js';
-import { Installation, main, stop } from './installation.js';
-import { until } from './until.js';
+import { exchange } from '../e2e/exchange.js';
+import { Installation, main, stop } from '../e2e/installation.js';
+import { until } from '../e2e/until.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 

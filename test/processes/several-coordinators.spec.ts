@@ -12,8 +12,8 @@ import {
   type ApiKeyPair,
   type StampingClient,
 } from '../../src/testing/index.js';
-import { refusal, textLike } from './exchange.js';
-import { patienceMs, until } from './until.js';
+import { refusal, textLike } from '../e2e/exchange.js';
+import { patienceMs, until } from '../e2e/until.js';
 import { caughtUp, clientOf, Coordinators, newKey, queryFrom, type Instance } from './coordinators.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';

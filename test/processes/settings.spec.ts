@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { generateApiKeyPair, StampingClient } from '../../src/testing/index.js';
-import { Installation, main, stop, tour } from './installation.js';
+import { Installation, main, stop, tour } from '../e2e/installation.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 
