@@ -131,6 +131,12 @@ function sentOtp(done: Done) {
   return { otpId, codeHash, vaultId, targetBundle: resultOf(done)['otpEncryptionTargetBundle'], message: undefined };
 }
 
+/** None where the auth proxy was enabled before. */
+function newProxyKey(done: Done) {
+  const [enabled] = all(done, 'AuthProxyEnabled');
+  return enabled && { vaultId: enabled.vaultId, publicKey: enabled.publicKey };
+}
+
 /** How the effects of each activity show what its `prepare` gave, by its newest type. */
 const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_ACCEPT_INVITATION: (done) => registrations(done, first(done, 'UserCreated').userId),
@@ -162,6 +168,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   // It only looks whether deliveries could go there.
   ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT: () => undefined,
   ACTIVITY_TYPE_EMAIL_AUTH_V3: (done) => ({ publicKey: first(done, 'ApiKeyCreated').publicKey, message: undefined }),
+  ACTIVITY_TYPE_ENABLE_AUTH_PROXY: newProxyKey,
   ACTIVITY_TYPE_EXPORT_PRIVATE_KEY: (done) => resultOf(done)['exportBundle'],
   ACTIVITY_TYPE_EXPORT_WALLET: (done) => resultOf(done)['exportBundle'],
   ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT: (done) => ({

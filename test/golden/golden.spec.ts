@@ -33,14 +33,6 @@ const registry = buildRegistry(activities);
 const untold: readonly OrganizationEvent['type'][] = [
   'SubOrganizationCreated',
   'OrganizationDeleted',
-  'Oauth2CredentialCreated',
-  'Oauth2CredentialUpdated',
-  'Oauth2CredentialDeleted',
-  'FiatOnRampCredentialCreated',
-  'FiatOnRampCredentialUpdated',
-  'FiatOnRampCredentialDeleted',
-  'AuthProxyUpdated',
-  'AuthProxyDisabled',
 ];
 
 describe('streams of earlier releases', () => {

@@ -8,14 +8,22 @@
  * A recorded version is never recorded anew, because organizations like it exist: this script leaves files that are there
  * alone. When a release says something in a new way, raise `version` and record beside what is there.
  */
-import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import {
+  createCipheriv,
+  createECDH,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  sign,
+} from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { p256 } from '@noble/curves/nist.js';
 import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
-import { sealMessage } from '../../dist/keyring/hpke.js';
+import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
 const version = 1;
@@ -522,7 +530,7 @@ const submitting =
 
 /** How people prove who they are: codes, verification tokens, identities at providers, invitations. */
 async function people(coordinator) {
-  const { client, clock, newKey } = coordinator;
+  const { clock, newKey } = coordinator;
   const submit = submitting(coordinator);
   const send = codes(coordinator, submit);
   const ann = await coordinator.createUser('Ann', { userEmail: 'ann@example.com' });
@@ -654,6 +662,120 @@ async function people(coordinator) {
   await send('INIT_OTP_V3', phone);
 }
 
+/** A client secret as published clients seal it (client protocol, section 7.7), but with a seed. */
+function sealedClientSecret(secret, recipient) {
+  const to = Buffer.from(recipient, 'hex');
+  const ephemeral = createECDH('prime256v1');
+  ephemeral.setPrivateKey(sha256(`ephemeral ${secret}`));
+  const point = ephemeral.getPublicKey();
+  const preimage = Buffer.concat([point, to, ephemeral.computeSecret(to)]);
+  const key = createHmac('sha512', preimage).update('qos_encryption_hmac_message').digest().subarray(0, 32);
+  const nonce = sha256(`nonce ${secret}`).subarray(0, 12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
+  const lengthOf = ({ length }) => Buffer.from([length]);
+  cipher.setAAD(Buffer.concat([point, lengthOf(point), to, lengthOf(to)]));
+  const sealed = Buffer.concat([cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(sealed.length);
+  return Buffer.concat([nonce, point, length, sealed]).toString('hex');
+}
+
+/** What an organization keeps to work with others: applications and accounts at providers, the auth proxy. */
+async function connections(coordinator) {
+  const { clock, url } = coordinator;
+  const submit = submitting(coordinator);
+  const ann = await coordinator.createUser('Ann');
+  const bob = await coordinator.createUser('Bob');
+  const { oauthSecretEncryption, onRampEncryption } = await (await fetch(`${url}/public/v1/discovery/keys`)).json();
+
+  const application = (clientId, secret, provider = 'OAUTH2_PROVIDER_X') => ({
+    provider,
+    clientId,
+    encryptedClientSecret: sealedClientSecret(secret, oauthSecretEncryption),
+  });
+  const { oauth2CredentialId: web } = await submit('CREATE_OAUTH2_CREDENTIAL', application('web', 'a secret'));
+  const { oauth2CredentialId: old } = await submit(
+    'CREATE_OAUTH2_CREDENTIAL',
+    application('old', 'old secret', 'OAUTH2_PROVIDER_DISCORD'),
+  );
+  await submit('CREATE_OAUTH2_CREDENTIAL', application('phone', 'another secret'));
+  await refused(submit('CREATE_OAUTH2_CREDENTIAL', application('web', 'too many')), 409);
+  await submit('UPDATE_OAUTH2_CREDENTIAL', { oauth2CredentialId: web, ...application('web 2', 'rotated') });
+  await coordinator.createPolicy({
+    policyName: 'Two look after what is kept',
+    condition: "activity.action == 'UPDATE' && activity.resource in ['AUTH', 'ON_RAMP_CREDENTIALS', 'AUTH_PROXY']",
+    consensus: 'approvers.count() >= 2',
+  });
+  clock.advance('1m');
+  const update = (oauth2CredentialId, ...rest) =>
+    ann.client.submit(type('UPDATE_OAUTH2_CREDENTIAL'), { oauth2CredentialId, ...application(...rest) });
+  await bob.client.approve((await update(web, 'web 3', 'rotated again')).fingerprint);
+  const late = await update(old, 'old 2', 'too late');
+  await submit('DELETE_OAUTH2_CREDENTIAL', { oauth2CredentialId: old });
+  await bob.client.approve(late.fingerprint);
+
+  const sealed = (text) => sealTextBundle(onRampEncryption, Buffer.from(text), undefined, sha256(`ephemeral ${text}`));
+  const alpha = {
+    onrampProvider: 'FIAT_ON_RAMP_PROVIDER_ALPHA',
+    projectId: 'project',
+    publishableApiKey: 'pk_alpha',
+    encryptedSecretApiKey: await sealed('sk_alpha'),
+    encryptedPrivateApiKey: await sealed('private alpha'),
+  };
+  const beta = {
+    onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA',
+    publishableApiKey: 'pk_beta',
+    encryptedSecretApiKey: await sealed('sk_beta'),
+  };
+  const { fiatOnRampCredentialId: first } = await submit('CREATE_FIAT_ON_RAMP_CREDENTIAL', {
+    ...alpha,
+    sandboxMode: true,
+  });
+  const { fiatOnRampCredentialId: second } = await submit('CREATE_FIAT_ON_RAMP_CREDENTIAL', beta);
+  await submit('UPDATE_FIAT_ON_RAMP_CREDENTIAL', {
+    fiatOnrampCredentialId: first,
+    ...alpha,
+    publishableApiKey: 'pk_alpha_2',
+    encryptedSecretApiKey: await sealed('sk_alpha_2'),
+  });
+  const changed = await ann.client.submit(type('UPDATE_FIAT_ON_RAMP_CREDENTIAL'), {
+    fiatOnrampCredentialId: first,
+    ...beta,
+  });
+  await bob.client.approve(changed.fingerprint);
+  await submit('DELETE_FIAT_ON_RAMP_CREDENTIAL', { fiatOnrampCredentialId: second });
+
+  clock.advance('1m');
+  await submit('UPDATE_AUTH_PROXY_CONFIG', {
+    allowedOrigins: ['https://app.example.com'],
+    allowedAuthMethods: ['email', 'passkey', 'oauth'],
+    sendFromEmailAddress: 'no-reply@example.com',
+    sendFromEmailSenderName: 'Acme',
+    emailCustomizationParams: { appName: 'Acme', magicLinkTemplate: 'https://app.example.com/%s' },
+    walletKitSettings: { enabledSocialProviders: ['google'], oauthClientIds: { google: 'client' } },
+    otpExpirationSeconds: 600,
+    verificationTokenExpirationSeconds: 600,
+    sessionExpirationSeconds: 3600,
+    otpLength: 6,
+    otpAlphanumeric: false,
+    socialLinkingClientIds: ['client'],
+  });
+  const looser = await ann.client.submit(type('UPDATE_AUTH_PROXY_CONFIG'), {
+    sendFromEmailAddress: '',
+    smsCustomizationParams: { template: 'Acme: {{.OtpCode}}' },
+    verificationTokenRequiredForGetAccountPii: false,
+  });
+  await bob.client.approve(looser.fingerprint);
+  // One that is enabled stays as it is.
+  await submit('ENABLE_AUTH_PROXY', {});
+  await submit('DISABLE_AUTH_PROXY', {});
+  await refused(submit('UPDATE_AUTH_PROXY_CONFIG', { otpLength: 9 }), 400);
+  await submit('ENABLE_AUTH_PROXY', {});
+  await submit('UPDATE_AUTH_PROXY_CONFIG', { otpLength: 9 });
+  // Left waiting.
+  await ann.client.submit(type('UPDATE_AUTH_PROXY_CONFIG'), { captchaEnabled: false });
+}
+
 async function record(name, story) {
   const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
   if (existsSync(file('jsonl'))) {
@@ -720,7 +842,7 @@ async function proofs(coordinator) {
 /** What a story needs besides the usual settings. */
 const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }
