@@ -337,10 +337,6 @@ describe('what must not log anybody in', () => {
       ['ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: ann.userId, userName: 'Mallory' }],
       ['ACTIVITY_TYPE_STAMP_LOGIN', { publicKey: coordinator.newKey().publicKey }],
       ['ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2', { targetPublicKey: target().publicKey, userId: ann.userId }],
-      [
-        'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',
-        { userId: ann.userId, oauthProviders: [{ providerName: 'mine', oidcToken: await ann.token() }] },
-      ],
     ] as const) {
       for (const client of [coordinator.client, service.client]) {
         expect([type, await refusal(client.submit(type, parameters, into))]).toMatchObject([
@@ -349,6 +345,17 @@ describe('what must not log anybody in', () => {
         ]);
       }
     }
+    // Identities the parent may give under a rule of their own: nobody is linked whose token does not prove the user's address.
+    const mine = { userId: ann.userId, oauthProviders: [{ providerName: 'mine', oidcToken: await ann.token() }] };
+    const giving = (client: StampingClient) => client.submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', mine, into);
+    const { status, message } = await refusal(giving(coordinator.client));
+    expect({ status, message }).toEqual({
+      status: 403,
+      message: expect.stringMatching(
+        /only an identity whose token proves the user's own verified e-mail address/,
+      ) as string,
+    });
+    expect(denial(await refusal(giving(service.client))).policyEvaluations).toBeDefined();
     expect(await ann.keyNames()).toEqual(['own']);
   });
 
