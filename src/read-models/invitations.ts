@@ -14,7 +14,7 @@ const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationEnde
 };
 const created = 'INVITATION_STATUS_CREATED';
 
-class InvitationShape {
+export class InvitationShape {
   @Uuid()
   invitationId!: string;
 
@@ -110,6 +110,17 @@ function rowOf(rows: Rows, organizationId: string, invitationId: string) {
     organizationId,
     invitationId,
   );
+}
+
+/** The invitations of an organization that nobody has accepted or deleted, in the order of their creation. */
+export function openInvitationsOf(rows: Rows, organizationId: string): object[] {
+  return rows
+    .all(
+      `SELECT doc FROM invitations WHERE organization_id = ? AND json_extract(doc, '$.status') = ? ORDER BY created`,
+      organizationId,
+      created,
+    )
+    .map(({ doc }) => JSON.parse(String(doc)) as object);
 }
 
 class ListInvitationsResponse {

@@ -1,10 +1,11 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { policyResource, userResource, userTagResource } from '../domain/organization/resources.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
-import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import { contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
+import { InvitationShape, openInvitationsOf } from './invitations.js';
 import { policiesOf } from './policies.js';
 import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
 import { eachEvent, type ReadModel } from './read-model.js';
@@ -159,7 +160,9 @@ class OrganizationDataShape {
   @ListOf(() => PrivateKeyShape)
   privateKeys!: object[];
 
-  @Described({ type: 'array', items: {} })
+  @ListOf(() => InvitationShape, {
+    about: 'Those that nobody has accepted or deleted; list_invitations has the others too.',
+  })
   invitations!: object[];
 
   @ListOf(() => ContractInterfaceReferenceShape)
@@ -189,7 +192,7 @@ export const getOrganization = defineQuery({
         features: [...features],
         wallets: walletsOf(rows, organizationId),
         privateKeys: privateKeysOf(rows, organizationId),
-        invitations: [],
+        invitations: openInvitationsOf(rows, organizationId),
         smartContractInterfaceReferences: contractInterfaceReferencesOf(rows, organizationId),
       },
     };

@@ -6,7 +6,7 @@ import { submits } from './specification/submits.js';
 
 /** Classes of requests, in the order of the columns, and what each holds. */
 const classes = {
-  done: 'Done as described: every field, required fields only, null for optional ones, each remark of the specification, and `X-Stamp-WebAuthn` where it is taken. Answers are held against their tables.',
+  done: 'Done as described: every field, required fields only, null for optional ones, each optional one alone, each remark of the specification, and `X-Stamp-WebAuthn` where it is taken. Answers are held against their tables.',
   values: 'Every value of every enumeration is taken or listed; others are refused, and named.',
   missing: 'Every required field missing, null, and empty where it may not be: 400, and the field is named.',
   type: 'Every field with values of every other JSON type, in nested objects and lists too: 400, and the field is named.',

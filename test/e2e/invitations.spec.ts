@@ -164,6 +164,26 @@ test('of many who accept at once one does; the same request again is the same ac
   expect(await statusOf(invitationId)).toBe('INVITATION_STATUS_ACCEPTED');
 });
 
+test('get_organization has those that are open, in the order of their creation', async () => {
+  const opened = [await invite('ACCESS_TYPE_WEB'), await invite('ACCESS_TYPE_API')];
+  const { client, invitationId: accepted } = await invite();
+  await client.submit(accept, { invitationId: accepted, apiKeys: [newKey().params] });
+  const { invitationId: deleted } = await invite();
+  await coordinator.client.submit('ACTIVITY_TYPE_DELETE_INVITATION', { invitationId: deleted });
+
+  type Invitations = readonly { readonly invitationId: string; readonly status: string }[];
+  const paginationOptions = { limit: '100' };
+  const [{ invitations }, { organizationData }] = await Promise.all([
+    coordinator.client.query<{ invitations: Invitations }>('list_invitations', { paginationOptions }),
+    coordinator.client.query<{ organizationData: { invitations: Invitations } }>('get_organization'),
+  ]);
+  const open = invitations.filter(({ status }) => status === 'INVITATION_STATUS_CREATED').reverse();
+  expect(organizationData.invitations).toEqual(open);
+  expect(open.slice(-2).map(({ invitationId }) => invitationId)).toEqual(
+    opened.map(({ invitationId }) => invitationId),
+  );
+});
+
 describe('a link is good for nothing', () => {
   const attempt = async (client: StampingClient, invitationId: string) =>
     refusal(client.submit(accept, { invitationId, apiKeys: [newKey().params] }));

@@ -1,4 +1,5 @@
 import { existingOauthProvider } from '../../domain/organization/credentials.js';
+import { checkLastCredentials } from '../../domain/organization/settings.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -25,12 +26,14 @@ export const deleteOauthProviders = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },
   ownCredentialsOf: ({ userId }) => userId,
 
-  decide({ userId, providerIds }, { organization }) {
+  decide({ userId, providerIds }, { organization, now }) {
     const user = existingUser(organization, userId);
     const events = providerIds.map((providerId) => {
       existingOauthProvider(user, providerId);
       return { type: 'OauthProviderDeleted', data: { userId, providerId } } as const;
     });
+    const left = user.oauthProviders.filter(({ providerId }) => !providerIds.includes(providerId));
+    checkLastCredentials(organization, { ...user, oauthProviders: left }, now);
     return { events, result: { providerIds } };
   },
 });

@@ -1,4 +1,3 @@
-import { invalidField } from '../../domain/errors.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkPolicyNameFree, existingPolicy } from '../../domain/organization/policies.js';
 import { maxTextLength } from '../../domain/policy/parse.js';
@@ -59,12 +58,8 @@ export const updatePolicy = defineActivity({
     existingPolicy(organization, policyId);
     const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
     const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
-    if (Object.keys(changes).length === 0) {
-      throw invalidField(
-        'parameters',
-        'name nothing to change: send at least one of policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time',
-      );
-    }
+    // All of them are optional by the specification (4.3.4): whoever sends none changes nothing.
+    if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
     checkClauses(clauses, policyEnvironment);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };

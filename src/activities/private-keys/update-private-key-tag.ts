@@ -38,12 +38,6 @@ export const updatePrivateKeyTag = defineActivity({
 
   check({ privateKeyTagId, newPrivateKeyTagName, addPrivateKeyIds = [], removePrivateKeyIds = [] }, organization) {
     existingPrivateKeyTag(organization, privateKeyTagId);
-    if (newPrivateKeyTagName === undefined && addPrivateKeyIds.length + removePrivateKeyIds.length === 0) {
-      throw invalidField(
-        'parameters',
-        'name nothing to change: send at least one of newPrivateKeyTagName, addPrivateKeyIds, removePrivateKeyIds',
-      );
-    }
     const removed = new Set(removePrivateKeyIds);
     const both = addPrivateKeyIds.find((privateKeyId) => removed.has(privateKeyId));
     if (both !== undefined) {

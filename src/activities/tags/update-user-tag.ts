@@ -33,12 +33,6 @@ export const updateUserTag = defineActivity({
 
   decide({ userTagId, newUserTagName, addUserIds = [], removeUserIds = [] }, { organization }) {
     existingUserTag(organization, userTagId);
-    if (newUserTagName === undefined && addUserIds.length + removeUserIds.length === 0) {
-      throw invalidField(
-        'parameters',
-        'name nothing to change: send at least one of newUserTagName, addUserIds, removeUserIds',
-      );
-    }
     const both = addUserIds.find((userId) => removeUserIds.includes(userId));
     if (both !== undefined) {
       throw invalidField('parameters.removeUserIds', `names user \`${both}\`, whom addUserIds names as well`);

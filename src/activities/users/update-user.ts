@@ -1,4 +1,3 @@
-import { invalidField } from '../../domain/errors.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { existingUser } from '../../domain/organization/users.js';
@@ -45,12 +44,7 @@ export const updateUser = defineActivity({
     // Clients are told to send an empty list when they do not mean tags, so it cannot mean "no tags".
     const userTags = userTagIds.length > 0 ? userTagIds : undefined;
     const changes = presentMembers({ userName, userEmail, userPhoneNumber, userTags });
-    if (Object.keys(changes).length === 0) {
-      throw invalidField(
-        'parameters',
-        'name nothing to change: send at least one of userName, userEmail, userPhoneNumber, userTagIds (not empty)',
-      );
-    }
-    return { events: [{ type: 'UserUpdated', data: { userId, ...changes } }], result: { userId } };
+    const isChanged = Object.keys(changes).length > 0;
+    return { events: isChanged ? [{ type: 'UserUpdated', data: { userId, ...changes } }] : [], result: { userId } };
   },
 });

@@ -1,4 +1,3 @@
-import { invalidField } from '../../domain/errors.js';
 import { checkWalletNameFree, existingWallet } from '../../domain/organization/wallets.js';
 import { Label, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -30,7 +29,8 @@ export const updateWallet = defineActivity({
 
   decide({ walletId, walletName }, { organization }) {
     existingWallet(organization, walletId);
-    if (walletName === undefined) throw invalidField('parameters', 'name nothing to change: send walletName');
+    // Optional by the specification (4.3.12): whoever sends none changes nothing.
+    if (walletName === undefined) return { events: [], result: { walletId } };
     checkWalletNameFree(organization, walletName, walletId);
     return { events: [{ type: 'WalletUpdated', data: { walletId, walletName } }], result: { walletId } };
   },

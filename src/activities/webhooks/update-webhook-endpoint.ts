@@ -1,4 +1,4 @@
-import { invalidField } from '../../domain/errors.js';
+import { presentMembers } from '../../domain/organization/event.js';
 import { existingWebhookEndpoint, webhookEndpointResource } from '../../domain/organization/webhook-endpoints.js';
 import { Flag, Label, Nested, Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -35,12 +35,9 @@ export const updateWebhookEndpoint = defineActivity({
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'UPDATE' },
   params: { endpoint_id: { type: { kind: 'string' }, from: ({ endpointId }) => endpointId } },
 
-  check({ endpointId, url, name, isActive }, organization) {
+  check({ endpointId, url }, organization) {
     existingWebhookEndpoint(organization, endpointId);
     if (url !== undefined) checkWebhookUrl(url);
-    if ((url ?? name ?? isActive) === undefined) {
-      throw invalidField('parameters', 'name nothing to change: send url, name or isActive');
-    }
   },
 
   async prepare({ url }, { webhookTargets }) {
@@ -48,14 +45,11 @@ export const updateWebhookEndpoint = defineActivity({
   },
 
   decide({ endpointId, url, name, isActive }, { organization }) {
-    const changes = {
-      ...(url === undefined ? {} : { url }),
-      ...(name === undefined ? {} : { name }),
-      ...(isActive === undefined ? {} : { isActive }),
-    };
+    const changes = presentMembers({ url, name, isActive });
     const endpoint = { ...existingWebhookEndpoint(organization, endpointId), ...changes };
     return {
-      events: [{ type: 'WebhookEndpointUpdated', data: { endpointId, ...changes } }],
+      events:
+        Object.keys(changes).length > 0 ? [{ type: 'WebhookEndpointUpdated', data: { endpointId, ...changes } }] : [],
       result: { endpointId, webhookEndpoint: webhookEndpointResource(organization.organizationId, endpoint) },
     };
   },

@@ -17,6 +17,20 @@ describe('delete_oauth_providers', () => {
         { providerIds: [id(302), id(301)] },
       ));
 
+  it('refuses to take the last way in from the only user of the root quorum', () => {
+    const quorum = { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [ann] } } as const;
+    const both = { userId: ann, providerIds: [id(301), id(302)] };
+    given(...history, quorum)
+      .when(deleteOauthProviders, both)
+      .thenRefused(
+        'FAILED_PRECONDITION',
+        /^the root quorum takes 1 of 1 users, and only 0 of them would have a credential/,
+      );
+    given(...history, quorum)
+      .when(deleteOauthProviders, { userId: ann, providerIds: [id(301)] })
+      .then([{ type: 'OauthProviderDeleted', data: { userId: ann, providerId: id(301) } }], { providerIds: [id(301)] });
+  });
+
   it.each([
     ['an identity that is not there', ann, id(399), 'NOT_FOUND', /has no OAuth provider/],
     ["somebody else's", id(102), id(301), 'NOT_FOUND', /has no OAuth provider/],

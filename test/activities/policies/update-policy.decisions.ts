@@ -40,6 +40,11 @@ describe('update policy', () => {
     decided.then([{ type: 'PolicyUpdated', data: { policyId: id(301), notes: '' } }], { policyId: id(301) });
   });
 
+  it('changes nothing when nothing is sent', () =>
+    given(...history)
+      .when(updatePolicy, { policyId: id(301) })
+      .then([], { policyId: id(301) }));
+
   it('keeps its own name', () =>
     given(...history)
       .when(updatePolicy, { policyId: id(301), policyName: 'a' })
@@ -47,7 +52,6 @@ describe('update policy', () => {
 
   it.each([
     ['the name of another', { policyName: 'b' }, /^policy label must be unique: `b` is taken/],
-    ['nothing to change', {}, /^invalid request: parameters: name nothing to change: send at least one of policyName/],
     ['an empty condition', { policyCondition: '' }, /^invalid policy condition: /],
     ['a consensus that does not parse', { policyConsensus: 'approvers.' }, /^invalid policy consensus: /],
     ['a time of a wrong type', { time: "'now'" }, /^invalid policy time: /],

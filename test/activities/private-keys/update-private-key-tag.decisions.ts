@@ -40,6 +40,14 @@ describe('update private key tag', () => {
       })
       .then([], { privateKeyTagId: cold }));
 
+  it.each([{}, { addPrivateKeyIds: [], removePrivateKeyIds: [] }])(
+    'changes nothing when nothing is sent: %j',
+    (changes) =>
+      given(...history)
+        .when(updatePrivateKeyTag, { privateKeyTagId: cold, ...changes })
+        .then([], { privateKeyTagId: cold }),
+  );
+
   it('keeps its own name', () =>
     given(...history)
       .when(updatePrivateKeyTag, { privateKeyTagId: cold, newPrivateKeyTagName: 'cold' })
@@ -47,7 +55,6 @@ describe('update private key tag', () => {
 
   it.each([
     ['the name of another', { newPrivateKeyTagName: 'hot' }, /^private key tag label must be unique: `hot`/],
-    ['nothing to change', { addPrivateKeyIds: [], removePrivateKeyIds: [] }, /parameters: name nothing to change/],
     [
       'a key in both lists',
       { addPrivateKeyIds: [id(102), id(101)], removePrivateKeyIds: [id(101)] },

@@ -75,8 +75,6 @@ export interface SubmitEndpoint {
   readonly results: readonly Field[];
   /** Only X-Stamp is listed as authorization. */
   readonly stampOnly: boolean;
-  /** Fields of which at least one must be there, though each is optional (client protocol). */
-  readonly oneOf?: readonly string[];
 }
 
 export interface QueryEndpoint {

@@ -103,7 +103,6 @@ export const submits: readonly SubmitEndpoint[] = [
     intent: 'updatePolicyIntentV2',
     result: 'updatePolicyResultV2',
     stampOnly: false,
-    oneOf: ['policyName', 'policyEffect', 'policyCondition', 'policyConsensus', 'policyNotes'],
     parameters: [
       required('policyId', uuid, { names: 'policy' }),
       optional('policyName', label),
@@ -231,7 +230,6 @@ export const submits: readonly SubmitEndpoint[] = [
     intent: 'updateWalletIntent',
     result: 'updateWalletResult',
     stampOnly: false,
-    oneOf: ['walletName'],
     parameters: [required('walletId', uuid, { names: 'wallet' }), optional('walletName', label)],
     results: [shownAsRequired('walletId', uuid)],
   },
