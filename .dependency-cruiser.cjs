@@ -78,6 +78,8 @@ module.exports = {
       '^src/client/',
       '^src/config\\.ts$',
       '^src/event-store/open-event-store\\.ts$',
+      '^src/domain/activity/app-proof\\.ts$',
+      '^src/proofs/verify\\.ts$',
       '^src/stamps/',
       '^src/vault/rotate-kek\\.ts$',
       '^src/webhooks/redeliver\\.ts$',

@@ -1,5 +1,10 @@
 import { verify as verifyAsPublished, verifyAppProofSignature } from '@turnkey/crypto';
+import { execFile } from 'node:child_process';
 import { createHash, hash, KeyObject, randomUUID, sign, webcrypto } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { decode, encode } from 'cbor2';
 import {
   decodeAttestationDocument,
@@ -29,6 +34,8 @@ type Answered = Required<BootProof> & {
   readonly owner: string;
   readonly createdAt: { readonly seconds: string; readonly nanos: string };
 };
+
+const command = fileURLToPath(new URL('../../dist/cli/countersign.js', import.meta.url));
 
 let coordinator: TestCoordinator;
 
@@ -469,6 +476,49 @@ describe('app proofs', () => {
         address,
       })),
     );
+  });
+
+  test('are verified by the command without a network, and refused with the reason', async () => {
+    const { appProofs = [] } = await createWallet('Commanded');
+    const bootProof = await ofKey(coordinator, appProofs[0]!.publicKey);
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-proofs-'));
+    const file = async (name: string, content: string): Promise<string> => {
+      await writeFile(join(folder, name), content);
+      return join(folder, name);
+    };
+    const run = (...args: string[]) =>
+      new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+        execFile(process.execPath, [command, 'proof', 'verify', ...args], (error, stdout, stderr) => {
+          resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+        });
+      });
+    try {
+      const root = await file('root.pem', await rootOf(coordinator));
+      const boot = await file('boot.json', JSON.stringify({ bootProof }));
+      const app = await file('app.json', JSON.stringify({ appProofs }));
+      const all = ['--root', root, '--boot-proof', boot, '--app-proof'];
+      const good = await run(...all, app);
+      expect(good).toMatchObject({ code: 0, stderr: '' });
+      expect(good.stdout).toMatch(/^The boot proof is good: [^]*Software attestor: [^]*PCR2/);
+      expect(good.stdout.match(/An app proof is good: /g)).toHaveLength(3);
+
+      const payload = appProofs[0]!.proofPayload.replace('OUTCOME_ALLOW', 'OUTCOME_DENY');
+      const forged = await file('forged.json', JSON.stringify({ ...appProofs[0], proofPayload: payload }));
+      expect(await run(...all, forged)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'refused: app proof: its signature is not over its payload\n',
+      });
+      const other = `0=${'00'.repeat(48)}`;
+      expect(await run(...all, app, '--pcr', other)).toMatchObject({ code: 1, stderr: textLike(/PCR0 is /) });
+      expect(await run('--boot-proof', boot)).toMatchObject({
+        code: 2,
+        stderr: textLike(/^countersign proof verify /),
+      });
+      expect(await run(...all, app, '--pcr', 'zero')).toMatchObject({ code: 2, stderr: textLike(/^--pcr zero: /) });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   test('that were changed, or are of another boot or another time, are refused', async () => {
