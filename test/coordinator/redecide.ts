@@ -18,7 +18,7 @@ import {
 } from '../../src/coordinator/resolve-caller.js';
 import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { validate } from '../../src/coordinator/validate.js';
-import type { ActivityEvent, Vote } from '../../src/domain/activity/events.js';
+import type { ActivityEvent, Decision, Vote } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
 import type { EventMetadata } from '../../src/event-store/chain.js';
@@ -40,9 +40,14 @@ type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityAp
 
 /**
  * Makes every decision of a recorded stream again: from the events before it, what the deciding event itself says of the
- * request, and its recorded time. Checks on the way that each decision stands alone in one run of events of one cause.
+ * request, and its recorded time; for what a parent has decided in its sub-organization, also from the stream of the
+ * parent. Checks on the way that each decision stands alone in one run of events of one cause.
  */
-export function redecide(stream: readonly RecordedEvent[], registry: Registry): Redecided[] {
+export function redecide(
+  stream: readonly RecordedEvent[],
+  registry: Registry,
+  parentStream: readonly RecordedEvent[] = [],
+): Redecided[] {
   const loaded = nothingLoaded();
   const made: Redecided[] = [];
   for (const [index, recorded] of stream.entries()) {
@@ -61,16 +66,23 @@ export function redecide(stream: readonly RecordedEvent[], registry: Registry): 
       };
       // Proofs of what was decided are made by the driver, with the key of a boot.
       const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-      made.push(again(bench, event, effects, recorded.revision));
+      made.push(again(bench, event, effects, recorded.revision, parentStream));
     }
     apply(loaded, recorded);
   }
   return made;
 }
 
-function again(bench: Bench, event: Deciding, effects: readonly OrganizationEvent[], revision: number): Redecided {
+function again(
+  bench: Bench,
+  event: Deciding,
+  effects: readonly OrganizationEvent[],
+  revision: number,
+  parentStream: readonly RecordedEvent[],
+): Redecided {
   const { vote } = event.data;
-  const party = partyOf(bench, vote);
+  const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentStream) : undefined;
+  const party = authority ? { ...partyOf({ ...bench, ...authority }, vote), authority } : partyOf(bench, vote);
   if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
@@ -129,6 +141,19 @@ function voteAgain(
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
   return { activityType: open.type, outcome, verdict: decideVote(bench, open, vote, party, prepared) };
+}
+
+/** The parent as a decision in its sub-organization has seen it. */
+function authorityOf({ authority }: Decision, parentStream: readonly RecordedEvent[]): Party['authority'] {
+  if (!authority) return undefined;
+  const parent = nothingLoaded();
+  for (const event of parentStream.slice(0, authority.revision + 1)) apply(parent, event);
+  const { organization, revision } = parent;
+  const seen = { organizationId: organization.organizationId, revision };
+  if (seen.organizationId !== authority.organizationId || seen.revision !== authority.revision) {
+    throw new Error(`decided by ${JSON.stringify(authority)}, whose stream is not there: ${JSON.stringify(seen)}`);
+  }
+  return { organization, revision };
 }
 
 /** Who voted, with the credential as the organization knows it before the vote. */

@@ -24,7 +24,7 @@ import { fileURLToPath } from 'node:url';
 import { p256 } from '@noble/curves/nist.js';
 import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
-import { apiKeyPairFromPrivate, send, startCoordinator, submitPath } from '../../dist/testing/index.js';
+import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
 const version = 1;
 
@@ -490,13 +490,14 @@ async function startIssuer() {
   return { issuer, token, close };
 }
 
-/** The message to somebody that has come after so many others. */
-async function nextMessage({ messages }, before) {
+/** The message that is wanted, once it was sent. */
+async function messageOf({ messages }, isWanted) {
   for (let attempt = 0; attempt < 1000; attempt++) {
-    if (messages().length > before) return messages()[before];
+    const found = messages().find(isWanted);
+    if (found) return found;
     await sleep(10);
   }
-  throw new Error('no message was sent');
+  throw new Error('no such message was sent');
 }
 
 const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString());
@@ -513,11 +514,10 @@ function clientSignature({ privateKey, publicKey }, verificationToken, usage, as
 /** Has codes sent and reads them, by type of activity. */
 function codes(coordinator, submit) {
   return async (name, contact, more = {}) => {
-    const before = coordinator.messages().length;
     const otpType = contact.startsWith('+') ? 'OTP_TYPE_SMS' : 'OTP_TYPE_EMAIL';
     const looks = { appName: 'Acme', otpLength: 6, alphanumeric: false };
     const { otpId, otpEncryptionTargetBundle } = await submit(name, { otpType, contact, ...looks, ...more });
-    const { text } = await nextMessage(coordinator, before);
+    const { text } = await messageOf(coordinator, (message) => message.otpId === otpId);
     const [, otpCode] = /^\s*([0-9A-Z]{6,9})(?=\s*$| is your code)/m.exec(text);
     return { otpId, otpCode, otpEncryptionTargetBundle };
   };
@@ -634,19 +634,19 @@ async function people(coordinator) {
   await submit('CREATE_READ_WRITE_SESSION_V2', { targetPublicKey: newKey().publicKey }, ann.client);
 
   const invite = async (receiverUserName, accessType) => {
-    const sent = coordinator.messages().length;
+    const receiverUserEmail = `${receiverUserName.toLowerCase()}@example.com`;
     const { invitationIds } = await submit('CREATE_INVITATIONS', {
       invitations: [
         {
           receiverUserName,
-          receiverUserEmail: `${receiverUserName.toLowerCase()}@example.com`,
+          receiverUserEmail,
           receiverUserTags: [],
           accessType,
           senderUserId: ann.userId,
         },
       ],
     });
-    const { text } = await nextMessage(coordinator, sent);
+    const { text } = await messageOf(coordinator, ({ to }) => to === receiverUserEmail);
     const link = new URLSearchParams(new URL(/^\S+#\S+$/m.exec(text)[0]).hash.slice(1));
     return { invitationId: invitationIds[0], link };
   };
@@ -776,9 +776,24 @@ async function connections(coordinator) {
   await ann.client.submit(type('UPDATE_AUTH_PROXY_CONFIG'), { captchaEnabled: false });
 }
 
+const fileOf = (name, end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
+
+function write(name, events) {
+  const loaded = nothingLoaded();
+  const lines = [];
+  for (const event of events) {
+    apply(loaded, event);
+    const { stream, revision, position, id, type: eventType, data, metadata } = event;
+    lines.push(JSON.stringify({ stream, revision, position: String(position), id, type: eventType, data, metadata }));
+  }
+  const asLists = (_key, value) => (value instanceof Map ? [...value] : value);
+  writeFileSync(fileOf(name, 'jsonl'), `${lines.join('\n')}\n`);
+  writeFileSync(fileOf(name, 'state.json'), `${JSON.stringify(loaded.organization, asLists, 2)}\n`);
+  console.log(`${name}.v${version}: ${lines.length} events`);
+}
+
 async function record(name, story) {
-  const file = (end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
-  if (existsSync(file('jsonl'))) {
+  if (existsSync(fileOf(name, 'jsonl'))) {
     console.log(`${name}.v${version} is there already and stays as it is`);
     return;
   }
@@ -788,18 +803,12 @@ async function record(name, story) {
     settings: settingsOf[name] ?? {},
   });
   try {
-    await story(coordinator);
-    const loaded = nothingLoaded();
-    const lines = [];
-    for (const event of await coordinator.events()) {
-      apply(loaded, event);
-      const { stream, revision, position, id, type: eventType, data, metadata } = event;
-      lines.push(JSON.stringify({ stream, revision, position: String(position), id, type: eventType, data, metadata }));
+    // A story may name sub-organizations whose streams are recorded too: by the end of their file's name, their id.
+    const others = (await story(coordinator)) ?? {};
+    write(name, await coordinator.events());
+    for (const [other, organizationId] of Object.entries(others)) {
+      write(`${name}-${other}`, await coordinator.events(`organization-${organizationId}`));
     }
-    const asLists = (_key, value) => (value instanceof Map ? [...value] : value);
-    writeFileSync(file('jsonl'), `${lines.join('\n')}\n`);
-    writeFileSync(file('state.json'), `${JSON.stringify(loaded.organization, asLists, 2)}\n`);
-    console.log(`${name}.v${version}: ${lines.length} events`);
   } finally {
     await coordinator.close();
   }
@@ -839,10 +848,112 @@ async function proofs(coordinator) {
   await ann.client.submit(type('UPDATE_USER_NAME'), { userId: bob.userId, userName: 'Rob' }, proved);
 }
 
+/** A stamp by a key that a verification token is bound to. */
+function attestedStamp(body, key, verificationToken) {
+  const { signature } = JSON.parse(Buffer.from(stampBody(body, key).headerValue, 'base64url').toString());
+  const { publicKey } = key;
+  const scheme = 'STAMP_ATTESTED_SCHEME_P256_VERIFICATION_TOKEN';
+  return base64url(JSON.stringify({ publicKeyAttestation: verificationToken, scheme, publicKey, signature }));
+}
+
+/** A parent that signs people up and logs them in, and the sub-organization of one of them, until it is deleted. */
+async function family(coordinator) {
+  const { client, clock, newKey } = coordinator;
+  const submit = submitting(coordinator);
+  const backend = await coordinator.createUser('Backend');
+  await coordinator.createPolicy({
+    policyName: 'The backend signs people up',
+    condition: "activity.resource in ['OTP', 'ORGANIZATION'] && activity.action in ['CREATE', 'VERIFY']",
+    consensus: `approvers.any(user, user.id == '${backend.userId}')`,
+  });
+  const byBackend = (name, parameters, options) => submit(name, parameters, backend.client, options);
+  const sendHere = codes(coordinator, byBackend);
+  /** A verification token for a contact, bound to a key. */
+  const prove = async (contact, key) => {
+    const { otpId, otpCode } = await sendHere('INIT_OTP_V2', contact, { userIdentifier: key.publicKey });
+    return (await byBackend('VERIFY_OTP', { otpId, otpCode, publicKey: key.publicKey })).verificationToken;
+  };
+  const none = { apiKeys: [], authenticators: [], oauthProviders: [] };
+  const wallet = { walletName: 'First', accounts: [account('ethereum', 0)] };
+
+  const device = newKey();
+  const mail = 'ann@example.com';
+  const verificationToken = await prove(mail, device);
+  const user = { ...none, apiKeys: [keyOf(device)] };
+  const signup = (subOrganizationName) =>
+    byBackend('CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName,
+      rootUsers: [{ userName: 'Ann', userEmail: mail, ...user }],
+      rootQuorumThreshold: 1,
+      wallet,
+      verificationToken,
+      clientSignature: clientSignature(device, verificationToken, 'USAGE_TYPE_SIGNUP', {
+        signupV2: { ...user, email: mail },
+      }),
+    });
+  const { subOrganizationId, rootUserIds } = await signup("Ann's");
+  await refused(signup('Another'), 400);
+  clock.advance('1m');
+  const { curveType: _curve, ...oldKey } = keyOf(newKey());
+  await submit('CREATE_SUB_ORGANIZATION_V4', {
+    subOrganizationName: 'A fund',
+    rootUsers: [
+      { userName: 'Bob', userEmail: 'bob@example.com', apiKeys: [oldKey], authenticators: [] },
+      { userName: 'Eve', apiKeys: [], authenticators: [new Passkey('laptop').register('laptop')] },
+    ],
+    rootQuorumThreshold: 2,
+    disableEmailAuth: true,
+  });
+
+  const there = { organizationId: subOrganizationId };
+  const sendThere = codes(coordinator, (name, parameters) => byBackend(name, parameters, there));
+  const asked = { otpType: 'OTP_TYPE_EMAIL', contact: mail, appName: 'Acme' };
+  await refused(byBackend('INIT_OTP_AUTH_V3', asked, there), 403);
+  await coordinator.createPolicy({
+    policyName: 'The backend logs people in',
+    condition: "activity.resource == 'AUTH' && activity.action == 'CREATE'",
+    consensus: `approvers.any(user, user.id == '${backend.userId}')`,
+  });
+  const code = await sendThere('INIT_OTP_AUTH_V3', mail);
+  const target = () => ({ targetPublicKey: newKey().publicKey });
+  await refused(byBackend('OTP_AUTH', { otpId: code.otpId, otpCode: wrong(code.otpCode), ...target() }, there), 400);
+  await byBackend('OTP_AUTH', { otpId: code.otpId, otpCode: code.otpCode, ...target() }, there);
+  await byBackend('EMAIL_AUTH_V3', { email: mail, ...target(), emailCustomization: { appName: 'Acme' } }, there);
+  clock.advance('1m');
+  const phone = newKey();
+  const token = await prove(mail, phone);
+  const login = { publicKey: phone.publicKey };
+  const signature = clientSignature(phone, token, 'USAGE_TYPE_LOGIN', { login });
+  const byToken = () => byBackend('OTP_LOGIN_V2', { verificationToken: token, ...login, clientSignature: signature }, there);
+  await byToken();
+  await refused(byToken(), 400);
+
+  // From here on Ann acts for herself.
+  const tablet = newKey();
+  const own = coordinator.clientFor(tablet, subOrganizationId);
+  const body = own.submitBody(type('STAMP_LOGIN'), { publicKey: tablet.publicKey });
+  const stamp = attestedStamp(body, tablet, await prove(mail, tablet));
+  await send(`${coordinator.url}${submitPath(type('STAMP_LOGIN'))}`, body, { 'x-stamp-attested': stamp });
+  const byAnn = coordinator.clientFor(device, subOrganizationId);
+  const as = (name, parameters, by = byAnn) => submit(name, parameters, by);
+  await as('CREATE_WALLET', { ...wallet, walletName: 'Second', accounts: [account('solana', 0)] }, own);
+  const passkey = new Passkey('watch');
+  await as('CREATE_AUTHENTICATORS_V2', { userId: rootUserIds[0], authenticators: [passkey.register('watch')] });
+  await as('REMOVE_ORGANIZATION_FEATURE', { name: 'FEATURE_NAME_SMS_AUTH' });
+  await as('UPDATE_USER_NAME', { userId: rootUserIds[0], userName: 'Anna' });
+  // The parent's users have no word in it.
+  await refused(client.submit(type('UPDATE_USER_NAME'), { userId: rootUserIds[0], userName: 'Nan' }, there), 400);
+  clock.advance('1m');
+  await refused(as('DELETE_SUB_ORGANIZATION', {}), 400);
+  await as('DELETE_SUB_ORGANIZATION', { deleteWithoutExport: true });
+  await refused(as('UPDATE_USER_NAME', { userId: rootUserIds[0], userName: 'Nobody' }), 404);
+  return { child: subOrganizationId };
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family };
 for (const [name, story] of Object.entries(stories)) {
   if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
 }
