@@ -52,7 +52,7 @@ export function tables(record: WalkRecord) {
 }
 
 /** docs/reference/conformance.md. */
-export function conformancePage(record: WalkRecord, awaited: readonly string[]): string {
+export function conformancePage(record: WalkRecord): string {
   const { specification, 'client protocol': protocol } = countBySource([
     ...submits.flatMap(({ parameters, results }) => [...parameters, ...results]),
     ...[...queries, ...proxyEndpoints].flatMap(({ body, response }) => [...body, ...response]),
@@ -68,7 +68,7 @@ were not. ${record.total} requests. No answer was a 5xx, and nothing that was re
 
 The tables have ${specification} lines of the specification, and ${protocol} that it leaves open and that are taken from what the
 published clients send and expect; \`source\` in the data says which. 400kb are 400,000 characters.
-${awaited.length === 0 ? '' : `\nNot walked yet: ${awaited.map((path) => `\`${path}\``).join(', ')}.\n`}
+
 ${Object.entries(classes)
   .map(([kind, about]) => `- **${kind}**: ${about}`)
   .join('\n')}
