@@ -165,6 +165,8 @@ function activitiesPage() {
       'these bytes. `timestampMs` is a decimal string, less than 1 h old and at most 5 min ahead; `generateAppProofs` ' +
       '(boolean) may be there and has no effect yet. Members that are `null` count as absent; a member that is not listed ' +
       'is refused. A path takes every version of its verb; an older version answers under its own keys.',
+    '**Events** are those that its decision may add to the stream of the organization, beside those of its own life ' +
+      '(`ActivitySubmitted`, votes, `ActivityCompleted` or `ActivityFailed`): [events.md](events.md).',
     'The answer is `{ activity }`, finished or waiting for votes. What policies may say: [policy-language.md](policy-language.md).',
     table(
       ['path', 'what it does', 'policies see'],
@@ -211,6 +213,8 @@ function factsOf(definition, { keys, kind }) {
       `- Policies: \`activity.resource == '${policy.resource}'\`, \`activity.action == '${policy.action}'\`, \`activity.kind == '${kind}'\``,
     );
   }
+  const events = eventsProduced().get(definition.type) ?? fail(`no decide of ${definition.type} in the sources`);
+  facts.push(`- Events: ${events.length > 0 ? events.map((name) => `\`${name}\``).join(', ') : 'none of its own'}`);
   const names = Object.entries(params).map(([name, { type }]) => `\`activity.params.${name}\` (${typeName(type)})`);
   if (names.length > 0) facts.push(`- Parameters that policies see: ${names.join(', ')}`);
   if (definition.ownCredentialsOf) facts.push('- A user may do this to own credentials unless a policy speaks to it.');
@@ -487,6 +491,101 @@ function membersOf(file, name, [type] = []) {
     }
   });
   return rows.length > 0 ? rows : fail(`${name} is not in ${file}`);
+}
+
+/**
+ * The events that the decision of each activity may return, by its newest type: those whose object literals stand in
+ * `decide` and in what it calls, followed through the sources by the compiler.
+ */
+function eventsProduced() {
+  producedEvents ??= findEventsProduced();
+  return producedEvents;
+}
+
+let producedEvents;
+
+function findEventsProduced() {
+  const isPure = (file) => file.startsWith('src/activities/') || file.startsWith('src/domain/');
+  const pure = sources().filter(({ file }) => isPure(file));
+  const names = new Set(pure.flatMap(({ file, tree }) => eventsOf(file, tree)).map(({ name }) => name));
+  const { checker, trees } = programOf(pure.map(({ file }) => file));
+
+  const produced = (decide) => {
+    const found = new Set();
+    const seen = new Set([decide]);
+    const look = (node) => {
+      if (ts.isTypeNode(node)) return;
+      // A method is looked at where it is called: the object that it is of may have others.
+      if (ts.isMethodDeclaration(node) && ts.isObjectLiteralExpression(node.parent) && !seen.has(node)) return;
+      for (const name of typeMember(node, checker)) if (names.has(name)) found.add(name);
+      const declared = ts.isIdentifier(node) ? declarationOf(node, checker) : undefined;
+      if (declared && !seen.has(declared) && trees.has(declared.getSourceFile())) {
+        seen.add(declared);
+        ts.forEachChild(declared, look);
+      }
+      ts.forEachChild(node, look);
+    };
+    ts.forEachChild(decide, look);
+    return [...found].sort(byName);
+  };
+
+  const byType = new Map();
+  for (const tree of trees) {
+    visit(tree, (node) => {
+      if (!ts.isCallExpression(node) || node.expression.getText(tree) !== 'defineActivity') return;
+      const member = (name) => node.arguments[0].properties.find((one) => one.name?.getText(tree) === name);
+      const [type] = typeMember(member('type'), checker);
+      byType.set(type, produced(member('decide')));
+    });
+  }
+  return byType;
+}
+
+/** The texts that a member named `type` of an object literal may have. */
+function typeMember(node, checker) {
+  const isAssigned = ts.isPropertyAssignment(node);
+  if ((!isAssigned && !ts.isShorthandPropertyAssignment(node)) || node.name.getText() !== 'type') return [];
+  const texts = [];
+  if (isAssigned) visit(node.initializer, (one) => ts.isStringLiteral(one) && texts.push(one.text));
+  if (texts.length > 0) return texts;
+  const type = isAssigned
+    ? checker.getTypeAtLocation(node.initializer)
+    : checker.getTypeOfSymbol(checker.getShorthandAssignmentValueSymbol(node));
+  return (type.isUnion() ? type.types : [type]).filter((one) => one.isStringLiteral()).map(({ value }) => value);
+}
+
+/** The function or constant that a name stands for; undefined for anything else. */
+function declarationOf(name, checker) {
+  const symbol = checker.getSymbolAtLocation(name);
+  const isImported = symbol && symbol.flags & ts.SymbolFlags.Alias;
+  const declared = (isImported ? checker.getAliasedSymbol(symbol) : symbol)?.valueDeclaration;
+  const isFollowed =
+    declared &&
+    (ts.isFunctionDeclaration(declared) || ts.isMethodDeclaration(declared) || ts.isVariableDeclaration(declared));
+  return isFollowed ? declared : undefined;
+}
+
+/** The files with what names in them stand for: own sources only, without libraries, which make no events. */
+function programOf(files) {
+  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.NodeNext, noLib: true, types: [] };
+  const host = ts.createCompilerHost(options, true);
+  host.getSourceFile = (path) => source(relative(root, path).replaceAll('\\', '/')).tree;
+  host.resolveModuleNameLiterals = (literals, from) =>
+    literals.map(({ text }) => {
+      const path = relative(root, join(dirname(from), text)).replaceAll('\\', '/');
+      const file = path.replace(/\.js$/, '.ts');
+      const isOurs = text.startsWith('.') && files.includes(file);
+      return { resolvedModule: isOurs ? { resolvedFileName: join(root, file), extension: '.ts' } : undefined };
+    });
+  const program = ts.createProgram(
+    files.map((file) => join(root, file)),
+    options,
+    host,
+  );
+  return {
+    checker: program.getTypeChecker(),
+    trees: new Set(program.getSourceFiles()),
+  };
 }
 
 // --- settings and metrics -----------------------------------------------------------------------------------------

@@ -7,7 +7,15 @@ import { organizationEventTypes } from '../../src/domain/organization/organizati
 import { queries } from '../../src/read-models/index.js';
 
 const folder = new URL('../../docs/reference/', import.meta.url);
+const golden = new URL('../golden/', import.meta.url);
 const pages = referencePages();
+
+interface GoldenEvent {
+  readonly stream: string;
+  readonly type: string;
+  readonly data: { readonly type?: string };
+  readonly metadata: { readonly $correlationId: string };
+}
 
 const headings = (page: string): string[] => [...pages[page]!.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading!);
 
@@ -39,6 +47,39 @@ test('every version of every activity, every query, event and setting is on its 
     [...organizationEventTypes, 'ActivityDenied', 'CoordinatorInstalled', ...others].sort(),
   );
   for (const [name] of settings) expect(pages['settings.md']).toContain(`| \`${name}\` |`);
+});
+
+test('what the golden streams have of an activity is among the events that its section names', () => {
+  const sections = pages['activities.md']!.split('\n## ');
+  const listed = new Map<string, string>();
+  for (const definition of activities as readonly AnyDefinition[]) {
+    if (definition.kind === 'vote') continue;
+    const section = sections.find((one) => one.includes(`\nParameters of \`${definition.type}\`:`));
+    const [, names] = /^- Events: (.+)$/m.exec(section!)!;
+    for (const { type } of [definition, ...(definition.olderVersions ?? [])]) listed.set(type, names!);
+  }
+  const unlisted: string[] = [];
+  const compared = new Set<string>();
+  for (const name of readdirSync(golden).filter((one) => one.endsWith('.jsonl'))) {
+    const typeOf = new Map<string, string>();
+    for (const line of readFileSync(new URL(name, golden), 'utf8').trim().split('\n')) {
+      const { stream, type, data, metadata } = JSON.parse(line) as GoldenEvent;
+      const activity = `${stream} ${metadata.$correlationId}`;
+      if (type === 'ActivitySubmitted') typeOf.set(activity, data.type!);
+      const submitted = typeOf.get(activity);
+      // Founding an organization is no activity of its stream, and every activity has events of its own life.
+      if (submitted === undefined || type.startsWith('Activity')) continue;
+      compared.add(type);
+      if (!listed.get(submitted)?.includes(`\`${type}\``)) unlisted.push(`${submitted}: ${type}`);
+    }
+  }
+  expect(unlisted).toEqual([]);
+  expect(compared.size).toBeGreaterThan(40);
+  const produced = [...listed.values()].join();
+  const effects = organizationEventTypes.filter(
+    (type) => !type.startsWith('Activity') && type !== 'OrganizationCreated',
+  );
+  expect(effects.filter((type) => !produced.includes(`\`${type}\``))).toEqual([]);
 });
 
 test('making the pages again gives the same text', () => {
