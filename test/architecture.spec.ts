@@ -55,7 +55,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'stamps-know-errors': { 'src/stamps/planted.ts': '../coordinator/nothing.js' },
   'keyring-knows-the-vault': { 'src/keyring/planted.ts': '../event-store/sqlite.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../event-store/sqlite.js' },
-  'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../vault/nothing.js' },
+  'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../event-store/sqlite.js' },
   'delivery-knows-settings': { 'src/delivery/planted.ts': '../domain/nothing.js' },
   'http-client-knows-nothing': { 'src/http-client/planted.ts': '../domain/nothing.js' },
   'webhooks-know-ports': { 'src/webhooks/planted.ts': '../event-store/sqlite.js' },
