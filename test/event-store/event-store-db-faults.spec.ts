@@ -373,7 +373,7 @@ describe('an append whose first try fails', () => {
       await Promise.all(
         [one, other, one, other].flatMap((store) =>
           streams.map(async (stream) => {
-            for (let count = 0; count < 12;) {
+            for (let count = 0; count < 6;) {
               const { length } = await all(store.read(stream));
               const events = someEvents(1 + (count % 2));
               try {
