@@ -1,6 +1,6 @@
 import base from './jest.config.js';
 
-/** What starts processes and kills them, which takes minutes: `npm run test:processes`. */
+/** What starts processes and kills them, or has connections break, which takes minutes: `npm run test:processes`. */
 /** @type {import('jest').Config} */
 export default {
   ...base,

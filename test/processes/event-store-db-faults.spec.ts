@@ -8,8 +8,8 @@ import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.j
 import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
 import type { NewEvent } from '../../src/event-store/event-store.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
-import { EventStoreDouble } from './double/double.js';
-import type { AppendFault, Drop } from './double/double.js';
+import { EventStoreDouble } from '../event-store/double/double.js';
+import type { AppendFault, Drop } from '../event-store/double/double.js';
 
 /** Generous, since the machines of tests are busy: a silent server costs a second. */
 const quick = { appendTimeoutMs: 1_000, giveUpAfterMs: 15_000, retryAfterMs: 5 };
@@ -67,7 +67,7 @@ async function bareClient(
   args: readonly string[],
   onSaid: (said: string) => void = () => undefined,
 ): Promise<{ code: number | null; said: string }> {
-  const script = fileURLToPath(new URL('./double/bare-client.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('../event-store/double/bare-client.mjs', import.meta.url));
   const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, NODE_OPTIONS: '' } });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -3,8 +3,8 @@ import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-sto
 import type { NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
 import { SeededRandomness } from '../../src/testing/index.js';
 import { all, pause } from '../contracts/event-store.contract.js';
-import { EventStoreDouble } from './double/double.js';
-import type { AppendFault } from './double/double.js';
+import { EventStoreDouble } from '../event-store/double/double.js';
+import type { AppendFault } from '../event-store/double/double.js';
 
 /** What a writer was told of one append; times are milliseconds of the process's clock. */
 interface Append {
