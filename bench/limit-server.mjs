@@ -10,10 +10,12 @@ import Fastify from 'fastify';
 import { createCoordinator } from '../dist/app.module.js';
 import { readConfig } from '../dist/config.js';
 import { systemClock, systemRandomness } from '../dist/coordinator/world.js';
+import { RetryingDelivery } from '../dist/delivery/retrying.js';
 import { SqliteEventStore } from '../dist/event-store/sqlite.js';
 import { createLogger } from '../dist/http/logger.js';
 import { projectIntoFile } from '../dist/read-models/projecting.js';
 import { install } from '../dist/installation.js';
+import { LocalKeyEncryption } from '../dist/vault/key-encryption.js';
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));
 const config = readConfig({ PORT: '0' });
@@ -22,12 +24,16 @@ const world = {
   clock: systemClock,
   randomness: systemRandomness(),
 };
+const keyEncryption = new LocalKeyEncryption([world.randomness.bytes(32)], world.randomness);
+const nobody = { carry: async () => {}, close: async () => {} };
 let root;
-const { founding } = await install(config, world, undefined, async (credentials) => {
+const { founding } = await install(config, { ...world, keyEncryption }, undefined, async (credentials) => {
   root = credentials;
 });
 const coordinator = await createCoordinator(config, {
   ...world,
+  keyEncryption,
+  delivery: new RetryingDelivery({ email: nobody, sms: nobody }, () => undefined),
   logger: createLogger('error'),
   projecting: await projectIntoFile(join(folder, 'read-models.db'), {
     identity: founding.organizationId,
