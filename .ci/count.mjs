@@ -1,16 +1,32 @@
-/** Sums up reports of jest, the last line of .ci/run. A suite that could not run, or a report that is not there, failed. */
+/**
+ * The last lines of .ci/run: what is red or did not run, by name, and "N passed, N failed". A suite without a report, one
+ * that was ended at its limit and a step that failed count as one failure each.
+ */
 import { readFileSync } from 'node:fs';
 
 let passed = 0;
 let failed = 0;
-for (const file of process.argv.slice(2)) {
-  try {
-    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(file, 'utf8'));
-    passed += numPassedTests;
-    failed += numFailedTests + numRuntimeErrorTestSuites;
-  } catch (error) {
-    console.error(`${file} cannot be read, so its suites count as one that failed: ${error.message}`);
-    failed += 1;
+
+function fail(text) {
+  failed += 1;
+  console.log(text);
+}
+
+for (const argument of process.argv.slice(2)) {
+  if (!argument.endsWith('.json')) {
+    fail(`failed: ${argument}`);
+    continue;
   }
+  let report;
+  try {
+    report = JSON.parse(readFileSync(argument, 'utf8'));
+  } catch {
+    fail(`did not run: the suite of ${argument}`);
+    continue;
+  }
+  passed += report.passed;
+  failed += report.failed;
+  for (const name of report.red) console.log(`red: ${name}`);
+  if (!report.ended) fail(`ended at its limit: the suite of ${argument}, in ${report.waiting.join(', ') || 'no spec'}`);
 }
 console.log(`${passed} passed, ${failed} failed`);

@@ -4,7 +4,7 @@ import { emptyOrganization, evolve } from '../../src/domain/organization/organiz
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { ApiError, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { submitPath } from '../../src/client/stamping-client.js';
-import { furnish, sampleSettings, submitSamples } from './samples.js';
+import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';
 
 /** Requests; `LONG=1` sends many. */
 const wanted = process.env['LONG'] === '1' ? 20_000 : 500;
