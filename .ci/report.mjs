@@ -1,11 +1,11 @@
 /**
  * Keeps the counts of a jest run in a file that is whole after each spec, so that a run which is ended at its limit still says
- * what passed, what failed and what was never reached. `--reporters=./.ci/report.cjs`, file named by REPORT.
+ * what passed, what failed and what was never reached. `--reporters=./.ci/report.mjs`, file named by REPORT.
  */
-const { writeFileSync } = require('node:fs');
-const { relative } = require('node:path');
+import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
-module.exports = class Report {
+class Report {
   constructor({ rootDir }) {
     this.rootDir = rootDir;
     this.report = { passed: 0, failed: 0, red: [], waiting: [] };
@@ -42,4 +42,6 @@ module.exports = class Report {
   write() {
     writeFileSync(process.env.REPORT, JSON.stringify(this.report));
   }
-};
+}
+
+export { Report as default };
