@@ -1,6 +1,6 @@
 import { integerRange, PolicyEvaluationError, type CheckedExpression, type Equality } from './syntax.js';
 import { isInCronSpan } from './time.js';
-import type { PolicyType, PolicyValue } from './types.js';
+import { NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
 
 /** Values of the root names in one request, and the time of the decision in milliseconds since the epoch. */
 export interface Scope {
@@ -285,6 +285,10 @@ function kindOf(value: PolicyValue): string {
 /** A value just read, if it is what its declaration says; what comes from a request is not trusted to be. */
 function typed(value: PolicyValue | undefined, node: CheckedExpression, path: string): PolicyValue {
   if (value === undefined) throw new PolicyEvaluationError(`missing field: ${path}`, node.at);
+  if (value instanceof NotApplicable) throw new PolicyEvaluationError(`${path} is ${value.reason}`, node.at);
+  if (value instanceof Unreadable) {
+    throw new PolicyEvaluationError(`${path} cannot be read: ${value.reason}`, node.at);
+  }
   if (!isOfType(value, node.type)) {
     throw new PolicyEvaluationError(`the value of ${path} does not fit its type ${node.type.kind}`, node.at);
   }

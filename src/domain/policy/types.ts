@@ -15,9 +15,41 @@ export type PolicyType =
   | { readonly kind: 'map'; readonly of: PolicyType }
   | { readonly kind: 'record'; readonly name: string; readonly fields: Readonly<Record<string, PolicyType>> };
 
-/** A value of the policy language: int, uint and timestamp are bigint; an undefined field is a field the request lacks. */
+/** Stands for a value that is there and cannot be read: undecodable, of the wrong type, deleted meanwhile. */
+export class Unreadable {
+  readonly doubt = 'unreadable';
+
+  /** `reason` ends up in decisions and refusals, so it says nothing secret. */
+  constructor(readonly reason: string) {}
+}
+
+/** Stands for what this type of activity, with this kind of key, never has, whatever is sent. */
+export class NotApplicable {
+  readonly doubt = 'not-applicable';
+
+  constructor(readonly reason: string) {}
+}
+
+/**
+ * A value of the policy language: int, uint and timestamp are bigint. An undefined field is one that the request lacks,
+ * and as unreadable as one that says why. A NotApplicable one must not depend on anything that a requester can choose.
+ */
 export type PolicyValue =
-  boolean | bigint | string | readonly PolicyValue[] | { readonly [field: string]: PolicyValue | undefined };
+  | boolean
+  | bigint
+  | string
+  | Unreadable
+  | NotApplicable
+  | readonly PolicyValue[]
+  | { readonly [field: string]: PolicyValue | undefined };
+
+/** The marker of what is there and cannot be read: every policy that reads it is in doubt, and a DENY then applies. */
+export function unreadable(reason: string): Unreadable {
+  return new Unreadable(reason);
+}
+
+/** The marker of what is no part of the request. No ALLOW that reads it applies, and no DENY. */
+export const notApplicable = new NotApplicable('not part of this request');
 
 /** What a policy may say: `condition` = when it applies, `consensus` = who must approve, `time` = when it is active. */
 export type Clause = 'condition' | 'consensus' | 'time';
