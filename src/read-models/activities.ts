@@ -20,7 +20,7 @@ type StoredActivity = ActivityRecord<string> & {
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 3,
+  version: 4,
   tables: ['activities', 'activity_fingerprints'],
   schema: `
     CREATE TABLE activities (
@@ -29,7 +29,10 @@ export const activitiesModel: ReadModel = {
       PRIMARY KEY (organization_id, activity_id)
     ) WITHOUT ROWID;
     CREATE INDEX activities_by_time ON activities (organization_id, submitted);
-    CREATE TABLE activity_fingerprints (fingerprint BLOB PRIMARY KEY, activity_id TEXT NOT NULL) WITHOUT ROWID;`,
+    CREATE TABLE activity_fingerprints (
+      organization_id TEXT NOT NULL, fingerprint BLOB NOT NULL, activity_id TEXT NOT NULL,
+      PRIMARY KEY (organization_id, fingerprint)
+    ) WITHOUT ROWID;`,
 
   project(rows, events) {
     // An activity often begins and ends in one batch: it is put together in memory and written once.
@@ -45,7 +48,13 @@ export const activitiesModel: ReadModel = {
       changed.set(activityId, { submitted: known?.submitted ?? position, record: { ...record, revisions } });
       const fingerprint = fingerprintIn(event);
       if (fingerprint) {
-        rows.run('INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?)', digestOf(fingerprint), activityId);
+        // The organization's own: a body that names the parent has the same fingerprint in all its sub-organizations.
+        rows.run(
+          'INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)',
+          organizationId,
+          digestOf(fingerprint),
+          activityId,
+        );
       }
     }
     for (const [activityId, { submitted, record }] of changed) {
@@ -91,10 +100,9 @@ function storedActivity(rows: Rows, organizationId: string, activityId: string) 
 /** Id of the activity of this organization whose submission, or a vote on which, had this fingerprint. */
 export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
   const row = rows.get(
-    `SELECT activity_id FROM activity_fingerprints JOIN activities USING (activity_id)
-     WHERE fingerprint = ? AND organization_id = ?`,
-    digestOf(fingerprint),
+    'SELECT activity_id FROM activity_fingerprints WHERE organization_id = ? AND fingerprint = ?',
     organizationId,
+    digestOf(fingerprint),
   );
   return row && String(row['activity_id']);
 }

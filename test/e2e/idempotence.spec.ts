@@ -216,6 +216,64 @@ describe('by another user', () => {
   });
 });
 
+describe('two sub-organizations of one parent', () => {
+  let coordinator: TestCoordinator;
+
+  beforeEach(async () => {
+    coordinator = await startCoordinator();
+  });
+
+  afterEach(() => coordinator.close());
+
+  async function subOrganization(name: string) {
+    const key = coordinator.newKey();
+    const apiKey = { apiKeyName: 'own', publicKey: key.publicKey, curveType: key.curve };
+    const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: name,
+      rootUsers: [{ userName: name, apiKeys: [apiKey], authenticators: [], oauthProviders: [] }],
+      rootQuorumThreshold: 1,
+    });
+    const { subOrganizationId, rootUserIds } = Object.values(result)[0] as {
+      subOrganizationId: string;
+      rootUserIds: [string];
+    };
+    const client = coordinator.clientFor(key, subOrganizationId);
+    return { organizationId: subOrganizationId, userId: rootUserIds[0], client };
+  }
+
+  test('the same bytes are known in each: a login is not done again because another has sent it first', async () => {
+    const victim = await subOrganization('victim');
+    const other = await subOrganization('other');
+    const type = 'ACTIVITY_TYPE_STAMP_LOGIN';
+    // It names the parent, and so it may be stamped and sent in any of its sub-organizations.
+    const options = { organizationId: coordinator.organizationId };
+    const parameters = { publicKey: coordinator.newKey().publicKey, expirationSeconds: '900' };
+    const body = victim.client.submitBody(type, parameters, options);
+    const taken = await sendBody(other.client, type, body);
+    expect(taken.organizationId).toBe(other.organizationId);
+    const login = await sendBody(victim.client, type, body);
+    expect(login.organizationId).toBe(victim.organizationId);
+
+    const user = () =>
+      victim.client.query<{ user: { apiKeys: { apiKeyId: string; credential: { publicKey: string } }[] } }>(
+        'get_user',
+        { userId: victim.userId },
+      );
+    const { user: before } = await user();
+    const session = before.apiKeys.find(({ credential }) => credential.publicKey === parameters.publicKey)!;
+    await victim.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', {
+      userId: victim.userId,
+      apiKeyIds: [session.apiKeyId],
+    });
+    // Whatever is in the read models is in no memory any more.
+    await user();
+
+    expect((await sendBody(victim.client, type, body)).id).toBe(login.id);
+    const { user: after } = await user();
+    expect(after.apiKeys.map(({ credential }) => credential.publicKey)).toEqual([victim.client.key.publicKey]);
+  });
+});
+
 /** The stamp with (r, n - s) in place of (r, s): a second valid signature of the same message by the same key. */
 function mirror(headerValue: string): object {
   const stamp = JSON.parse(Buffer.from(headerValue, 'base64url').toString()) as { signature: string };
