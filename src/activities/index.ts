@@ -58,6 +58,7 @@ import { signTransaction } from './signing/sign-transaction.js';
 import { createUserTag } from './tags/create-user-tag.js';
 import { deleteUserTags } from './tags/delete-user-tags.js';
 import { updateUserTag } from './tags/update-user-tag.js';
+import { createApiOnlyUsers } from './users/create-api-only-users.js';
 import { createUsers } from './users/create-users.js';
 import { deleteUsers } from './users/delete-users.js';
 import { updateUser } from './users/update-user.js';
@@ -82,6 +83,7 @@ export const activities = [
   acceptInvitation,
   approveActivity,
   createApiKeys,
+  createApiOnlyUsers,
   createAuthenticators,
   createFiatOnRampCredential,
   createInvitations,

@@ -1,6 +1,6 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
+import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from './fingerprint.js';
@@ -64,7 +64,8 @@ export function readSubmit({ path, body, stamp }: StampedRequest, registry: Regi
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
     throw invalidField('parameters', parameters === undefined ? 'is required' : 'must be an object');
   }
-  const { timestampMs, organizationId, generateAppProofs } = validate(SubmitEnvelope, rest);
+  const { timestampMs, generateAppProofs, ...named } = validate(SubmitEnvelope, rest);
+  const organizationId = canonicalUuid(named.organizationId);
   checkLiveness(timestampMs, now);
   const intent = validate(version.intent, parameters, 'parameters');
   return {

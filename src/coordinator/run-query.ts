@@ -11,6 +11,7 @@ import type { AnyQuery } from '../read-models/define-query.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
+import { canonicalUuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
@@ -61,7 +62,12 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
     const { body } = request;
     const asked = validate(definition.request, parseStrictJson(body).value);
-    const { organizationId, caller } = await this.reader(definition, request, asked.organizationId, minPosition);
+    const { organizationId, caller } = await this.reader(
+      definition,
+      request,
+      canonicalUuid(asked.organizationId),
+      minPosition,
+    );
     const question = { ...asked, organizationId };
     const { organization } = await this.loader.load(organizationId);
     await this.runner.passed(minPosition, readWaitMs);

@@ -112,6 +112,11 @@ export function Label(options: FieldOptions = {}) {
   );
 }
 
+/** A UUID as ids are recorded: in lower case. Input may have either case (RFC 9562, section 4). */
+export function canonicalUuid(value: string): string {
+  return value.toLowerCase();
+}
+
 /** An id. */
 export function Uuid(options: FieldOptions = {}) {
   return field({ type: 'string', format: 'uuid' }, options, Matches(uuidPattern, { message: must('a UUID') }));

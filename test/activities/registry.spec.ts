@@ -24,6 +24,12 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
     'createAuthenticatorsIntent',
     'createAuthenticatorsResult',
   ],
+  [
+    'create_api_only_users',
+    'ACTIVITY_TYPE_CREATE_API_ONLY_USERS',
+    'createApiOnlyUsersIntent',
+    'createApiOnlyUsersResult',
+  ],
   ['create_policies', 'ACTIVITY_TYPE_CREATE_POLICIES', 'createPoliciesIntent', 'createPoliciesResult'],
   ['create_policy', 'ACTIVITY_TYPE_CREATE_POLICY_V3', 'createPolicyIntentV3', 'createPolicyResult'],
   ['create_policy', 'ACTIVITY_TYPE_CREATE_POLICY_V2', 'createPolicyIntentV2', 'createPolicyResult'],
@@ -404,7 +410,7 @@ function verbFiles(): string[] {
       (file) =>
         file.includes('/') &&
         file.endsWith('.ts') &&
-        !/-params\.ts$|\/(?:organization-features|session-keys|social-linking|verification)\.ts$/.test(file),
+        !/-params\.ts$|\/(?:new-users|organization-features|session-keys|social-linking|verification)\.ts$/.test(file),
     )
     .map((file) => file.slice(0, -'.ts'.length));
 }

@@ -1,3 +1,4 @@
+import './users/create-api-only-users.decisions.js';
 import './users/create-users.decisions.js';
 import './users/delete-users.decisions.js';
 import './users/update-user-email.decisions.js';

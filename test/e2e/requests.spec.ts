@@ -191,6 +191,14 @@ describe('fields around the parameters', () => {
     );
   });
 
+  test('an organization in capital letters is the same organization', async () => {
+    const named = { organizationId: organizationId.toUpperCase() };
+    const submitted = await post(tagPath, JSON.stringify(tagBody(named)));
+    expect(submitted).toMatchObject({ status: 200, body: { activity: { organizationId } } });
+    const answered = await post('/public/v1/query/whoami', JSON.stringify(named));
+    expect(answered).toMatchObject({ status: 200, body: { organizationId } });
+  });
+
   test('null is absent, in front of the parameters and inside', async () => {
     const answer = await post(
       tagPath,

@@ -370,6 +370,16 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
       wallet: { walletName: 'first', accounts: [{ ...account, name: 'main' }], mnemonicLength: 12 },
       disableEmailRecovery: true,
     },
+    ACTIVITY_TYPE_CREATE_API_ONLY_USERS: {
+      apiOnlyUsers: [
+        {
+          userName: 'Frank',
+          userEmail: 'frank@example.com',
+          apiKeys: [{ apiKeyName: 'a key', publicKey: newKey().publicKey }],
+          userTags: [userTagId],
+        },
+      ],
+    },
     ACTIVITY_TYPE_CREATE_USERS_V4: {
       users: [
         {

@@ -1,10 +1,8 @@
-import { presentMembers } from '../../domain/organization/event.js';
-import type { OrganizationEvent } from '../../domain/organization/organization.js';
-import { existingUserTag } from '../../domain/organization/tags.js';
 import { ListOf, UuidList } from '../../schema/fields.js';
-import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
+import { verifyAuthenticators } from '../credentials/credential-params.js';
 import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
+import { newUsers } from './new-users.js';
 import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
 
 class CreateUsersIntent {
@@ -75,28 +73,7 @@ export const createUsers = defineActivity({
     ),
 
   decide({ users }, context, verified) {
-    const credentials = newCredentials(context);
-    const userIds: string[] = [];
-    const events = users.flatMap((user, index): OrganizationEvent[] => {
-      const { userName, userEmail, userPhoneNumber, userTags = [] } = user;
-      const { apiKeys = [], authenticators = [] } = user;
-      const proved = verified[index] ?? { authenticators: [], identities: [] };
-      const field = fieldOf(index);
-      for (const tagId of userTags) existingUserTag(context.organization, tagId);
-      const userId = context.newId();
-      userIds.push(userId);
-      const contacts = presentMembers({
-        userEmail: userEmail || undefined,
-        userPhoneNumber: userPhoneNumber || undefined,
-      });
-      const owner = { userId, apiKeys: [], authenticators: [], oauthProviders: [] };
-      return [
-        { type: 'UserCreated', data: { userId, userName, ...contacts, userTags } },
-        ...credentials.apiKeys(owner, apiKeys, `${field}.apiKeys`).events,
-        ...credentials.authenticators(owner, authenticators, proved.authenticators, `${field}.authenticators`).events,
-        ...credentials.oauthProviders(owner, proved.identities, `${field}.oauthProviders`).events,
-      ];
-    });
+    const { userIds, events } = newUsers(users, context, verified, 'parameters.users');
     return { events, result: { userIds } };
   },
 });

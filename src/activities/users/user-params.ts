@@ -9,7 +9,8 @@ import {
 } from '../credentials/credential-params.js';
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
 
-class NamedUserParams {
+/** What every version says of a new user. */
+export class NamedUserParams {
   @Label({ about: 'The name of the user; need not be unique.' })
   userName!: string;
 

@@ -1,0 +1,34 @@
+import { ListOf, UuidList } from '../../schema/fields.js';
+import { ApiKeyParams } from '../credentials/credential-params.js';
+import { defineActivity } from '../define-activity.js';
+import { newUsers } from './new-users.js';
+import { liftUserV2, NamedUserParams } from './user-params.js';
+
+class ApiOnlyUserParams extends NamedUserParams {
+  @ListOf(() => ApiKeyParams, { optional: true, about: 'API keys of the user, all P-256.' })
+  apiKeys?: ApiKeyParams[];
+}
+
+class CreateApiOnlyUsersIntent {
+  @ListOf(() => ApiOnlyUserParams, { min: 1, about: 'The new users; either all are created or none.' })
+  apiOnlyUsers!: ApiOnlyUserParams[];
+}
+
+class CreateApiOnlyUsersResult {
+  @UuidList()
+  userIds!: string[];
+}
+
+/** Creates users that have API keys and no other way to authenticate. */
+export const createApiOnlyUsers = defineActivity({
+  type: 'ACTIVITY_TYPE_CREATE_API_ONLY_USERS',
+  summary: 'Creates users that have API keys and no other way to authenticate.',
+  intent: CreateApiOnlyUsersIntent,
+  result: CreateApiOnlyUsersResult,
+  policy: { resource: 'USER', action: 'CREATE' },
+
+  decide({ apiOnlyUsers }, context) {
+    const { userIds, events } = newUsers(apiOnlyUsers.map(liftUserV2), context, [], 'parameters.apiOnlyUsers');
+    return { events, result: { userIds } };
+  },
+});

@@ -1,0 +1,49 @@
+import { presentMembers } from '../../domain/organization/event.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import { existingUserTag } from '../../domain/organization/tags.js';
+import { newCredentials } from '../credentials/credential-params.js';
+import type { DecideContext } from '../define-activity.js';
+import type { UserParamsV4 } from './user-params.js';
+
+type Credentials = ReturnType<typeof newCredentials>;
+
+/** What was found to be true of a new user's credentials outside. */
+export interface ProvedCredentials {
+  readonly authenticators: Parameters<Credentials['authenticators']>[2];
+  readonly identities: Parameters<Credentials['oauthProviders']>[1];
+}
+
+/**
+ * The events that create users with their credentials and tags, and the users' ids. `field` names the list in errors.
+ * @throws {CoordinatorError} for a tag that is not there and for credentials that are taken or twice
+ */
+export function newUsers(
+  users: readonly UserParamsV4[],
+  context: DecideContext,
+  proved: readonly ProvedCredentials[],
+  field: string,
+): { readonly userIds: string[]; readonly events: OrganizationEvent[] } {
+  const credentials = newCredentials(context);
+  const userIds: string[] = [];
+  const events = users.flatMap((user, index): OrganizationEvent[] => {
+    const { userName, userEmail, userPhoneNumber, userTags = [] } = user;
+    const { apiKeys = [], authenticators = [] } = user;
+    const { authenticators: verified, identities } = proved[index] ?? { authenticators: [], identities: [] };
+    const own = `${field}[${index}]`;
+    for (const tagId of userTags) existingUserTag(context.organization, tagId);
+    const userId = context.newId();
+    userIds.push(userId);
+    const contacts = presentMembers({
+      userEmail: userEmail || undefined,
+      userPhoneNumber: userPhoneNumber || undefined,
+    });
+    const owner = { userId, apiKeys: [], authenticators: [], oauthProviders: [] };
+    return [
+      { type: 'UserCreated', data: { userId, userName, ...contacts, userTags } },
+      ...credentials.apiKeys(owner, apiKeys, `${own}.apiKeys`).events,
+      ...credentials.authenticators(owner, authenticators, verified, `${own}.authenticators`).events,
+      ...credentials.oauthProviders(owner, identities, `${own}.oauthProviders`).events,
+    ];
+  });
+  return { userIds, events };
+}
