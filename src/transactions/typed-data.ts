@@ -43,8 +43,8 @@ const WORD_LENGTH = 32;
  * The EIP712 payload: JSON text of `{ types, domain, primaryType, message }`. Gives the 32 bytes to sign, Keccak-256 of
  * 0x1901 ‖ hash of the domain ‖ hash of the message (EIP-712), as ethers and viem calculate it, and `eth.eip_712` as policies
  * read it: integers exact, addresses and bytes in lower-case hex, structs by field. Without `EIP712Domain` among the types
- * the domain is made of the members that it has. A member of the message that no type declares would not be signed, so it
- * is refused; such members of the domain are common, so they are left out, and policies do not see them.
+ * the domain is made of the members that it has. Members that no type declares are not signed, by viem neither: they are left
+ * out, and policies do not see them.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`
  */
 export function hashTypedData(json: string): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
@@ -94,11 +94,6 @@ class StructHasher {
     if (depth > MAX_NESTING) throw bad(`${quoted(path)} is nested deeper than ${MAX_NESTING} levels`);
     if (!isObject(value)) throw bad(`${path} is ${quoted(value)}; send an object of type ${name}`);
     const fields = this.#structs.get(name) ?? [];
-    const declared = new Set(fields.map((field) => field.name));
-    for (const member of Object.keys(value)) {
-      if (!declared.has(member))
-        throw bad(`${path} has ${quoted(member)}, which type ${name} has not: it would not be signed`);
-    }
     const encoded = fields.map((field): [string, Encoded] => {
       const inner = `${path}.${field.name}`;
       if (!Object.hasOwn(value, field.name)) throw bad(`${inner} is missing; type ${name} has it`);
