@@ -53,6 +53,12 @@ export function leavesClientStuck(error: unknown): boolean {
   return failureOf(error) === 'passing' && !(typeof type === 'string' && HEALED_TYPES.has(type));
 }
 
+/** True when the server says that a position is none of an event: gRPC INVALID_ARGUMENT. */
+export function isInvalidPosition(error: unknown): boolean {
+  const { type, code } = fields(error);
+  return type === 'invalid-argument' || code === 3;
+}
+
 /** A final failure as callers of the port know it: what was refused, and what the operator has to do. */
 export function refused(what: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;

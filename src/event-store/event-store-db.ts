@@ -11,7 +11,8 @@ import type {
 } from '@eventstore/db-client';
 import { checkAppend, checkDelete, firstRevision } from './append-rules.js';
 import { CatchUp } from './event-store-db-catch-up.js';
-import { failureOf, leavesClientStuck, Tries, within } from './event-store-db-failures.js';
+import type { LogPosition } from './event-store-db-catch-up.js';
+import { failureOf, isInvalidPosition, leavesClientStuck, Tries, within } from './event-store-db-failures.js';
 import type { Patience } from './event-store-db-failures.js';
 import { readConnectionString } from './event-store-db-settings.js';
 import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
@@ -54,8 +55,6 @@ const KEPT_PREFIXES = ['organization-', 'denials-', 'installation-', 'lease-', '
 const DELETABLE_PREFIXES = ['vault-', 'snapshot-'];
 /** Type of the event by which the server marks a deleted stream; its revision is no revision. */
 const TOMBSTONE = '$streamDeleted';
-/** In units of 32 events: how much of other people's the server passes over before it says how far it is. */
-const CHECKPOINT_INTERVAL = 32;
 /** Of checks whether a stream was deleted; a server takes a hundred calls at once from a connection. */
 const MOST_CHECKS = 16;
 
@@ -295,28 +294,43 @@ export class EventStoreDbEventStore implements EventStore {
   #catchUp(after: bigint | 'start'): CatchUp<AllStreamResolvedEvent> {
     return new CatchUp<AllStreamResolvedEvent>(
       {
-        open: (position, passed) =>
+        // No checkpoints: at their positions an event may come yet, and one was seen at 2^64 - 1.
+        open: (position) =>
           this.#connection.client.subscribeToAll({
             fromPosition: position === 'start' ? START : position,
-            filter: streamNameFilter({
-              prefixes: [...KEPT_PREFIXES, ...DELETABLE_PREFIXES],
-              checkpointInterval: CHECKPOINT_INTERVAL,
-              checkpointReached: (_, reached) => passed(reached),
-            }),
+            filter: streamNameFilter({ prefixes: [...KEPT_PREFIXES, ...DELETABLE_PREFIXES] }),
           }),
-        take: ({ event, commitPosition = 0n }) => {
-          if (event === undefined) return { position: { commit: commitPosition, prepare: commitPosition }, event };
-          if (event.type === TOMBSTONE) return { position: event.position, event: undefined };
+        check: (position, signal) => this.#checkPosition(position, signal),
+        take: ({ event }) => {
+          if (event === undefined || event.type === TOMBSTONE) return undefined;
           const recorded = fromWire(event);
           if (isKept(recorded.stream)) this.#see(recorded.position);
-          return { position: event.position, event: recorded };
+          return recorded;
         },
+        isKept: ({ stream }) => isKept(stream),
         visible: (events, signal) => this.#withoutDeleted(events, signal),
         dropped: (error) => this.#connection.failed(error),
       },
       after,
       this.#limits.retryAfterMs,
     );
+  }
+
+  async #checkPosition(position: LogPosition, signal: AbortSignal): Promise<void> {
+    const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs: Infinity });
+    while (!signal.aborted) {
+      try {
+        const events = this.#connection.read(
+          (client) => client.readAll({ fromPosition: position, maxCount: 1, requiresLeader: true }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of events) if (event?.position.commit === position.commit) return;
+        throw noEventAt(position);
+      } catch (error) {
+        if (isInvalidPosition(error)) throw noEventAt(position, error);
+        await tries.again(error, signal);
+      }
+    }
   }
 
   /** The log keeps the events of a deleted stream until it is scavenged: the port says that they are gone. */
@@ -614,6 +628,14 @@ function fromWire(event: ClientEvent): RecordedEvent {
     );
   }
   return { stream, revision, position: position.commit, id, type, data, metadata };
+}
+
+function noEventAt({ commit }: LogPosition, cause?: unknown): StoreUnavailable {
+  return new StoreUnavailable(
+    `the event store has no event at position ${commit}: what was read up to there is of another store, of one from ` +
+      'before a backup was restored, or of a stream that was deleted since; read again from the start',
+    { cause },
+  );
 }
 
 function isKept(stream: string): boolean {

@@ -40,7 +40,10 @@ export interface Subscription {
 }
 
 export interface SubscribeOptions {
-  /** Exclusive: events after this position are delivered. */
+  /**
+   * Exclusive: events after this position are delivered. The position of an event that was read or delivered, and of one
+   * that is kept for ever (`isKept`) when it is to hold after a deletion and for another subscription.
+   */
   readonly after: bigint | 'start';
   /** Called with one batch at a time, in position order; the next batch waits until it has resolved. */
   readonly onEvents: (events: readonly RecordedEvent[]) => Promise<void> | void;
@@ -63,7 +66,10 @@ export interface EventStore {
   /** The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty. */
   read(stream: string, from?: number): AsyncIterable<RecordedEvent>;
 
-  /** Everything recorded after a position, then everything that comes, once and in order; `renewals-…` may be left out. */
+  /**
+   * Everything recorded after a position, then everything that comes, once and in order; `renewals-…` may be left out, and
+   * an event of a stream that can be deleted may in rare cases come twice.
+   */
   subscribe(options: SubscribeOptions): Subscription;
 
   /** Position of the last event in the store, or undefined when it is empty. */
@@ -74,6 +80,11 @@ export interface EventStore {
 
   /** Finishes what was accepted, then releases the store. */
   close(): Promise<void>;
+}
+
+/** True for a stream that is never deleted: a reader may begin again behind any of its events. */
+export function isKept(stream: string): boolean {
+  return !/^(vault|snapshot|renewals)-./.test(stream);
 }
 
 /** The stream is not where the writer thought it was: read again and decide again. */

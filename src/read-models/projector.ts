@@ -1,6 +1,6 @@
 import { bootStream } from '../domain/boots.js';
 import type { EventMetadata } from '../event-store/chain.js';
-import type { RecordedEvent } from '../event-store/event-store.js';
+import { isKept, type RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
 import type { ReadModelDatabase } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
@@ -10,6 +10,8 @@ export interface Progress {
   readonly model: string;
   /** Every event up to here is in the rows; -1 before the first. */
   readonly checkpoint: bigint;
+  /** Where the next feed begins: behind the last event that is kept for ever, since one that goes away is no place. */
+  readonly resumeAfter: bigint;
   readonly failure: string | undefined;
 }
 
@@ -27,12 +29,23 @@ export interface EventSource {
  */
 const streamPattern = /^(?:organization|denials|webhook-deliveries)-(.+)$/;
 
+/** Raised when no checkpoint from before can be trusted. 2: they were of events that may be scavenged (docs/adr/0033). */
+const generation = 2;
+
+interface State {
+  readonly model: ReadModel;
+  checkpoint: bigint;
+  resumeAfter: bigint;
+  failure: string | undefined;
+}
+
 /**
  * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as
- * its rows, so that a crash repeats nothing and skips nothing. A model that fails stops alone; the others go on.
+ * its rows, so that a crash skips nothing; what is written is the last event that is kept for ever, and what follows it
+ * (of vaults, of which there are no rows) comes once more. A model that fails stops alone; the others go on.
  */
 export class Projector {
-  private readonly state: { readonly model: ReadModel; checkpoint: bigint; failure: string | undefined }[];
+  private readonly state: readonly State[];
 
   constructor(
     private readonly database: ReadModelDatabase,
@@ -44,11 +57,14 @@ export class Projector {
        CREATE TABLE IF NOT EXISTS source (identity TEXT PRIMARY KEY);`,
     );
     this.forgetOtherSource(source);
-    this.state = models.map((model) => ({ model, checkpoint: this.prepare(model), failure: undefined }));
+    this.state = models.map((model) => {
+      const checkpoint = this.prepare(model);
+      return { model, checkpoint, resumeAfter: checkpoint, failure: undefined };
+    });
   }
 
   progress(): readonly Progress[] {
-    return this.state.map(({ model, checkpoint, failure }) => ({ model: model.name, checkpoint, failure }));
+    return this.state.map(({ model, ...state }) => ({ model: model.name, ...state }));
   }
 
   /** Takes the next events, in position order. */
@@ -56,11 +72,16 @@ export class Projector {
     const last = recorded.at(-1);
     if (!last) return this.progress();
     const events = recorded.flatMap(projected);
+    const lastKept = recorded.findLast(({ stream }) => isKept(stream))?.position;
     const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
     this.database.transaction(() => {
-      for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, last.position);
+      for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, lastKept);
     });
-    for (const one of moved) if (one.failure === undefined) one.checkpoint = last.position;
+    for (const one of moved) {
+      if (one.failure !== undefined) continue;
+      one.checkpoint = last.position;
+      one.resumeAfter = lastKept ?? one.resumeAfter;
+    }
     return this.progress();
   }
 
@@ -68,7 +89,7 @@ export class Projector {
     model: ReadModel,
     checkpoint: bigint,
     events: readonly ProjectedEvent[],
-    end: bigint,
+    lastKept: bigint | undefined,
   ): string | undefined {
     try {
       this.database.transaction(() => {
@@ -77,7 +98,9 @@ export class Projector {
           // Only after a start are some models further than others.
           (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint),
         );
-        this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(end), model.name);
+        if (lastKept !== undefined) {
+          this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(lastKept), model.name);
+        }
       });
       return undefined;
     } catch (error) {
@@ -86,7 +109,8 @@ export class Projector {
   }
 
   /** Rows of another store, or of events that a restored backup no longer has, are not ours: all is built again. */
-  private forgetOtherSource({ identity, head }: EventSource): void {
+  private forgetOtherSource({ identity: installation, head }: EventSource): void {
+    const identity = `${generation} ${installation}`;
     const known = this.database.get('SELECT identity FROM source')?.['identity'];
     const isAhead = this.database
       .all('SELECT position FROM checkpoints')

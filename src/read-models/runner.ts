@@ -48,9 +48,12 @@ export class ReadModelRunner {
     private readonly observer: RunnerObserver,
   ) {}
 
-  /** Follows the store from the lowest checkpoint on. */
+  /** Follows the store from where the least advanced model may begin again. */
   start(): void {
-    const lowest = least(this.projecting.progress());
+    const lowest = this.projecting
+      .progress()
+      .map(({ resumeAfter }) => resumeAfter)
+      .reduce((least, position) => (position < least ? position : least));
     this.subscription = this.store.subscribe({
       after: lowest < 0n ? 'start' : lowest,
       onEvents: (events) => this.take(events),

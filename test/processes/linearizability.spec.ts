@@ -120,7 +120,7 @@ async function insist<T>(ask: () => Promise<T>): Promise<T> {
 
 /** What a history must have of everything that can come of an append, or it shows nothing. */
 const isTelling = (history: readonly Append[]): boolean =>
-  (['ok', 'fail'] as const).every((wanted) => history.some(({ outcome }) => outcome === wanted));
+  (['ok', 'fail', 'unknown'] as const).every((wanted) => history.some(({ outcome }) => outcome === wanted));
 
 /** Writers that read, append at what they have read, and go on with whatever came of it. */
 async function write(

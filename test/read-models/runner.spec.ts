@@ -1,7 +1,10 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { EventStore, NewEvent, SubscribeOptions } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { ReadModelDatabase } from '../../src/read-models/database.js';
+import { readModels } from '../../src/read-models/index.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
+import { Projector } from '../../src/read-models/projector.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 
 const organizationId = '0f9d5a5e-0000-4000-8000-000000000001';
@@ -171,6 +174,27 @@ describe('the runner of the read models', () => {
     expect([steering.name(), steering.told]).toEqual(['......8999', []]);
     await next.close();
     await steering.projecting.close();
+  });
+
+  it('begins again behind an event that is kept, and once from the start where an older release has left its place', async () => {
+    const rows = new ReadModelDatabase(':memory:');
+    const projector = () => new Projector(rows, readModels, { identity: 'one', head: 10n });
+    const places = (one: Projector) => new Set(one.progress().map(({ resumeAfter }) => resumeAfter));
+    const metadata = { at: 0, schemaVersion: 1 };
+    const renamed = { id: 'a', type: 'OrganizationCreated', data: { organizationId, name: 'One' }, metadata };
+    const sealed = { id: 'b', type: 'SecretSealed', data: {}, metadata };
+    const first = projector();
+    first.project([
+      { ...renamed, stream, revision: 0, position: 4n },
+      { ...sealed, stream: 'vault-1', revision: 0, position: 7n },
+    ]);
+    expect(new Set(first.progress().map(({ checkpoint }) => checkpoint))).toEqual(new Set([7n]));
+    expect(places(first)).toEqual(new Set([4n]));
+    expect(places(projector())).toEqual(new Set([4n]));
+    // What releases before this wrote, whose places may be of events that go away.
+    rows.run('UPDATE source SET identity = ?', 'one');
+    expect(places(projector())).toEqual(new Set([-1n]));
+    rows.close();
   });
 
   it('lets whoever waits not wait for company', async () => {

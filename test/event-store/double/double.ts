@@ -27,7 +27,7 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Log } from './log.js';
-import type { AppendOutcome, Expectation, LogEvent, Proposed } from './log.js';
+import type { AppendOutcome, Expectation, Proposed } from './log.js';
 import * as wire from './wire.js';
 
 /**
@@ -54,22 +54,34 @@ export type AppendFault =
   | { readonly heldUntil: Promise<unknown>; readonly stream: string };
 
 /** How a live subscription is dropped. */
-export type Drop = 'unavailable' | 'cancelled' | 'reset' | 'end' | 'access-denied';
+export type Drop = 'unavailable' | 'cancelled' | 'reset' | 'end' | 'access-denied' | 'invalid-position';
 
 export interface Member {
   readonly host: string;
   readonly port: number;
   readonly leader: boolean;
+  /** False for one that the others remember and cannot reach. */
+  readonly alive?: boolean;
 }
 
-const MAX_APPEND_BYTES = 1024 * 1024;
+/**
+ * Whose behaviour it shows where servers differ. 23.10 resumes behind the first event at or after a position, says
+ * nothing when that lies inside a record, and sends checkpoints at the position of the event that comes next. 24.10
+ * resumes where it is told, refuses a position inside a record, and sends the checkpoint (-1, -1) when a subscription
+ * from the start finds nothing.
+ */
+export type ServerVersion = '23.10' | '24.10';
+
+/** What the user of the client may not do: `login` fails every call, as a wrong password does. */
+export type Denied = 'login' | 'append' | 'read-all' | 'read-stream';
+
 /** How many filtered-out events the server passes before it says how far it is (24.10: 32 times the multiplier). */
 const CHECKPOINT_WINDOW = 32;
 
 /**
  * An EventStoreDB as its clients see it, in this process: the gRPC services Streams, ServerFeatures and Gossip over a
- * log in memory, behind a TCP relay so that connections can be cut. It is our reading of the protocol; what only a
- * server can show (elections, replication, scavenging, access control) is not in it.
+ * log in memory, behind a TCP relay so that connections can be cut. It does what runs against servers of both versions
+ * have shown, and elsewhere what their sources say; elections and replication are not in it.
  */
 export class EventStoreDouble {
   readonly log: Log;
@@ -85,9 +97,15 @@ export class EventStoreDouble {
   proposed = 0;
   /** How many events have been handed to the network by subscriptions. */
   sent = 0;
+  /** Positions of the checkpoints that subscriptions were sent; `wire.NO_POSITION` for (-1, -1). */
+  readonly checkpoints: string[] = [];
+  readonly denied = new Set<Denied>();
+  version: ServerVersion = '24.10';
+  /** `MaxAppendSize`: data, metadata and types of an append. */
+  maxAppendBytes = 1024 * 1024;
   members: readonly Member[] = [];
-  /** When set, this node sends whoever needs the leader there. */
-  leader: { host: string; port: number } | undefined;
+  /** When set, this node sends whoever needs the leader there, or says that it knows of none. */
+  leader: { host: string; port: number } | 'unknown' | undefined;
   positionsInStreamReads = true;
   positionsInAppends = true;
   /** True makes subscriptions start with the event at their position instead of after it. */
@@ -96,6 +114,7 @@ export class EventStoreDouble {
   batchPath = true;
   featuresFail: grpc.status | undefined;
   readonly #drops = new Set<(drop: Drop) => void>();
+  readonly #live = new Set<grpc.ServerWritableStream<ReadReq, ReadResp>>();
   readonly #server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
   readonly #sockets = new Set<Socket>();
   #relay: NetServer | undefined;
@@ -134,6 +153,14 @@ export class EventStoreDouble {
 
   dropSubscriptions(drop: Drop): void {
     for (const each of [...this.#drops]) each(drop);
+  }
+
+  /** Tells every subscription that it has fallen behind, and that it has caught up again. */
+  fallBehind(): void {
+    for (const call of this.#live) {
+      call.write(new streams.ReadResp().setFellBehind(new streams.ReadResp.FellBehind()));
+      call.write(new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+    }
   }
 
   /** Resets every connection; new ones are taken. */
@@ -229,7 +256,7 @@ export class EventStoreDouble {
   }
 
   #features(): InstanceType<typeof features.SupportedMethods> {
-    const supported = new features.SupportedMethods().setEventStoreServerVersion('24.10.0-double');
+    const supported = new features.SupportedMethods().setEventStoreServerVersion(`${this.version}.0-double`);
     // The names are in lower case, as the server sends them: the client compares them so.
     const methods = ['append', 'read', 'tombstone', ...(this.batchPath ? ['batchappend'] : [])];
     for (const name of methods) {
@@ -242,13 +269,13 @@ export class EventStoreDouble {
 
   #clusterInfo(): InstanceType<typeof gossip.ClusterInfo> {
     const info = new gossip.ClusterInfo();
-    for (const { host, port, leader } of this.members) {
+    for (const { host, port, leader, alive = true } of this.members) {
       const { LEADER, FOLLOWER } = gossip.MemberInfo.VNodeState;
       info.addMembers(
         new gossip.MemberInfo()
           .setInstanceId(new shared.UUID().setString(randomUUID()))
           .setTimeStamp('0')
-          .setIsAlive(true)
+          .setIsAlive(alive)
           .setState(leader ? LEADER : FOLLOWER)
           .setHttpEndPoint(new gossip.EndPoint().setAddress(host).setPort(port)),
       );
@@ -256,9 +283,13 @@ export class EventStoreDouble {
     return info;
   }
 
-  #notLeader(metadata: grpc.Metadata): Partial<grpc.ServiceError> | undefined {
+  /** Why a call is not handled at all: its user may not do that, or this node is not the leader. */
+  #refusal(metadata: grpc.Metadata, what: Denied): Partial<grpc.ServiceError> | undefined {
+    if (this.denied.has('login')) return wire.serverError(grpc.status.UNAUTHENTICATED, 'Bad HTTP response: 401');
+    if (this.denied.has(what)) return wire.accessDeniedError();
     const needed = metadata.get('requires-leader')[0]?.toString() === 'true';
-    return needed && this.leader !== undefined ? wire.notLeaderError(this.leader) : undefined;
+    if (!needed || this.leader === undefined) return undefined;
+    return this.leader === 'unknown' ? wire.noLeaderError() : wire.notLeaderError(this.leader);
   }
 
   #append(call: grpc.ServerReadableStream<AppendReq, AppendResp>, done: grpc.sendUnaryData<AppendResp>): void {
@@ -274,8 +305,8 @@ export class EventStoreDouble {
     call.on('error', () => undefined);
     const whole = (): void => {
       this.appends.classic++;
-      const elsewhere = this.#notLeader(call.metadata);
-      if (elsewhere !== undefined) return done(elsewhere);
+      const refusal = this.#refusal(call.metadata, 'append');
+      if (refusal !== undefined) return done(refusal);
       const stream = wire.streamName(options?.getStreamIdentifier());
       const expected = wire.expectation(options);
       this.#withFault(stream, events, expected, {
@@ -302,8 +333,11 @@ export class EventStoreDouble {
       const wrong = new streams.AppendResp.WrongExpectedVersion();
       if (outcome.current === undefined) wrong.setCurrentNoStream(new shared.Empty());
       else wrong.setCurrentRevision(String(outcome.current));
+      // As the server's default case has it: "no stream" is -1, unsigned.
       if (typeof expected === 'bigint') wrong.setExpectedRevision(String(expected));
-      else wrong.setExpectedNoStream(new shared.Empty());
+      else if (expected === 'no_stream') wrong.setExpectedRevision(wire.NO_POSITION);
+      else if (expected === 'stream_exists') wrong.setExpectedStreamExists(new shared.Empty());
+      else wrong.setExpectedAny(new shared.Empty());
       return new streams.AppendResp().setWrongExpectedVersion(wrong);
     }
     const success = new streams.AppendResp.Success().setCurrentRevision(String(outcome.revision));
@@ -329,27 +363,22 @@ export class EventStoreDouble {
       if (!request.getIsFinal()) return;
       open.delete(correlation);
       this.appends.batch++;
-      const elsewhere = this.#notLeader(call.metadata);
-      if (elsewhere !== undefined) return void call.emit('error', elsewhere);
-
       const identifier = append.options?.getStreamIdentifier();
       const stream = wire.streamName(identifier);
       const expected = wire.batchExpectation(append.options);
       const answer = (): BatchAppendResp =>
         new streams.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setStreamIdentifier(identifier);
       const refuse = (status: Status): void => void call.write(answer().setError(status));
+      if (this.denied.has('append')) return refuse(wire.accessDenied());
+      const refusal = this.#refusal(call.metadata, 'append');
+      if (refusal?.details === wire.NO_LEADER) return refuse(wire.notHandled(wire.NO_LEADER));
+      if (refusal !== undefined) return void call.emit('error', refusal);
+
       this.#withFault(stream, append.events, expected, {
         outcome: (outcome) => {
           if (outcome.kind === 'deleted') {
             const detail = new shared.StreamDeleted().setStreamIdentifier(identifier).serializeBinary();
-            refuse(
-              wire.batchError(
-                code.Code.FAILED_PRECONDITION,
-                'Stream is deleted.',
-                'event_store.client.StreamDeleted',
-                detail,
-              ),
-            );
+            refuse(wire.batchError(code.Code.NOT_FOUND, 'StreamDeleted', 'event_store.client.StreamDeleted', detail));
           } else if (outcome.kind === 'wrong') {
             refuse(wire.wrongVersion(expected, outcome.current));
           } else {
@@ -387,13 +416,17 @@ export class EventStoreDouble {
       (one) => typeof one !== 'object' || !('stream' in one) || one.stream === stream,
     );
     const [fault] = next < 0 ? [] : this.appendFaults.splice(next, 1);
-    const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
-    if (size > MAX_APPEND_BYTES) {
-      const error = wire.serverError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${MAX_APPEND_BYTES}`, {
+    const size = events.reduce(
+      (sum, { type, data, metadata }) => sum + 2 * type.length + data.length + metadata.length,
+      0,
+    );
+    if (size > this.maxAppendBytes) {
+      const limit = this.maxAppendBytes;
+      const error = wire.serverError(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${limit} Exceeded.`, {
         exception: 'maximum-append-size-exceeded',
-        'maximum-append-size': String(MAX_APPEND_BYTES),
+        'maximum-append-size': String(limit),
       });
-      return reply.status({ status: wire.oversize(MAX_APPEND_BYTES), error });
+      return reply.status({ status: wire.oversize(limit), error });
     }
     const write = (): AppendOutcome => this.log.append(stream, events, expected);
     if (fault === undefined) return reply.outcome(write());
@@ -415,7 +448,7 @@ export class EventStoreDouble {
         return reply.status({ status: wire.timeout(), error: timeoutError() });
       case 'not-ready':
         return reply.status({
-          status: wire.notReady(),
+          status: wire.notHandled('Server Is Not Ready'),
           error: wire.serverError(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
         });
       case 'wrong-version':
@@ -431,8 +464,8 @@ export class EventStoreDouble {
   }
 
   #tombstone(call: grpc.ServerUnaryCall<TombstoneReq, TombstoneResp>, done: grpc.sendUnaryData<TombstoneResp>): void {
-    const elsewhere = this.#notLeader(call.metadata);
-    if (elsewhere !== undefined) return done(elsewhere);
+    const refusal = this.#refusal(call.metadata, 'append');
+    if (refusal !== undefined) return done(refusal);
     const stream = wire.streamName(call.request.getOptions()?.getStreamIdentifier());
     const outcome = this.log.tombstone(stream);
     if (outcome === 'deleted') return done(wire.streamDeletedError(stream));
@@ -447,9 +480,9 @@ export class EventStoreDouble {
 
   async #read(call: grpc.ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
     call.on('error', () => undefined);
-    const elsewhere = this.#notLeader(call.metadata);
     const options = call.request.getOptions();
-    if (elsewhere !== undefined || options === undefined) return void call.emit('error', elsewhere);
+    const refusal = this.#refusal(call.metadata, options?.hasAll() ? 'read-all' : 'read-stream');
+    if (refusal !== undefined || options === undefined) return void call.emit('error', refusal);
     if (options.hasSubscription()) return this.#subscribe(call, options);
     return options.hasAll() ? this.#readAll(call, options) : this.#readStream(call, options);
   }
@@ -485,6 +518,10 @@ export class EventStoreDouble {
     const all = options.getAll();
     const start = all?.hasPosition() ? BigInt(all.getPosition()?.getCommitPosition() ?? 0) : undefined;
     this.allReads.push(start ?? (all?.hasEnd() ? 'end' : 'start'));
+    if (start !== undefined && this.log.isInsideRecord(start)) {
+      if (this.version === '23.10') return void call.end();
+      return void call.emit('error', insideRecord(start));
+    }
     const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
     const matches = wire.wanted(options.getFilter());
     const ordered = backwards
@@ -522,28 +559,59 @@ export class EventStoreDouble {
         new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID()),
       ),
     );
-    let after =
-      (this.subscriptionsInclude && start !== undefined ? start - 1n : start) ??
-      (all?.hasEnd() ? (this.log.events.at(-1)?.position ?? -1n) : -1n);
+    if (start !== undefined && this.log.isInsideRecord(start)) {
+      if (this.version === '24.10') drop('invalid-position');
+      return;
+    }
+    const checkpoint = async (position: bigint | string): Promise<void> => {
+      const at = String(position);
+      this.checkpoints.push(at);
+      await write(
+        call,
+        new streams.ReadResp().setCheckpoint(
+          new streams.ReadResp.Checkpoint().setCommitPosition(at).setPreparePosition(at),
+        ),
+      );
+    };
+    let after = this.#firstBehind(start) ?? (all?.hasEnd() ? (this.log.events.at(-1)?.position ?? -1n) : -1n);
+    const isFromStart = start === undefined && !all?.hasEnd();
     let passed = 0;
+    let found = false;
     let live = false;
+    let unmarked = 0;
     while (!gone.signal.aborted) {
       const page = this.log.after(after, 100);
       if (page.length === 0) {
-        if (!live) await write(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+        if (!live) {
+          await write(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+          if (this.version === '24.10' && isFromStart && !found) await checkpoint(wire.NO_POSITION);
+        }
+        if (this.version === '23.10' && unmarked > 0) await checkpoint(this.log.end);
+        unmarked = 0;
         live = true;
+        this.#live.add(call);
         await this.log.change(gone.signal);
+        this.#live.delete(call);
       }
       for (const event of page) {
         if (gone.signal.aborted) return;
         after = event.position;
         if (matches(event)) {
+          found = true;
           this.sent++;
           if (!(await write(call, wire.eventResponse(event)))) return;
+        } else {
+          unmarked++;
         }
-        if (++passed % window === 0) await write(call, checkpoint(event));
+        if (++passed % window === 0) await checkpoint(event.position);
       }
     }
+  }
+
+  /** The position behind which a subscription begins that is to begin behind another. */
+  #firstBehind(start: bigint | undefined): bigint | undefined {
+    if (start === undefined || this.subscriptionsInclude) return start === undefined ? undefined : start - 1n;
+    return this.version === '23.10' ? (this.log.after(start - 1n, 1)[0]?.position ?? start) : start;
   }
 }
 
@@ -551,18 +619,16 @@ const DROPS: Record<Exclude<Drop, 'end'>, Partial<grpc.ServiceError>> = {
   unavailable: wire.serverError(grpc.status.UNAVAILABLE, 'the server goes away'),
   cancelled: wire.serverError(grpc.status.CANCELLED, 'the server has cancelled the call'),
   reset: wire.serverError(grpc.status.INTERNAL, 'Received RST_STREAM with code 2'),
-  'access-denied': wire.serverError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' }),
+  'access-denied': wire.accessDeniedError(),
+  'invalid-position': insideRecord(),
 };
 
 function timeoutError(): Partial<grpc.ServiceError> {
-  return wire.serverError(grpc.status.DEADLINE_EXCEEDED, 'the write has timed out');
+  return wire.serverError(grpc.status.ABORTED, 'Operation timed out: the write has timed out');
 }
 
-function checkpoint({ position }: LogEvent): ReadResp {
-  const at = String(position);
-  return new streams.ReadResp().setCheckpoint(
-    new streams.ReadResp.Checkpoint().setCommitPosition(at).setPreparePosition(at),
-  );
+function insideRecord(position?: bigint): Partial<grpc.ServiceError> {
+  return wire.serverError(grpc.status.INVALID_ARGUMENT, `'${position ?? 'it'}' is not a valid position`);
 }
 
 /** Writes when the client takes it; false when the client is gone. */

@@ -31,6 +31,17 @@ export function streamDeletedError(stream: string): Partial<grpc.ServiceError> {
   });
 }
 
+export function accessDeniedError(): Partial<grpc.ServiceError> {
+  return serverError(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+}
+
+/** What a server answers that follows nobody it knows of, such as during an election. */
+export function noLeaderError(): Partial<grpc.ServiceError> {
+  return serverError(grpc.status.UNKNOWN, NO_LEADER);
+}
+
+export const NO_LEADER = 'No leader info available in response';
+
 export function notLeaderError({ host, port }: { host: string; port: number }): Partial<grpc.ServiceError> {
   return serverError(grpc.status.NOT_FOUND, `Leader info available: ${host}:${port}`, {
     exception: 'not-leader',
@@ -52,22 +63,27 @@ export function wrongVersion(expected: Expectation, current: bigint | undefined)
   else detail.setCurrentStreamRevision(String(current));
   if (expected === 'no_stream') detail.setExpectedNoStream(new empty.Empty());
   else if (typeof expected === 'bigint') detail.setExpectedStreamPosition(String(expected));
+  else if (expected === 'stream_exists') detail.setExpectedStreamExists(new empty.Empty());
   else detail.setExpectedAny(new empty.Empty());
   return batchError(
-    code.Code.FAILED_PRECONDITION,
-    'Wrong expected version.',
+    code.Code.ALREADY_EXISTS,
+    'WrongExpectedVersion',
     'event_store.client.WrongExpectedVersion',
     detail.serializeBinary(),
   );
 }
 
-/** What the server answers inside a batch when it is starting: a detail that the client does not know. */
-export function notReady(): Status {
+/** What the server answers inside a batch that it has not handled: no code, and a detail that the client does not know. */
+export function notHandled(message: string): Status {
+  return batchError(code.Code.OK, message, 'google.protobuf.Empty', new empty.Empty().serializeBinary());
+}
+
+export function accessDenied(): Status {
   return batchError(
-    code.Code.UNAVAILABLE,
-    'Server Is Not Ready',
-    'event_store.client.BadRequest',
-    new shared.BadRequest().serializeBinary(),
+    code.Code.PERMISSION_DENIED,
+    'AccessDenied',
+    'event_store.client.AccessDenied',
+    new shared.AccessDenied().serializeBinary(),
   );
 }
 
@@ -126,7 +142,7 @@ export function proposed(message: AppendReq.ProposedMessage | BatchAppendReq.Pro
 
 const TICKS_PER_MILLISECOND = 10_000n;
 /** What the server says for "no position", as an unsigned number. */
-const NO_POSITION = String(2n ** 64n - 1n);
+export const NO_POSITION = String(2n ** 64n - 1n);
 
 /** @param positions false for a server older than 22.6, which has none in stream reads */
 export function eventResponse(event: LogEvent, positions = true): InstanceType<typeof streams.ReadResp> {

@@ -1,0 +1,380 @@
+import { EventStoreDBClient, eventTypeFilter, jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { randomUUID } from 'node:crypto';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.js';
+import { StoreUnavailable } from '../../src/event-store/event-store.js';
+import { ReadModelDatabase } from '../../src/read-models/database.js';
+import { readModels } from '../../src/read-models/index.js';
+import { Projector } from '../../src/read-models/projector.js';
+import { ReadModelRunner } from '../../src/read-models/runner.js';
+import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
+import { EventStoreDouble } from './double/double.js';
+import type { Proposed } from './double/log.js';
+
+/** What real servers do that is easily got wrong, and what the adapter makes of it. */
+
+const quick = { appendTimeoutMs: 1_000, giveUpAfterMs: 5_000, retryAfterMs: 5 };
+const versions = ['23.10', '24.10'] as const;
+const modes = ['classic', 'batch'] as const;
+
+let double: EventStoreDouble;
+const doubles: EventStoreDouble[] = [];
+const stores: EventStoreDbEventStore[] = [];
+
+beforeEach(async () => {
+  double = await aDouble();
+});
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  for (const each of doubles.splice(0)) await each.stop();
+});
+
+async function aDouble(log?: EventStoreDouble['log']): Promise<EventStoreDouble> {
+  const started = await EventStoreDouble.start(log);
+  doubles.push(started);
+  return started;
+}
+
+async function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
+  const store = await EventStoreDbEventStore.open(url, { ...quick, ...options });
+  stores.push(store);
+  return store;
+}
+
+/** Waits for a condition; the test's own time limit bounds it. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await pause(2);
+}
+
+/** Events on their way into the log of the double, past any client. */
+function proposed(count: number, type = 'Happened', data: unknown = {}, at = 0): Proposed[] {
+  const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+  const metadata = bytes({ at, schemaVersion: 1 });
+  return Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    type,
+    contentType: 'application/json',
+    data: bytes(data),
+    metadata,
+  }));
+}
+
+const outcomeOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
+
+describe.each(versions)('a feed from a server of version %s', (version) => {
+  beforeEach(() => {
+    double.version = version;
+  });
+
+  it('loses nothing behind an event that was scavenged while it was away', async () => {
+    const store = await open();
+    const [stream, vault] = [aStream(), `vault-${randomUUID()}`];
+    const feed = follow(store, 'start');
+    await store.append(stream, someEvents(1), 'no-stream');
+    await store.append(vault, someEvents(1), 'no-stream');
+    await feed.sees(2);
+    double.log.append(stream, proposed(2), 0n);
+    double.log.tombstone(vault);
+    double.log.scavenge();
+    // In the same turn: none of it can have been sent.
+    double.dropSubscriptions('unavailable');
+    await feed.sees(4);
+    await feed.stop();
+    expect(feed.events.map((event) => [event.stream, event.revision])).toEqual([
+      [stream, 0],
+      [vault, 0],
+      [stream, 1],
+      [stream, 2],
+    ]);
+  });
+
+  it('loses nothing after a checkpoint at a position that has no event yet', async () => {
+    const store = await open();
+    const stream = aStream();
+    const feed = follow(store, 'start');
+    for (let revision = 0; revision < 4; revision++) {
+      await store.append(stream, someEvents(1), revision === 0 ? 'no-stream' : revision - 1);
+      await feed.sees(revision + 1);
+      const before = double.checkpoints.length;
+      double.log.append('billing-1', proposed(40), 'any');
+      await until(() => double.checkpoints.length > before);
+    }
+    double.dropSubscriptions('unavailable');
+    await store.append(stream, someEvents(1), 3);
+    await feed.sees(5);
+    await feed.stop();
+    expect(feed.events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('loses nothing when it starts on a store that has nothing for it', async () => {
+    double.log.append('$stats-0.0.0.0:2113', proposed(3), 'any');
+    const store = await open();
+    const feed = follow(store, 'start');
+    await until(() => double.checkpoints.length > 0);
+    await store.append(aStream(), someEvents(2), 'no-stream');
+    await feed.sees(2);
+    double.dropSubscriptions('unavailable');
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await feed.sees(3);
+    await feed.stop();
+  });
+
+  it('gives nothing twice, although it begins again at an event that is kept', async () => {
+    const store = await open();
+    const feed = follow(store, 'start');
+    const stream = aStream();
+    const { position } = await store.append(stream, someEvents(1), 'no-stream');
+    const vaults = Array.from({ length: 3 }, () => `vault-${randomUUID()}`);
+    for (const vault of vaults) await store.append(vault, someEvents(2), 'no-stream');
+    await feed.sees(7);
+    double.dropSubscriptions('unavailable');
+    await store.append(stream, someEvents(1), 0);
+    await feed.sees(8);
+    await feed.stop();
+    expect(double.allReads.at(-1)).toBe(position);
+    const seen = feed.events.map((event) => `${event.stream} ${event.revision}`);
+    expect(seen).toEqual([...new Set(seen)]);
+    expect(seen).toHaveLength(8);
+  });
+
+  it('says so when it is to begin at a position that is no event of this store', async () => {
+    const store = await open();
+    const { position } = await store.append(aStream(), [anEvent({ text: 'x'.repeat(100) })], 'no-stream');
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    const error = await new Promise<unknown>((onError) => {
+      store.subscribe({ after: position + 7n, onEvents: () => undefined, onError });
+    });
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    expect((error as Error).message).toContain(`no event at position ${position + 7n}`);
+    expect((error as Error).message).toContain('again from the start');
+  });
+
+  it('goes on when the server says that it has fallen behind', async () => {
+    const store = await open();
+    const feed = follow(store, 'start');
+    const stream = aStream();
+    await store.append(stream, someEvents(1), 'no-stream');
+    await feed.sees(1);
+    double.fallBehind();
+    await store.append(stream, someEvents(1), 0);
+    await feed.sees(2);
+    await feed.stop();
+  });
+});
+
+describe.each(versions)('read models fed from a server of version %s', (version) => {
+  it('lack nothing after a restart behind an event that was scavenged', async () => {
+    double.version = version;
+    const store = await open();
+    const organizationId = randomUUID();
+    const stream = organizationStream(organizationId);
+    const vault = `vault-${randomUUID()}`;
+    const rows = new ReadModelDatabase(':memory:');
+    const restarted = async (): Promise<ReadModelRunner> => {
+      const projector = new Projector(rows, readModels, { identity: 'one', head: (await store.head()) ?? -1n });
+      const runner = new ReadModelRunner(
+        store,
+        {
+          rows,
+          progress: () => projector.progress(),
+          project: (events) => Promise.resolve(void projector.project(events)),
+          close: () => Promise.resolve(),
+        },
+        { projected: () => undefined, failed: () => undefined, interrupted: () => undefined },
+      );
+      runner.start();
+      return runner;
+    };
+
+    let runner = await restarted();
+    double.log.append(stream, proposed(1, 'OrganizationCreated', { organizationId, name: 'First' }), 'no_stream');
+    double.log.append(vault, proposed(1), 'no_stream');
+    const position = double.log.events.at(-1)!.position;
+    await runner.passed(position, 10_000);
+    await runner.close();
+    double.log.append(stream, proposed(1, 'OrganizationRenamed', { organizationId, name: 'Second' }), 0n);
+    const [renamed] = double.log.events.slice(-1);
+    double.log.tombstone(vault);
+    double.log.scavenge();
+
+    runner = await restarted();
+    await runner.passed(renamed!.position, 10_000);
+    await runner.close();
+    expect(runner.failures()).toEqual([]);
+    const [row] = rows.all('SELECT doc FROM organizations');
+    expect(JSON.parse(String(row?.['doc']))).toMatchObject({ name: 'Second' });
+    rows.close();
+  });
+});
+
+describe('a stream that somebody has shortened or linked into', () => {
+  it.each([
+    ['$maxCount', (stream: string) => double.log.retain(stream, { maxCount: 2 })],
+    ['$tb', (stream: string) => double.log.retain(stream, { truncateBefore: 3n })],
+  ] as const)('is not taken for whole (%s)', async (_, shorten) => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, someEvents(5), 'no-stream');
+    shorten(stream);
+    const reading = all(store.read(stream));
+    await expect(reading).rejects.toThrow(`\`${stream}\` goes on at revision 3 instead of 0: remove $maxCount`);
+    await expect(reading).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await all(store.read(stream, 3))).toHaveLength(2);
+  });
+
+  it.each(modes)('is not begun anew after a soft delete (%s)', async (appendMode) => {
+    const store = await open({ appendMode });
+    const stream = aStream();
+    await store.append(stream, someEvents(3), 'no-stream');
+    double.log.softDelete(stream);
+    expect(await all(store.read(stream))).toEqual([]);
+    await expect(store.append(stream, someEvents(1), 'no-stream')).rejects.toThrow(
+      'is at 3 after an append that ends at 0',
+    );
+    await expect(all(store.read(stream))).rejects.toThrow('goes on at revision 3');
+  });
+
+  it('is not read where it has what is no JSON, such as a link', async () => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, someEvents(1), 'no-stream');
+    const link = { ...proposed(1, '$>')[0]!, contentType: 'application/octet-stream' };
+    double.log.append(stream, [{ ...link, data: new TextEncoder().encode('0@billing-1') }], 0n);
+    await expect(all(store.read(stream))).rejects.toThrow('is no JSON: it was not written by Countersign');
+    const error = await new Promise<unknown>((onError) => {
+      store.subscribe({ after: 'start', onEvents: () => undefined, onError });
+    });
+    expect((error as Error).message).toContain('is no JSON');
+  });
+});
+
+describe('an append', () => {
+  it.each(modes)('that timed out on the server is done or done again (%s)', async (appendMode) => {
+    const store = await open({ appendMode });
+    const stream = aStream();
+    double.appendFaults.push('timeout-after');
+    expect((await store.append(stream, someEvents(2), 'no-stream')).revision).toBe(1);
+    expect(await all(store.read(stream))).toHaveLength(2);
+  });
+
+  it.each(modes)(
+    'at `no-stream` says where the stream is, however the server repeats what was expected (%s)',
+    async (appendMode) => {
+      const store = await open({ appendMode });
+      const stream = aStream();
+      await store.append(stream, someEvents(3), 'no-stream');
+      await expect(store.append(stream, someEvents(1), 'no-stream')).rejects.toMatchObject({
+        name: 'WrongRevision',
+        expected: 'no-stream',
+        actual: 2,
+      });
+    },
+  );
+
+  it.each(modes)('counts by its types too (%s)', async (appendMode) => {
+    const store = await open({ appendMode });
+    double.maxAppendBytes = 10_000;
+    const event = { ...anEvent({}), type: 'T'.repeat(4_900) };
+    const stream = aStream();
+    await store.append(stream, [event], 'no-stream');
+    const error = await outcomeOf(store.append(stream, [{ ...event, id: randomUUID(), type: 'T'.repeat(5_000) }], 0));
+    expect((error as Error).message).toContain('10000 bytes');
+  });
+
+  it.each(modes)('waits for a node that knows of no leader (%s)', async (appendMode) => {
+    const store = await open({ appendMode });
+    const stream = aStream();
+    await store.append(stream, someEvents(1), 'no-stream');
+    double.leader = 'unknown';
+    const before = double.appends[appendMode];
+    const appending = store.append(stream, someEvents(1), 0);
+    await until(() => double.appends[appendMode] > before + 1);
+    double.leader = undefined;
+    expect((await appending).revision).toBe(1);
+    expect(await all(store.read(stream))).toHaveLength(2);
+  });
+});
+
+describe('a cluster', () => {
+  it('has members that are dead, which nobody asks', async () => {
+    const dead = await aDouble(double.log);
+    await dead.down();
+    double.members = [
+      { host: '127.0.0.1', port: dead.port, leader: true, alive: false },
+      { host: '127.0.0.1', port: double.port, leader: true },
+    ];
+    const url = `esdb://127.0.0.1:${dead.port},127.0.0.1:${double.port}?tls=false&discoveryInterval=1`;
+    const store = await open({}, url);
+    expect((await store.append(aStream(), someEvents(1), 'no-stream')).revision).toBe(0);
+  });
+});
+
+describe('the client, version 6.2.1', () => {
+  const client = (options = ''): EventStoreDBClient =>
+    EventStoreDBClient.connectionString(`${double.connectionString}${options}`);
+  const one = () => [jsonEvent({ type: 'Happened', data: {} })];
+
+  it('ignores `throwOnAppendFailure` of a call on the batch path, so that a store lets conflicts be thrown', async () => {
+    const stream = aStream();
+    const bare = client();
+    await bare.appendToStream(stream, one(), { expectedRevision: NO_STREAM });
+    const again = { expectedRevision: NO_STREAM, throwOnAppendFailure: false } as const;
+    expect(await outcomeOf(bare.appendToStream(stream, one(), again))).toMatchObject({
+      type: 'wrong-expected-version',
+    });
+    const store = await open({ appendMode: 'batch' });
+    await expect(store.append(stream, someEvents(1), 'no-stream')).rejects.toMatchObject({ name: 'WrongRevision' });
+    await bare.dispose();
+  });
+
+  it('reads $all without the filter it is given, so that a store looks for its own by itself', async () => {
+    const bare = client();
+    double.log.append('billing-1', proposed(2, 'Billed'), 'any');
+    const types: string[] = [];
+    const filter = eventTypeFilter({ prefixes: ['Nothing'] });
+    const options = { filter } as Parameters<typeof bare.readAll>[0];
+    for await (const { event } of bare.readAll(options)) types.push(event?.type ?? '');
+    expect(types).toEqual(['Billed', 'Billed']);
+    const store = await open();
+    expect(await store.head()).toBeUndefined();
+    const { position } = await store.append(aStream(), someEvents(1), 'no-stream');
+    double.log.append('billing-1', proposed(2, 'Billed'), 'any');
+    const other = await open({}, `${double.connectionString}&connectionName=other`);
+    expect(await other.head()).toBe(position);
+    await bare.dispose();
+  });
+
+  it('rejects an append to a server that is down with an error that has no type, so that a store goes by its code', async () => {
+    const store = await open();
+    await double.down();
+    const bare = client();
+    const error = await outcomeOf(bare.appendToStream(aStream(), one(), { expectedRevision: NO_STREAM }));
+    expect(error).toMatchObject({ code: 14 });
+    expect(error).not.toHaveProperty('type');
+    const appending = store.append(aStream(), someEvents(1), 'no-stream');
+    await pause(20);
+    await double.up();
+    expect((await appending).revision).toBe(0);
+  });
+
+  it('ends a subscription as unavailable and does not take it up again, so that a store does', async () => {
+    const bare = client();
+    const errors: unknown[] = [];
+    const subscription = bare.subscribeToAll();
+    subscription.on('data', () => undefined).on('error', (error) => errors.push(error));
+    await until(() => double.subscriptions === 1);
+    const store = await open();
+    const feed = follow(store, 'start');
+    await until(() => double.subscriptions === 2);
+    double.dropSubscriptions('unavailable');
+    await until(() => errors.length > 0);
+    expect(errors).toMatchObject([{ type: 'unavailable' }]);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await feed.sees(1);
+    await feed.stop();
+    await until(() => double.subscriptions === 0);
+    await bare.dispose();
+  });
+});
