@@ -3,7 +3,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { unreadable, type PolicyValue, type Unreadable } from '../domain/policy/types.js';
 import { isObject, quoted } from './refusals.js';
 
 /** The functions of an Ethereum contract by selector: 0x and 8 hex digits, lower case. */
@@ -24,12 +24,15 @@ interface AbiParameter {
   readonly type: AbiType;
 }
 
-type AbiType =
+type AbiShape =
   | { readonly kind: 'uint' | 'int'; readonly bits: number }
   | { readonly kind: 'address' | 'bool' | 'string' | 'bytes' }
   | { readonly kind: 'fixedBytes'; readonly length: number }
   | { readonly kind: 'array'; readonly of: AbiType; readonly length?: number }
   | { readonly kind: 'tuple'; readonly components: readonly AbiParameter[] };
+
+/** `headLength` counts the bytes in the head of the enclosing tuple; a dynamic value has an offset there. */
+type AbiType = AbiShape & { readonly isDynamic: boolean; readonly headLength: number };
 
 /**
  * A Solana program as its Anchor IDL says it. `programId` is base58, if the IDL has it. An account in a group is named
@@ -40,10 +43,14 @@ export interface SolanaInterface {
   readonly instructions: readonly SolanaInstruction[];
 }
 
-/** `discriminatorHex` is what the data of the instruction begins with: lower case, without 0x. */
+/**
+ * `discriminatorHex` is what the data of the instruction begins with: lower case, without 0x. `otherDiscriminators` are
+ * what it may begin with instead, where the IDL leaves that open.
+ */
 interface SolanaInstruction {
   readonly name: string;
   readonly discriminatorHex: string;
+  readonly otherDiscriminators: readonly string[];
   readonly accounts: readonly string[];
   readonly args: readonly BorshField[];
 }
@@ -64,11 +71,11 @@ type BorshType =
 /** Named fields, or the unnamed ones of a tuple. */
 type BorshFields = readonly BorshField[] | { readonly tuple: readonly BorshType[] };
 
-/** A call as policies read it. Without `args` the data does not decode; such a call fails on the chain too. */
+/** A call as policies read it. */
 export interface DecodedCall {
   readonly name: string;
   readonly selector: string;
-  readonly args?: Readonly<Record<string, PolicyValue>>;
+  readonly args: Readonly<Record<string, PolicyValue>> | Unreadable;
 }
 
 /** An instruction as policies read it, with the names of its accounts in their order. `discriminator` has no 0x. */
@@ -76,7 +83,7 @@ interface SolanaCall {
   readonly instructionName: string;
   readonly discriminator: string;
   readonly accountNames: readonly string[];
-  readonly programCallArgs: Readonly<Record<string, PolicyValue>>;
+  readonly programCallArgs: Readonly<Record<string, PolicyValue>> | Unreadable;
 }
 
 /** Client protocol 4.3.7 limits an interface to 400 000 characters; here they are UTF-16 code units. */
@@ -85,6 +92,12 @@ const MAX_NESTING = 32;
 const WORD_LENGTH = 32;
 const SELECTOR_LENGTH = 4;
 const DISCRIMINATOR_LENGTH = 8;
+/** Bytes of a call that are read beside twice its length. Reading one word of 32 bytes takes about 100 ns. */
+const SPARE_BYTES = 2 ** 20;
+/** Beyond any data, and safe to add to. */
+const FAR = 2 ** 52;
+/** Digits in the name of an instruction of an old IDL for which every spelling is tried. */
+const MAX_DIGITS = 3;
 /** What the chains themselves allow: an instruction is part of a transaction of 1 232 bytes. */
 const MAX_BORSH_VALUES = 16_384;
 const MAX_BORSH_DEPTH = 128;
@@ -114,66 +127,88 @@ export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string
 }
 
 /**
- * Decodes the data of a call (hex with 0x) as the contract would read it: bits beyond a type are masked, data after the
- * arguments is not looked at. Undefined when the interface has no such function. Never throws; its time is bounded
- * by the length of the data. Arguments without a name are left out; text that is not UTF-8 is read with U+FFFD.
+ * Decodes the data of a call (hex with 0x) as the Ethereum Virtual Machine reads it: what is missing at the end is zero,
+ * offsets are added modulo 2^256, values may share their place, and data after the arguments is not looked at. Undefined
+ * when the interface has no such function. Never throws; its time is bounded by the length of the data. A value is
+ * unreadable where contracts disagree about it (bits beyond its type are set, text is not UTF-8), all of the arguments are
+ * where they would take too long to read. Arguments without a name are left out.
  */
 export function decodeCalldata(contract: EthereumInterface, data: string): DecodedCall | undefined {
   const selector = data.slice(0, 2 + 2 * SELECTOR_LENGTH).toLowerCase();
   const called = contract.functions.get(selector);
   if (called === undefined) return undefined;
-  const reader = new AbiReader(hexToBytes(data.slice(selector.length)));
-  const args = orUndefined(() => reader.record(called.inputs, 0));
-  return { name: called.name, selector, ...(args !== undefined && { args }) };
+  const reader = new AbiReader(hexToBytes(data.slice(2)));
+  return { name: called.name, selector, args: orUnreadable(() => reader.record(called.inputs, SELECTOR_LENGTH)) };
 }
 
 /**
  * Decodes the data of an instruction by the one whose discriminator it begins with, as policies read it. Undefined when
  * there is none. Never throws; its time is bounded. Public keys are base58, bytes lower-case hex without 0x, floats
  * decimal text. A variant of an enum is its name, or an object of its name and its fields. A missing option is
- * absent, or an empty object in a list. Arguments that do not decode are absent: such an instruction fails on the chain
- * too. Data after the arguments is not looked at, as Anchor does.
+ * absent, or an empty object in a list. Arguments that do not decode are unreadable. Data after the arguments is not
+ * looked at, as Anchor does.
  */
 export function decodeSolanaArgs(program: SolanaInterface, data: Uint8Array): SolanaCall | undefined {
   const hex = bytesToHex(data);
-  const [instruction] = program.instructions
-    .filter(({ discriminatorHex }) => hex.startsWith(discriminatorHex))
-    .sort((a, b) => b.discriminatorHex.length - a.discriminatorHex.length);
-  if (instruction === undefined) return undefined;
-  const { name, discriminatorHex, accounts, args } = instruction;
-  const reader = new BorshReader(data.subarray(discriminatorHex.length / 2));
+  const [found] =
+    matching(program, hex, ({ discriminatorHex }) => [discriminatorHex]) ??
+    matching(program, hex, ({ otherDiscriminators }) => otherDiscriminators) ??
+    [];
+  if (found === undefined) return undefined;
+  const { instruction, discriminator } = found;
+  const { name, accounts, args } = instruction;
+  const reader = new BorshReader(data.subarray(discriminator.length / 2));
   return {
     instructionName: name,
-    discriminator: discriminatorHex,
+    discriminator,
     accountNames: accounts,
-    programCallArgs: orUndefined(() => reader.record(args)) ?? {},
+    programCallArgs: orUnreadable(() => reader.record(args)),
   };
 }
 
-/** Thrown by the readers below and caught by `orUndefined`: what is decoded was written by somebody else. */
+/** Instructions by what the data begins with, the longest first; undefined when there is none. */
+function matching(
+  { instructions }: SolanaInterface,
+  hex: string,
+  discriminatorsOf: (instruction: SolanaInstruction) => readonly string[],
+) {
+  const found = instructions.flatMap((instruction) =>
+    discriminatorsOf(instruction)
+      .filter((discriminator) => hex.startsWith(discriminator))
+      .map((discriminator) => ({ instruction, discriminator })),
+  );
+  return found.length === 0 ? undefined : found.sort((a, b) => b.discriminator.length - a.discriminator.length);
+}
+
+/** Thrown by the readers below and caught by `orUnreadable`: what is decoded was written by somebody else. */
 class Malformed extends Error {}
 
-function orUndefined<T>(decode: () => T): T | undefined {
+function orUnreadable<T>(decode: () => T): T | Unreadable {
   try {
     return decode();
   } catch (error) {
-    if (error instanceof Malformed) return undefined;
+    if (error instanceof Malformed) return unreadable(error.message);
     throw error;
   }
 }
 
-/** Contract ABI specification, "Formal Specification of the Encoding". */
+/** Contract ABI specification, "Formal Specification of the Encoding", read as CALLDATALOAD and CALLDATACOPY do. */
 class AbiReader {
+  /** The whole call data: offsets count modulo 2^256, so that one may point before the arguments. */
   readonly #data: Uint8Array;
+  readonly #view: DataView;
   /**
-   * Bytes that may still be read. Offsets may point to the same place many times, so that a short call could say an
-   * endless tree; an honest one reads no byte more than twice.
+   * Bytes that may still be read. Lists may overlap, and what is not there is zero, so that a short call could say an
+   * endless one; an honest call reads no byte more than twice.
    */
   #budget: number;
+  /** By type and place: offsets may point to the same place many times, each of which is the same value. */
+  readonly #known = new Map<AbiType, Map<number, PolicyValue>>();
 
   constructor(data: Uint8Array) {
     this.#data = data;
-    this.#budget = 2 * data.length + 65_536;
+    this.#view = new DataView(data.buffer, data.byteOffset, data.length);
+    this.#budget = 2 * data.length + SPARE_BYTES;
   }
 
   /** The values of a tuple that begins at `base`; the offsets in it count from there. */
@@ -183,85 +218,153 @@ class AbiReader {
     for (const { name, type } of parameters) {
       const value = this.#at(type, head, base);
       if (name !== '') values.push([name, value]);
-      head += headLength(type);
+      head += type.headLength;
     }
     return Object.fromEntries(values);
   }
 
   /** The value whose head is at `head`. */
   #at(type: AbiType, head: number, base: number): PolicyValue {
-    return this.#value(type, isDynamic(type) ? base + this.#length(head) : head);
+    if (!type.isDynamic) return this.#value(type, head);
+    const start = placeOf(BigInt(base) + this.#integer(head));
+    const known = this.#known.get(type) ?? new Map<number, PolicyValue>();
+    this.#known.set(type, known);
+    const before = known.get(start);
+    if (before !== undefined) return before;
+    const value = this.#value(type, start);
+    known.set(start, value);
+    return value;
   }
 
   #value(type: AbiType, start: number): PolicyValue {
     switch (type.kind) {
-      case 'uint':
-        return BigInt.asUintN(type.bits, this.#integer(start));
-      case 'int':
-        return BigInt.asIntN(type.bits, this.#integer(start));
-      case 'bool':
-        return this.#integer(start) !== 0n;
-      case 'address':
-        return hexOf(this.#bytes(start, WORD_LENGTH).subarray(12));
-      case 'fixedBytes':
-        return hexOf(this.#bytes(start, WORD_LENGTH).subarray(0, type.length));
+      case 'uint': {
+        const value = this.#integer(start);
+        return value >> BigInt(type.bits) === 0n ? value : beyond(`uint${type.bits}`);
+      }
+      case 'int': {
+        const value = BigInt.asIntN(256, this.#integer(start));
+        return BigInt.asIntN(type.bits, value) === value ? value : beyond(`int${type.bits}`);
+      }
+      case 'bool': {
+        const value = this.#integer(start);
+        return value > 1n ? beyond('bool') : value === 1n;
+      }
+      case 'address': {
+        const word = this.#read(start, WORD_LENGTH);
+        return isZero(word.subarray(0, 12)) ? hexOf(word.subarray(12)) : beyond('address');
+      }
+      case 'fixedBytes': {
+        const word = this.#read(start, WORD_LENGTH);
+        const { length } = type;
+        return isZero(word.subarray(length)) ? hexOf(word.subarray(0, length)) : beyond(`bytes${length}`);
+      }
       case 'bytes':
-        return hexOf(this.#bytes(start + WORD_LENGTH, this.#length(start)));
+        return hexOf(this.#content(start));
       case 'string':
-        return new TextDecoder().decode(this.#bytes(start + WORD_LENGTH, this.#length(start)));
+        return textOf(this.#content(start));
       case 'tuple':
         return this.record(type.components, start);
       case 'array': {
         const first = type.length === undefined ? start + WORD_LENGTH : start;
-        return this.#elements(type.of, first, type.length ?? this.#length(start));
+        return this.#elements(type.of, first, type.length ?? this.#count(start));
       }
     }
   }
 
   #elements(type: AbiType, first: number, count: number): PolicyValue[] {
-    const step = headLength(type);
     // Before the first element is read: a count is four bytes to write and could be an hour to read.
-    if (first + count * step > this.#data.length) throw new Malformed();
-    return Array.from({ length: count }, (_, at) => this.#at(type, first + at * step, first));
+    if (count * type.headLength > this.#budget) throw new Malformed(TOO_LONG);
+    return Array.from({ length: count }, (_, at) => this.#at(type, first + at * type.headLength, first));
   }
 
-  /** An offset or a count. More than the data is long can be no such thing. */
-  #length(start: number): number {
-    const length = this.#integer(start);
-    if (length > BigInt(this.#data.length)) throw new Malformed();
-    return Number(length);
+  #content(start: number): Uint8Array {
+    return this.#read(start + WORD_LENGTH, this.#count(start));
+  }
+
+  #count(start: number): number {
+    const count = this.#integer(start);
+    if (count > BigInt(this.#budget)) throw new Malformed(TOO_LONG);
+    return Number(count);
   }
 
   #integer(start: number): bigint {
-    return BigInt(hexOf(this.#bytes(start, WORD_LENGTH)));
+    if (start < 0 || start + WORD_LENGTH > this.#data.length) {
+      return BigInt(hexOf(this.#read(start, WORD_LENGTH)));
+    }
+    this.#spend(WORD_LENGTH);
+    const view = this.#view;
+    const low = view.getBigUint64(start + 24);
+    const high = view.getBigUint64(start + 16);
+    const rest = [view.getBigUint64(start), view.getBigUint64(start + 8)] as const;
+    if (rest[0] === 0n && rest[1] === 0n) return high === 0n ? low : (high << 64n) | low;
+    return (rest[0] << 192n) | (rest[1] << 128n) | (high << 64n) | low;
   }
 
-  #bytes(start: number, length: number): Uint8Array {
-    this.#budget -= length;
-    if (this.#budget < 0 || start + length > this.#data.length) throw new Malformed();
-    return this.#data.subarray(start, start + length);
+  #read(start: number, length: number): Uint8Array {
+    this.#spend(length);
+    const end = start + length;
+    if (start >= 0 && end <= this.#data.length) return this.#data.subarray(start, end);
+    const padded = new Uint8Array(length);
+    if (start >= 0) padded.set(this.#data.subarray(start, end));
+    return padded;
+  }
+
+  #spend(bytes: number): void {
+    this.#budget -= bytes;
+    if (this.#budget < 0) throw new Malformed(TOO_LONG);
   }
 }
 
-function isDynamic(type: AbiType): boolean {
-  switch (type.kind) {
+const TOO_LONG = 'the arguments take too long to read';
+const WRAP = 2n ** 256n;
+
+/** Where a sum of 256 bits points to: what wraps around is counted below zero, where nothing is but zeros. */
+function placeOf(sum: bigint): number {
+  const place = BigInt.asUintN(256, sum);
+  if (place < BigInt(FAR)) return Number(place);
+  return place > WRAP - BigInt(FAR) ? Number(place - WRAP) : FAR;
+}
+
+/** Contracts of newer compilers refuse such a value, older ones cut it, and some written by hand do neither. */
+function beyond(type: string): Unreadable {
+  return unreadable(`a value of type ${type} has bits beyond its type`);
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}
+
+function textOf(bytes: Uint8Array): PolicyValue {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return unreadable('text that is not UTF-8');
+  }
+}
+
+function abiType(shape: AbiShape): AbiType {
+  const isDynamic = isDynamicShape(shape);
+  return { ...shape, isDynamic, headLength: isDynamic ? WORD_LENGTH : staticLength(shape) };
+}
+
+function isDynamicShape(shape: AbiShape): boolean {
+  switch (shape.kind) {
     case 'string':
     case 'bytes':
       return true;
     case 'array':
-      return type.length === undefined || isDynamic(type.of);
+      return shape.length === undefined || shape.of.isDynamic;
     case 'tuple':
-      return type.components.some((component) => isDynamic(component.type));
+      return shape.components.some(({ type }) => type.isDynamic);
     default:
       return false;
   }
 }
 
-/** Bytes in the head of the enclosing tuple. */
-function headLength(type: AbiType): number {
-  if (isDynamic(type)) return WORD_LENGTH;
-  if (type.kind === 'array') return (type.length ?? 0) * headLength(type.of);
-  if (type.kind === 'tuple') return type.components.reduce((sum, component) => sum + headLength(component.type), 0);
+function staticLength(shape: AbiShape): number {
+  if (shape.kind === 'array') return (shape.length ?? 0) * shape.of.headLength;
+  if (shape.kind === 'tuple') return shape.components.reduce((sum, { type }) => sum + type.headLength, 0);
   return WORD_LENGTH;
 }
 
@@ -325,31 +428,31 @@ function readAbiType(parameter: Readonly<Record<string, unknown>>, place: string
     const components = readAbiParameters(parameter.components, `${place}.components`, depth + dimensions.length + 1);
     // Solidity has no empty structs, and a list of them would have elements without end in no bytes at all.
     if (components.length === 0) throw bad(`${place}.components is empty; a tuple has components`);
-    type = { kind: 'tuple', components };
+    type = abiType({ kind: 'tuple', components });
   }
   if (type === undefined) throw bad(`${place}.type ${quoted(text)} is not known; send a type of the contract ABI`);
   for (const dimension of dimensions) {
     const length = /^([1-9]\d{0,8})?\]$/.exec(dimension);
     if (length === null) throw bad(`${place}.type is ${quoted(text)}; arrays are T[] or T[n], n from 1`);
-    type = { kind: 'array', of: type, ...(length[1] !== undefined && { length: Number(length[1]) }) };
+    type = abiType({ kind: 'array', of: type, ...(length[1] !== undefined && { length: Number(length[1]) }) });
   }
   return type;
 }
 
 function elementaryAbiType(name: string): AbiType | undefined {
-  if (name === 'address' || name === 'bool' || name === 'string' || name === 'bytes') return { kind: name };
+  if (name === 'address' || name === 'bool' || name === 'string' || name === 'bytes') return abiType({ kind: name });
   const parts = /^(uint|int|bytes)([1-9]\d{0,2})?$/.exec(name);
   const size = Number(parts?.[2] ?? 256);
-  if (parts?.[1] === 'bytes') return size <= WORD_LENGTH ? { kind: 'fixedBytes', length: size } : undefined;
+  if (parts?.[1] === 'bytes') return size <= WORD_LENGTH ? abiType({ kind: 'fixedBytes', length: size }) : undefined;
   if (parts === null || size % 8 !== 0 || size > 256) return undefined;
-  return { kind: parts[1] as 'uint' | 'int', bits: size };
+  return abiType({ kind: parts[1] as 'uint' | 'int', bits: size });
 }
 
 function canonicalTuple(parameters: readonly AbiParameter[]): string {
   return `(${parameters.map(({ type }) => canonicalName(type)).join(',')})`;
 }
 
-function canonicalName(type: AbiType): string {
+function canonicalName(type: AbiShape): string {
   switch (type.kind) {
     case 'uint':
     case 'int':
@@ -386,7 +489,7 @@ class BorshReader {
     this.#values += 1;
     this.#depth += 1;
     // A type that is used by many can be nested deeper than the text of any one place in the IDL.
-    if (this.#values > MAX_BORSH_VALUES || this.#depth > MAX_BORSH_DEPTH) throw new Malformed();
+    if (this.#values > MAX_BORSH_VALUES || this.#depth > MAX_BORSH_DEPTH) throw new Malformed(TOO_LONG);
     const value = this.#read(type);
     this.#depth -= 1;
     return value;
@@ -418,7 +521,7 @@ class BorshReader {
         return this.#fields(type.fields);
       case 'enum': {
         const variant = type.variants[Number(this.#unsigned(1))];
-        if (variant === undefined) throw new Malformed();
+        if (variant === undefined) throw new Malformed('the arguments of the instruction do not decode');
         const isUnit = 'tuple' in variant.fields ? variant.fields.tuple.length === 0 : variant.fields.length === 0;
         return isUnit ? variant.name : Object.fromEntries([[variant.name, this.#fields(variant.fields)]]);
       }
@@ -431,13 +534,13 @@ class BorshReader {
 
   #list(type: BorshType, count: number): PolicyValue[] {
     // Before any element is read; elements without bytes exist, so the data alone bounds nothing.
-    if (count > MAX_BORSH_VALUES) throw new Malformed();
+    if (count > MAX_BORSH_VALUES) throw new Malformed(TOO_LONG);
     return Array.from({ length: count }, () => this.#value(type) ?? {});
   }
 
   #tag(): boolean {
     const tag = this.#unsigned(1);
-    if (tag > 1n) throw new Malformed();
+    if (tag > 1n) throw new Malformed('the arguments of the instruction do not decode');
     return tag === 1n;
   }
 
@@ -459,12 +562,13 @@ class BorshReader {
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.#take(this.#count()));
     } catch {
-      throw new Malformed();
+      throw new Malformed('the arguments of the instruction do not decode');
     }
   }
 
   #take(length: number): Uint8Array {
-    if (length > this.#data.length - this.#position) throw new Malformed();
+    if (length > this.#data.length - this.#position)
+      throw new Malformed('the arguments of the instruction do not decode');
     this.#position += length;
     return this.#data.subarray(this.#position - length, this.#position);
   }
@@ -538,9 +642,15 @@ class IdlReader {
     if (!isObject(instruction)) throw bad(`${place} is ${quoted(instruction)}; send { name, accounts, args }`);
     const { name, discriminator, accounts, args } = instruction;
     if (typeof name !== 'string' || name === '') throw bad(`${place}.name is ${quoted(name)}; send a name`);
+    const [discriminatorHex, ...otherDiscriminators] = readDiscriminators(
+      discriminator,
+      name,
+      `${place}.discriminator`,
+    );
     return {
       name,
-      discriminatorHex: readDiscriminator(discriminator, name, `${place}.discriminator`),
+      discriminatorHex,
+      otherDiscriminators,
       accounts: readAccounts(accounts ?? [], '', `${place}.accounts`, 0),
       args: this.#namedFields(args ?? [], `${place}.args`, NO_GENERICS, 0),
     };
@@ -681,17 +791,36 @@ class IdlReader {
   }
 }
 
-/** Given, or Anchor's own: the first 8 bytes of SHA-256 of `global:` and the name in snake case. */
-function readDiscriminator(discriminator: unknown, name: string, place: string): string {
+/**
+ * Given, or Anchor's own: the first 8 bytes of SHA-256 of `global:` and the function's name in Rust. An old IDL has that
+ * in camel case, where nobody can see any more whether an underscore stood before a digit.
+ */
+function readDiscriminators(discriminator: unknown, name: string, place: string): readonly [string, ...string[]] {
   if (discriminator === undefined || discriminator === null) {
     const snakeCase = name.replace(/[A-Z]/g, (letter, at: number) => `${at === 0 ? '' : '_'}${letter.toLowerCase()}`);
-    return bytesToHex(sha256(utf8ToBytes(`global:${snakeCase}`)).subarray(0, DISCRIMINATOR_LENGTH));
+    return [anchorDiscriminator(snakeCase), ...otherSpellings(snakeCase).map(anchorDiscriminator)];
   }
   const isByte = (byte: unknown): byte is number => Number.isInteger(byte) && Number(byte) >= 0 && Number(byte) < 256;
   if (!Array.isArray(discriminator) || discriminator.length === 0 || !discriminator.every(isByte)) {
     throw bad(`${place} is ${quoted(discriminator)}; send a list of bytes`);
   }
-  return bytesToHex(Uint8Array.from(discriminator));
+  return [bytesToHex(Uint8Array.from(discriminator))];
+}
+
+function anchorDiscriminator(snakeCase: string): string {
+  return bytesToHex(sha256(utf8ToBytes(`global:${snakeCase}`)).subarray(0, DISCRIMINATOR_LENGTH));
+}
+
+/** The name with an underscore before some of its digits. Of a name with more digits, none is tried. */
+function otherSpellings(snakeCase: string): readonly string[] {
+  const pieces = snakeCase.split(/(?<=[^_])(?=\d)/);
+  if (pieces.length > 1 + MAX_DIGITS) return [];
+  const [first = '', ...rest] = pieces;
+  const spellings = rest.reduce<readonly string[]>(
+    (begun, piece) => begun.flatMap((text) => [text + piece, `${text}_${piece}`]),
+    [first],
+  );
+  return spellings.filter((spelling) => spelling !== snakeCase);
 }
 
 function readAccounts(accounts: unknown, group: string, place: string, depth: number): readonly string[] {

@@ -2,9 +2,9 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
 import { invalidField } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { notApplicable, unreadable, type PolicyValue } from '../domain/policy/types.js';
 import { decodeCalldata } from './contract-interface.js';
-import type { DecodedCall, EthereumInterface } from './contract-interface.js';
+import type { EthereumInterface } from './contract-interface.js';
 import { isObject, parseJson, quoted, refusal, toInteger } from './refusals.js';
 
 /** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
@@ -51,6 +51,8 @@ const FIELDS: Readonly<Record<EthereumTransactionType, readonly string[]>> = {
 const TYPES = Object.keys(FIELDS) as EthereumTransactionType[];
 
 const ADDRESS_LENGTH = 20;
+/** Four bytes in hex, with 0x. */
+const SELECTOR_DIGITS = 10;
 const WORD_LENGTH = 32;
 /** v, r and s, or yParity, r and s; EIP-155 puts the chain id and two zeros in their place to be hashed. */
 const SIGNATURE_FIELDS = 3;
@@ -105,16 +107,16 @@ export function assembleEthereum(
 
 /**
  * `eth.tx` as policies read it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty when a contract is
- * created. `gas_price` of EIP-1559 and later is `max_fee_per_gas`. What a transaction lacks is undefined, which makes a
- * clause that reads it an error: `chain_id` before EIP-155, and the function and its arguments unless an interface
- * for `to` has the function. The first interface that has it counts.
+ * created. Of types that have one gas price it is also both of the fees, of the others `gas_price` is `max_fee_per_gas`
+ * (EIP-1559). The function and its arguments are no part of a call without data, or to a contract without an
+ * interface; the first interface that has the function counts.
  */
 export function ethereumPolicyValue(
   transaction: EthereumTransaction,
   from: string,
   interfaces: readonly DeployedInterface[],
 ): PolicyValue {
-  const call = decodeCall(transaction, interfaces);
+  const { gasPrice } = transaction;
   return {
     type: transaction.type,
     from: from.toLowerCase(),
@@ -122,16 +124,41 @@ export function ethereumPolicyValue(
     data: transaction.data,
     value: transaction.value,
     gas: transaction.gasLimit,
-    gas_price: transaction.gasPrice ?? transaction.maxFeePerGas,
-    chain_id: transaction.chainId,
+    gas_price: gasPrice ?? transaction.maxFeePerGas,
+    chain_id: transaction.chainId ?? unreadable('a transaction from before EIP-155 is valid on every chain'),
     nonce: transaction.nonce,
-    max_fee_per_gas: transaction.maxFeePerGas,
-    max_priority_fee_per_gas: transaction.maxPriorityFeePerGas,
+    max_fee_per_gas: transaction.maxFeePerGas ?? gasPrice,
+    max_priority_fee_per_gas: transaction.maxPriorityFeePerGas ?? gasPrice,
     max_fee_per_blob_gas: transaction.maxFeePerBlobGas,
-    function_name: call?.name,
-    function_signature: call?.selector,
-    contract_call_args: call?.args,
+    function_signature: selectorOf(transaction),
+    ...callValue(transaction, interfaces),
   };
+}
+
+const NO_SELECTOR = 'the data is shorter than the four bytes that name a function';
+
+/** The first four bytes of the data. A contract may read fewer with zeros after them, or as no call of a function. */
+function selectorOf({ data }: EthereumTransaction): PolicyValue {
+  if (data === '0x') return '';
+  return data.length < SELECTOR_DIGITS ? unreadable(NO_SELECTOR) : data.slice(0, SELECTOR_DIGITS);
+}
+
+function callValue(
+  { to, data }: EthereumTransaction,
+  interfaces: readonly DeployedInterface[],
+): { readonly function_name: PolicyValue; readonly contract_call_args: PolicyValue } {
+  const uploaded = interfaces.filter(({ address }) => address.toLowerCase() === to);
+  if (data === '0x' || uploaded.length === 0) return both(notApplicable);
+  if (data.length < SELECTOR_DIGITS) return both(unreadable(NO_SELECTOR));
+  for (const deployed of uploaded) {
+    const call = decodeCalldata(deployed.interface, data);
+    if (call !== undefined) return { function_name: call.name, contract_call_args: call.args };
+  }
+  return both(unreadable(`no interface of the contract has the function ${data.slice(0, SELECTOR_DIGITS)}`));
+}
+
+function both(value: PolicyValue) {
+  return { function_name: value, contract_call_args: value };
 }
 
 /**
@@ -292,18 +319,6 @@ function readInteger(item: RlpItem | undefined, name: string): bigint {
   if (bytes[0] === 0) throw bad(`${name} is ${quoted(hexOf(bytes))}; integers have no leading zeros`);
   if (bytes.length > WORD_LENGTH) throw bad(`${name} is ${quoted(hexOf(bytes))}; integers have at most 32 bytes`);
   return BigInt(hexOf(bytes));
-}
-
-function decodeCall(
-  transaction: EthereumTransaction,
-  interfaces: readonly DeployedInterface[],
-): DecodedCall | undefined {
-  for (const deployed of interfaces) {
-    if (deployed.address.toLowerCase() !== transaction.to) continue;
-    const call = decodeCalldata(deployed.interface, transaction.data);
-    if (call !== undefined) return call;
-  }
-  return undefined;
 }
 
 function hexOf(bytes: Uint8Array): string {

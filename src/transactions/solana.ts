@@ -5,6 +5,7 @@ import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } 
 import type { TransactionSignature } from './byte-reader.js';
 import { decodeSolanaArgs } from './contract-interface.js';
 import type { SolanaInterface } from './contract-interface.js';
+import { solanaTransfers } from './solana-transfers.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */
 interface SolanaAccount {
@@ -55,10 +56,6 @@ const MAX_TRANSACTION_LENGTH = 1232;
 const MAX_ACCOUNTS = 256;
 const VERSION_FLAG = 0x80;
 const LOOKED_UP = 'ADDRESS_TABLE_LOOKUP';
-
-const SYSTEM_PROGRAM = '11111111111111111111111111111111';
-const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
-const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 
 /**
  * Parses hex of a serialized transaction (signatures present, empty ones as zeros) or of its message alone, legacy or
@@ -282,8 +279,7 @@ export function solanaPolicyValue(transaction: SolanaTransaction, programs: read
       address_table_lookups: lookupsOf(transaction, instruction),
       parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), programs),
     })),
-    transfers: instructions.flatMap((instruction) => transferOf(instruction, accountsOf(instruction)) ?? []),
-    spl_transfers: instructions.flatMap((instruction) => tokenTransferOf(instruction, accountsOf(instruction)) ?? []),
+    ...solanaTransfers(instructions.map((instruction) => ({ ...instruction, accounts: accountsOf(instruction) }))),
     recent_blockhash: transaction.recentBlockhash,
     address_table_lookups: addressTableLookups.map(lookupValue),
   };
@@ -337,51 +333,4 @@ function parsedInstructionValue(
     };
   }
   return undefined;
-}
-
-/**
- * A transfer of the System Program: Transfer (2) or TransferWithSeed (11), bincode with a 32-bit tag. Bytes after the
- * instruction do not matter: the program does not look at them either.
- */
-function transferOf(
-  { programKey, data }: SolanaInstruction,
-  accounts: readonly SolanaAccount[],
-): PolicyValue | undefined {
-  if (programKey !== SYSTEM_PROGRAM || data.length < 12) return undefined;
-  const view = Buffer.from(data);
-  const tag = view.readUInt32LE(0);
-  const recipientAt = tag === 2 ? 1 : tag === 11 ? 2 : undefined;
-  const from = accounts[0];
-  const to = recipientAt === undefined ? undefined : accounts[recipientAt];
-  return from && to ? { from: from.key, to: to.key, amount: view.readBigUInt64LE(4) } : undefined;
-}
-
-/**
- * A token transfer by Transfer (3), TransferChecked (12) or, of Token-2022, TransferCheckedWithFee (26, 1). The mint
- * is empty where the instruction does not name it; `signers` are those of a multisig owner.
- */
-function tokenTransferOf(
-  { programKey, data }: SolanaInstruction,
-  accounts: readonly SolanaAccount[],
-): PolicyValue | undefined {
-  const isToken2022 = programKey === TOKEN_2022_PROGRAM;
-  if (programKey !== TOKEN_PROGRAM && !isToken2022) return undefined;
-  const view = Buffer.from(data);
-  const isTransfer = view[0] === 3 && view.length >= 9;
-  const isChecked = view[0] === 12 && view.length >= 10;
-  const isCheckedWithFee = isToken2022 && view[0] === 26 && view[1] === 1 && view.length >= 19;
-  if (!isTransfer && !isChecked && !isCheckedWithFee) return undefined;
-  const [from, ...others] = accounts;
-  const mint = isTransfer ? undefined : others.shift();
-  const [to, owner, ...signers] = others;
-  if (!from || !to || !owner) return undefined;
-  return {
-    from: from.key,
-    to: to.key,
-    amount: view.readBigUInt64LE(isCheckedWithFee ? 2 : 1),
-    owner: owner.key,
-    // An account that does not sign proves nothing about who agreed, so it is not a signer, wherever it stands.
-    signers: signers.filter(({ signer }) => signer).map(({ key }) => key),
-    token_mint: mint?.key ?? '',
-  };
 }

@@ -11,6 +11,7 @@ import {
 import { hashAuthorization } from 'viem/utils';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { signEcdsa } from '../../src/keyring/signing.js';
+import { notApplicable, Unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
 import { parseContractInterface } from '../../src/transactions/contract-interface.js';
 import {
   assembleEthereum,
@@ -388,33 +389,41 @@ describe('as policies read it', () => {
     });
   });
 
-  test('another contract, another function, or arguments that do not decode: what is not known is absent', () => {
-    const unknown = { function_name: undefined, function_signature: undefined, contract_call_args: undefined };
+  const unknown = (value: PolicyValue) => ({ function_name: value, contract_call_args: value });
+
+  test('no call, or of a contract without an interface: the function is no part of it; the first four bytes always are', () => {
     const call = { type: 2, chainId: 1, to: token, data };
-    expect(policyValue({ ...call, to: wallet.address })).toMatchObject(unknown);
-    expect(policyValue({ ...call, data: '0x12345678' })).toMatchObject(unknown);
-    expect(policyValue({ ...call, data: '0xa9059c' })).toMatchObject(unknown);
-    expect(policyValue(call, [])).toMatchObject(unknown);
-    expect(policyValue({ ...call, data: data.slice(0, -2) })).toMatchObject({
-      function_name: 'transfer',
-      function_signature: '0xa9059cbb',
-      contract_call_args: undefined,
-    });
+    const selector = { function_signature: '0xa9059cbb' };
+    expect(policyValue({ ...call, to: wallet.address })).toMatchObject({ ...unknown(notApplicable), ...selector });
+    expect(policyValue(call, [])).toMatchObject({ ...unknown(notApplicable), ...selector });
+    expect(policyValue({ ...call, to: null })).toMatchObject({ ...unknown(notApplicable), ...selector });
+    expect(policyValue({ ...call, data: '0x' })).toMatchObject({ ...unknown(notApplicable), function_signature: '' });
   });
 
-  test('legacy without a chain, and the creation of a contract', () => {
-    const legacyValue = policyValue({ type: 0, gasPrice: 9, to: null, data: '0x6000' });
-    expect(legacyValue).toMatchObject({
-      type: 'LEGACY',
-      to: '',
-      gas_price: 9n,
-      chain_id: undefined,
-      max_fee_per_gas: undefined,
+  test('another function than the interface has, or less than four bytes of it: there, and unreadable', () => {
+    const call = { type: 2, chainId: 1, to: token, data };
+    expect(policyValue({ ...call, data: '0x12345678' })).toMatchObject({
+      ...unknown(new Unreadable('no interface of the contract has the function 0x12345678')),
+      function_signature: '0x12345678',
     });
-    expect(policyValue({ type: 1, chainId: 5, gasPrice: 9 })).toMatchObject({
-      type: 'TYPE_1',
-      chain_id: 5n,
-      gas_price: 9n,
-    });
+    // Compilers of old read three bytes with a zero after them.
+    const short = policyValue({ ...call, data: '0xa9059c' }) as Record<string, PolicyValue>;
+    for (const name of ['function_name', 'function_signature', 'contract_call_args']) {
+      expect(short[name]).toBeInstanceOf(Unreadable);
+    }
+    expect(policyValue({ ...call, data: '0xa9059c' }, [])).toMatchObject(unknown(notApplicable));
+  });
+
+  test('what a call leaves out at its end is zero', () => {
+    const call = { type: 2, chainId: 1, to: token, data: data.slice(0, -2) };
+    expect(policyValue(call)).toMatchObject({ contract_call_args: { to: wallet.address.toLowerCase(), value: 0n } });
+  });
+
+  test('legacy without a chain, and the creation of a contract; one gas price is both fees', () => {
+    const fees = { gas_price: 9n, max_fee_per_gas: 9n, max_priority_fee_per_gas: 9n };
+    const legacyValue = policyValue({ type: 0, gasPrice: 9, to: null, data: '0x6000' }) as Record<string, PolicyValue>;
+    expect(legacyValue).toMatchObject({ type: 'LEGACY', to: '', ...fees });
+    expect(legacyValue['chain_id']).toBeInstanceOf(Unreadable);
+    expect(policyValue({ type: 1, chainId: 5, gasPrice: 9 })).toMatchObject({ type: 'TYPE_1', chain_id: 5n, ...fees });
   });
 });

@@ -24,6 +24,7 @@ import { validate } from '../../../src/coordinator/validate.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { bitcoinTxType, ethTxType, solanaTxType, tronTxType } from '../../../src/domain/policy/resource-namespaces.js';
+import { notApplicable } from '../../../src/domain/policy/types.js';
 import { conforms } from '../../domain/policy/conforms.js';
 import { fromHex, readVectors } from '../../keyring/read-vectors.js';
 import { id } from '../given.js';
@@ -152,7 +153,7 @@ describe('sign_transaction', () => {
         from: addresses.ADDRESS_FORMAT_ETHEREUM.toLowerCase(),
         to: token.toLowerCase(),
         chain_id: 10n,
-        function_name: undefined,
+        function_name: notApplicable,
       });
       expect(plain).toMatchObject({
         wallet: { id: id(100) },
