@@ -13,9 +13,9 @@ import { activityEnvelope } from './domain/activity/envelope.js';
 import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
+import { Children, type ChildLookUps } from './coordinator/children.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver, type DriverPorts } from './coordinator/drive.js';
-import { readFounding, recordFounding } from './coordinator/found-organization.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { Lease } from './coordinator/lease.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
@@ -76,6 +76,7 @@ import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { ReadModelRunner } from './read-models/runner.js';
+import { halfRecorded, recordedByParent } from './read-models/sub-organizations.js';
 import { hasWebhookEndpoints, pendingDeliveries, type WebhookDelivery } from './read-models/webhooks.js';
 import { securityHeaders } from './http/security-headers.js';
 import { ReadGuard, StampGuard } from './stamps/stamp.guard.js';
@@ -193,16 +194,33 @@ function coordinatorModule(
             }),
     },
     {
+      provide: Children,
+      inject: [ReadModelRunner, ROWS],
+      useFactory: (runner: ReadModelRunner, rows: Rows) =>
+        new Children(store, childLookUps(store, runner, rows), {
+          failed: (organizationId, err) =>
+            logger.error({ organizationId, err }, 'a sub-organization could not be founded yet'),
+          finished: (organizationId) =>
+            logger.warn({ organizationId }, 'a sub-organization was left behind unfounded, and is founded now'),
+          ignored: (organizationIds) =>
+            logger.warn(
+              { count: organizationIds.length, organizationIds: organizationIds.slice(0, 20) },
+              'no parent has recorded these sub-organizations, whose creation was refused or broke off: they do not exist',
+            ),
+        }),
+    },
+    {
       provide: OrganizationLoader,
-      inject: [Metrics, SNAPSHOTS],
-      useFactory: (metrics: Metrics, snapshots: Snapshots | undefined) =>
-        new OrganizationLoader(store, metrics, snapshots ? { snapshots } : {}),
+      inject: [Metrics, SNAPSHOTS, Children],
+      useFactory: (metrics: Metrics, snapshots: Snapshots | undefined, children: Children) =>
+        new OrganizationLoader(store, metrics, snapshots ? { snapshots, children } : { children }),
     },
     {
       provide: Driver,
-      inject: [OrganizationLoader, REGISTRY, ReadModelRunner, ROWS, Metrics],
+      inject: [OrganizationLoader, Children, REGISTRY, ReadModelRunner, ROWS, Metrics],
       useFactory: (
         loader: OrganizationLoader,
+        children: Children,
         registry: Registry,
         runner: ReadModelRunner,
         rows: Rows,
@@ -232,10 +250,9 @@ function coordinatorModule(
             delivery,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
-              founded: (id) => readFounding(store, id),
-              found: (id, events, at) => recordFounding(store, id, events, at),
             },
           },
+          children,
           shred: (vaultId) => shredder.shred(vaultId),
           ...(config.voteNotices ? { votesWanted: votesWantedByMail(delivery, logger) } : {}),
           metrics,
@@ -327,6 +344,18 @@ function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
       await runner.passed(position, readWaitMs);
       return activityOf(rows, organizationId, activityId);
     },
+  };
+}
+
+function childLookUps(store: EventStore, runner: ReadModelRunner, rows: Rows): ChildLookUps {
+  return {
+    recorded: (organizationId) => recordedByParent(rows, organizationId),
+    async recordedByNow(organizationId) {
+      await runner.passed((await store.head()) ?? -1n, readWaitMs);
+      return recordedByParent(rows, organizationId);
+    },
+    unfounded: () => halfRecorded(rows, 'unfounded'),
+    unconfirmed: () => halfRecorded(rows, 'unconfirmed'),
   };
 }
 
@@ -575,6 +604,12 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     (signal) => whenPassed(runner, head, signal),
     () => endedVaults(rows),
   );
+  const stopping = new AbortController();
+  const sweeping = whenPassed(runner, head, stopping.signal)
+    .then(() => app.get(Children).sweep(stopping.signal))
+    .catch((err: unknown) => {
+      if (!stopping.signal.aborted) adapters.logger.error({ err }, 'not all sub-organizations were looked at');
+    });
 
   return {
     app,
@@ -584,6 +619,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.get(Driver).drain();
       proofs.close();
       await shredder.close();
+      stopping.abort();
+      await sweeping;
       await adapters.delivery.close();
       await runner.close();
       await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();

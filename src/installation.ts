@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.js';
-import { authProxyIds, foundOrganization, readFounding, type Founding } from './coordinator/found-organization.js';
+import { authProxyIds, foundOrganization, isFounded, type Founding } from './coordinator/found-organization.js';
 import { derivedId, uuidV7 } from './coordinator/ids.js';
 import type { Clock, Randomness } from './coordinator/ports.js';
 import { chainEvent, GENESIS_HASH } from './event-store/chain.js';
@@ -98,7 +98,7 @@ export async function install(
 /** Seals first and records second: whoever does it again, or at the same moment, finds the same key. */
 async function found({ store, clock, randomness, keyEncryption }: World, founding: Founding): Promise<void> {
   const { organizationId } = founding;
-  if (await readFounding(store, organizationId)) return;
+  if (await isFounded(store, organizationId)) return;
   if (!keyEncryption) return foundOrganization(store, founding);
   const vaultId = derivedId(organizationId, 'auth-proxy-vault');
   const vault = new Vault({ store, keyEncryption, randomness, clock });

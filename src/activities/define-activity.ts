@@ -32,7 +32,7 @@ export interface PrepareContext {
   readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** A new id, derived from the submitted bytes: preparing again, after a crash too, gives the same ids in the same order. */
+  /** A new id, of this attempt alone: preparing again, at the same moment too, gives others. */
   readonly newId: () => string;
 }
 

@@ -1,6 +1,5 @@
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
 import type { AuthProxySettings } from '../domain/organization/auth-proxy.js';
-import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { KeyAddress } from '../domain/organization/private-keys.js';
 
 /** The world as `prepare` meets it. Adapters are chosen in `app.module.ts`. */
@@ -267,19 +266,6 @@ interface WebhookTargetPort {
 interface OrganizationPort {
   /** What the auth proxy of an organization is configured with; undefined where none is enabled. */
   authProxySettings(organizationId: string): Promise<AuthProxySettings | undefined>;
-  /** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
-  founded(
-    organizationId: string,
-  ): Promise<{ readonly events: readonly OrganizationEvent[]; readonly at: number } | undefined>;
-  /**
-   * Writes the first events of an organization and returns what stands there: these, or, when it was founded before by
-   * the same request, those of then.
-   */
-  found(
-    organizationId: string,
-    events: readonly OrganizationEvent[],
-    at: number,
-  ): Promise<readonly OrganizationEvent[]>;
 }
 
 /** The port to links of invitations (see `keyring/invitation-links.ts`). */

@@ -15,6 +15,7 @@ import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { proveEnded } from './app-proofs.js';
+import type { Children } from './children.js';
 import {
   countedApprovals,
   decideSubmit,
@@ -26,6 +27,7 @@ import {
   type Verdict,
 } from './deliberate.js';
 import type { DenialLog } from './denials.js';
+import { recordedChild } from './found-organization.js';
 import { derivedId, uuidV7 } from './ids.js';
 import {
   forgetCovered,
@@ -96,6 +98,7 @@ export interface DriverPorts {
   readonly randomness: Randomness;
   readonly proofs: ProofSigner;
   readonly prepare: PreparePorts;
+  readonly children: Pick<Children, 'found'>;
   /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
   readonly shred: (vaultId: string) => Promise<void>;
   /** Told of an activity that has begun to wait, and of who may approve it. Takes no time, and reports a failure by itself. */
@@ -154,12 +157,9 @@ export class Driver {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  private async prepare(
-    { version, intent, organizationId, fingerprint }: SubmitRequest,
-    submitterId: string,
-  ): Promise<Prepared> {
+  private async prepare({ version, intent, organizationId }: SubmitRequest, submitterId: string): Promise<Prepared> {
     const { registry, loader, prepare, clock } = this.ports;
-    let target = { definition: version.definition, intent, fingerprint };
+    let target = { definition: version.definition, intent };
     const { organization } = await loader.load(organizationId);
     if (version.definition.kind === 'vote') {
       const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
@@ -167,10 +167,12 @@ export class Driver {
       if (!open) return undefined;
       const voted = activityVersion(registry, open.type);
       const asked = newestIntent(voted, open.intent);
-      target = { definition: voted.definition, intent: asked, fingerprint: open.fingerprint };
+      target = { definition: voted.definition, intent: asked };
     }
+    // Of this attempt alone: another one at the same moment, with the same bytes too, makes other things.
+    const attemptId = uuidV7(clock, this.ports.randomness);
     let count = 0;
-    const newId = () => derivedId(organizationId, target.fingerprint, 'prepared', String(count++));
+    const newId = () => derivedId(attemptId, 'prepared', String(count++));
     const context = { organization, submitterId, now: clock.now(), newId };
     try {
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, context) };
@@ -254,14 +256,17 @@ export class Driver {
         pending = [...decided, ...refused].map(({ job }) => job);
         continue;
       }
-      await this.shredEnded(decided);
+      const [founded] = await Promise.all([this.foundChildren(readAt, events), this.shredEnded(decided)]);
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
       // Also for what was known before: votes on it may have been recorded long after its submission.
       for (const { job, answer, refusal, afterwards } of decided) {
         try {
           if (refusal) throw refusal;
           afterwards?.(this.ports.prepare);
-          job.resolve({ ...answer, position: loaded.position });
+          const position = await founded.get(answer.activityId)?.catch((error: unknown) => {
+            throw storeRefusal(error, organizationId, attempt);
+          });
+          job.resolve({ ...answer, position: position ?? loaded.position });
         } catch (error) {
           job.reject(error);
         }
@@ -283,6 +288,23 @@ export class Driver {
       const approvers = users.filter(({ userId }) => this.rights(organization, answer.activityId, userId).canApprove);
       votesWanted(open, organization, approvers);
     }
+  }
+
+  /**
+   * Writes the streams of sub-organizations that were just recorded: whoever is told of one may use it at once. By the
+   * activity that made each, its position or why it is not there yet.
+   */
+  private async foundChildren(
+    readAt: number,
+    events: readonly NewEvent[],
+  ): Promise<ReadonlyMap<string, Promise<bigint>>> {
+    const founded = new Map<string, Promise<bigint>>();
+    for (const [index, event] of events.entries()) {
+      const child = recordedChild(event, readAt + 1 + index);
+      if (child) founded.set(child.activityId, this.ports.children.found(child));
+    }
+    await Promise.allSettled(founded.values());
+    return founded;
   }
 
   /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */

@@ -4,7 +4,7 @@ import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
 import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from '../event-store/chain.js';
-import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
+import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../event-store/event-store.js';
 import { derivedId } from './ids.js';
 
 /** What an organization begins with: one root user with one API key, who alone is the root quorum. */
@@ -57,20 +57,78 @@ export async function foundOrganization(
   await recordFounding(store, organizationId, events, at);
 }
 
+/** A sub-organization as its parent has recorded it. */
+export interface RecordedChild {
+  readonly subOrganizationId: string;
+  /** What its stream begins with. */
+  readonly founding: readonly OrganizationEvent[];
+  /** The parent's event: where it stands, its id, its activity, and its recorded time in milliseconds since the epoch. */
+  readonly parentRevision: number;
+  readonly eventId: string;
+  readonly activityId: string;
+  readonly at: number;
+}
+
+/** What an event of a parent's stream says of a sub-organization that is founded from it; undefined for any other event. */
+export function recordedChild(
+  { id, type, data, metadata }: Pick<RecordedEvent, 'id' | 'type' | 'data' | 'metadata'>,
+  parentRevision: number,
+): RecordedChild | undefined {
+  if (type !== 'SubOrganizationCreated') return undefined;
+  const { subOrganizationId, founding } = data as SubOrganizationCreated;
+  if (!founding) return undefined;
+  const { at, $correlationId: activityId } = metadata as EventMetadata;
+  return { subOrganizationId, founding, parentRevision, eventId: id, activityId, at };
+}
+
+type SubOrganizationCreated = Extract<OrganizationEvent, { type: 'SubOrganizationCreated' }>['data'];
+
 /**
- * Writes the first events of an organization. One that has been founded stays as it is: whatever it was founded with is
- * returned, so that who founds again learns what stands.
+ * Writes the stream of a sub-organization from what its parent has recorded. Everything follows from that event, so doing
+ * it again, after a crash or by another coordinator, changes nothing. Returns the position of what is there.
+ * @throws {StoreUnavailable} when it may not be written yet
  */
-export async function recordFounding(
+export async function foundChild(
+  store: EventStore,
+  { subOrganizationId, founding, parentRevision, eventId, activityId, at }: RecordedChild,
+): Promise<bigint> {
+  const events = founding.map((event): OrganizationEvent =>
+    event.type === 'OrganizationCreated' ? { ...event, data: { ...event.data, parentRevision } } : event,
+  );
+  const cause = { at, $correlationId: activityId, $causationId: eventId };
+  const { position } = await store.append(
+    organizationStream(subOrganizationId),
+    sealedFounding(subOrganizationId, events, cause),
+    'no-stream',
+  );
+  return position;
+}
+
+/** Writes the first events of an organization; one that has been founded stays as it is. */
+async function recordFounding(
   store: EventStore,
   organizationId: string,
   events: readonly OrganizationEvent[],
   at: number,
-): Promise<readonly OrganizationEvent[]> {
+): Promise<void> {
+  const cause = { at, $correlationId: organizationId, $causationId: organizationId };
+  const sealed = sealedFounding(organizationId, events, cause);
+  try {
+    await store.append(organizationStream(organizationId), sealed, 'no-stream');
+  } catch (error) {
+    if (!(error instanceof WrongRevision)) throw error;
+  }
+}
+
+function sealedFounding(
+  organizationId: string,
+  events: readonly OrganizationEvent[],
+  cause: Pick<EventMetadata, 'at' | '$correlationId' | '$causationId'>,
+): NewEvent[] {
   const stream = organizationStream(organizationId);
   let hash = GENESIS_HASH;
-  const sealed = events.map(({ type, data }, revision): NewEvent => {
-    const metadata = { at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
+  return events.map(({ type, data }, revision): NewEvent => {
+    const metadata = { ...cause, schemaVersion: 1 };
     const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
     // From all that is said: a store takes equal ids for a repeated append, and would confirm a founding with a new seed
     // where it holds the one of an earlier attempt.
@@ -78,28 +136,10 @@ export async function recordFounding(
     hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     return { id, type, data, metadata: { ...metadata, hash } };
   });
-  try {
-    await store.append(stream, sealed, 'no-stream');
-    return events;
-  } catch (error) {
-    if (!(error instanceof WrongRevision)) throw error;
-  }
-  const standing = await readFounding(store, organizationId);
-  return standing?.events ?? [];
 }
 
-/** What an organization was founded with, and when (milliseconds since the epoch); undefined if it was not. */
-export async function readFounding(
-  store: EventStore,
-  organizationId: string,
-): Promise<{ readonly events: readonly OrganizationEvent[]; readonly at: number } | undefined> {
-  const events: OrganizationEvent[] = [];
-  let at = 0;
-  for await (const { type, data, metadata } of store.read(organizationStream(organizationId))) {
-    // The founding is what was written before any activity.
-    if (type.startsWith('Activity')) break;
-    ({ at } = metadata as EventMetadata);
-    events.push({ type, data } as OrganizationEvent);
-  }
-  return events.length > 0 ? { events, at } : undefined;
+/** Whether an organization has a stream. @throws {StoreUnavailable} */
+export async function isFounded(store: EventStore, organizationId: string): Promise<boolean> {
+  for await (const _ of store.read(organizationStream(organizationId))) return true;
+  return false;
 }

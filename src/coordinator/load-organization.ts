@@ -10,6 +10,7 @@ import {
 import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
+import type { Children } from './children.js';
 import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from './ports.js';
 import { storeUnreadable } from './refusals.js';
@@ -55,6 +56,8 @@ export interface LoaderOptions {
   readonly snapshotEvery?: number;
   /** Memory for folded organizations, in bytes, default 256 MiB. */
   readonly cacheBytes?: number;
+  /** Which sub-organizations their parents have recorded; without it none but those that say so themselves. */
+  readonly children?: Pick<Children, 'finish' | 'isConfirmed'>;
 }
 
 /** Folds streams, and keeps the folded state by revision so that only what is new is read. */
@@ -67,6 +70,8 @@ export class OrganizationLoader {
    */
   private readonly copies = new Map<string, LoadedOrganization>();
   private readonly dropped = new Set<string>();
+  /** Folded sub-organizations of earlier releases that their parents were found to have recorded. */
+  private readonly confirmed = new WeakSet<LoadedOrganization>();
 
   constructor(
     private readonly store: EventStore,
@@ -82,13 +87,41 @@ export class OrganizationLoader {
    * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE when the store cannot be read
    */
   async load(organizationId: string): Promise<LoadedOrganization> {
-    const loaded = await this.loadOrEmpty(organizationId);
-    if (loaded.revision < 0) {
-      throw new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
-        category: 'ORGANIZATION_NOT_FOUND',
-      });
+    let loaded = await this.loadOrEmpty(organizationId);
+    if (loaded.revision < 0 && (await this.isFoundedNow(organizationId))) {
+      loaded = await this.loadOrEmpty(organizationId);
     }
-    return loaded;
+    if (loaded.revision >= 0 && (this.isItself(loaded) || (await this.isConfirmed(loaded)))) return loaded;
+    throw new CoordinatorError('NOT_FOUND', `no organization found with the given ID \`${organizationId}\``, {
+      category: 'ORGANIZATION_NOT_FOUND',
+    });
+  }
+
+  /** Whether its parent has recorded it, and a crash kept its own stream from being written. */
+  private async isFoundedNow(organizationId: string): Promise<boolean> {
+    try {
+      return (await this.options.children?.finish(organizationId)) ?? false;
+    } catch (error) {
+      throw storeUnreadable(error);
+    }
+  }
+
+  /** Whether its own stream says that it exists; a deleted one can do nothing, whoever knew it. */
+  private isItself(loaded: LoadedOrganization): boolean {
+    const { parentOrganizationId, parentRevision, isDeleted } = loaded.organization;
+    return (
+      parentOrganizationId === undefined || parentRevision !== undefined || isDeleted || this.confirmed.has(loaded)
+    );
+  }
+
+  private async isConfirmed(loaded: LoadedOrganization): Promise<boolean> {
+    try {
+      if (!(await this.options.children?.isConfirmed(loaded.organization.organizationId))) return false;
+    } catch (error) {
+      throw storeUnreadable(error);
+    }
+    this.confirmed.add(loaded);
+    return true;
   }
 
   private loadOrEmpty(organizationId: string): Promise<LoadedOrganization> | LoadedOrganization {

@@ -20,17 +20,20 @@ export type Kind =
   | 'WALLET_ACCOUNT_ADDRESS';
 
 /**
- * Sub-organizations by their parent. One is shown from when the parent has recorded it: an attempt that was refused after
- * its own stream was written never happened. `created` is null until then.
+ * Sub-organizations by their parent. One is shown from when the parent has recorded it, at `revision` of its stream: what
+ * an earlier release founded, and the parent then refused, never happened. `created` is null until then. Its own stream
+ * follows the parent's word; `founded` is 0 until it does.
  */
 export const subOrganizationsModel: ReadModel = {
   name: 'sub-organizations',
-  version: 2,
+  version: 3,
   tables: ['sub_organizations', 'sub_organization_lookups'],
   schema: `
     CREATE TABLE sub_organizations (
-      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER, doc TEXT NOT NULL
+      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER, doc TEXT NOT NULL,
+      revision INTEGER, founded INTEGER NOT NULL
     ) WITHOUT ROWID;
+    CREATE INDEX sub_organizations_unfinished ON sub_organizations (organization_id) WHERE created IS NULL OR founded = 0;
     CREATE INDEX sub_organizations_by_parent ON sub_organizations (parent_id, created);
     CREATE TABLE sub_organization_lookups (
       organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL, owner TEXT NOT NULL, text TEXT NOT NULL,
@@ -40,13 +43,14 @@ export const subOrganizationsModel: ReadModel = {
     CREATE INDEX sub_organization_lookups_by_value ON sub_organization_lookups (parent_id, kind, value, created, doc);
     CREATE INDEX sub_organization_lookups_by_owner ON sub_organization_lookups (organization_id, owner);`,
 
-  project: eachEvent((rows, { organizationId, position, event }) => {
+  project: eachEvent((rows, { organizationId, position, revision, event }) => {
     switch (event.type) {
       case 'OrganizationCreated': {
         const { parentOrganizationId, name } = event.data;
         if (parentOrganizationId === undefined) return;
         rows.run(
-          'INSERT OR REPLACE INTO sub_organizations VALUES (?, ?, NULL, ?)',
+          `INSERT INTO sub_organizations VALUES (?, ?, NULL, ?, NULL, 1)
+           ON CONFLICT (organization_id) DO UPDATE SET founded = 1 WHERE parent_id = excluded.parent_id`,
           organizationId,
           parentOrganizationId,
           JSON.stringify(organizationId),
@@ -55,15 +59,22 @@ export const subOrganizationsModel: ReadModel = {
       }
       case 'SubOrganizationCreated': {
         const { subOrganizationId } = event.data;
-        for (const table of ['sub_organizations', 'sub_organization_lookups']) {
-          rows.run(
-            `UPDATE ${table} SET created = ? WHERE organization_id = ? AND parent_id = ?`,
-            position,
-            subOrganizationId,
-            organizationId,
-          );
-        }
-        return;
+        rows.run(
+          `INSERT INTO sub_organizations VALUES (?, ?, ?, ?, ?, 0)
+           ON CONFLICT (organization_id) DO UPDATE SET created = excluded.created, revision = excluded.revision
+           WHERE parent_id = excluded.parent_id`,
+          subOrganizationId,
+          organizationId,
+          position,
+          JSON.stringify(subOrganizationId),
+          revision,
+        );
+        return rows.run(
+          'UPDATE sub_organization_lookups SET created = ? WHERE organization_id = ? AND parent_id = ?',
+          position,
+          subOrganizationId,
+          organizationId,
+        );
       }
       case 'OrganizationRenamed':
         return lookupsOf(rows, organizationId)?.add('NAME', event.data.name, 'name');
@@ -118,6 +129,26 @@ export const subOrganizationsModel: ReadModel = {
     }
   }),
 };
+
+/** The parent of a sub-organization, and where in its stream it was recorded; undefined if it was not. */
+export function recordedByParent(
+  rows: Rows,
+  organizationId: string,
+): { parentId: string; revision: number } | undefined {
+  const row = rows.get(
+    'SELECT parent_id, revision FROM sub_organizations WHERE organization_id = ? AND revision IS NOT NULL',
+    organizationId,
+  );
+  return row && { parentId: String(row['parent_id']), revision: Number(row['revision']) };
+}
+
+/** Ids of sub-organizations that have only one half: `unfounded` lack a stream, `unconfirmed` their parent's word. */
+export function halfRecorded(rows: Rows, which: 'unfounded' | 'unconfirmed'): readonly string[] {
+  const half = which === 'unfounded' ? 'founded = 0' : 'created IS NULL';
+  return rows
+    .all(`SELECT organization_id FROM sub_organizations WHERE (created IS NULL OR founded = 0) AND ${half}`)
+    .map((row) => String(row['organization_id']));
+}
 
 /** Takes values of one sub-organization; undefined for an organization without a parent. */
 function lookupsOf(rows: Rows, organizationId: string) {

@@ -5,7 +5,7 @@ import { createCoordinator } from '../app.module.js';
 import { readConfig, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
 import { InMemoryEventStore } from '../event-store/in-memory.js';
 import { SqliteEventStore } from '../event-store/sqlite.js';
 import { createLogger } from '../http/logger.js';
@@ -79,6 +79,15 @@ export interface TestCoordinator {
   newKey(): ApiKeyPair;
   /** Everything recorded in a stream (default: the organization's) from a revision on (default: 0), in order. */
   events(stream?: string, from?: number): Promise<readonly RecordedEvent[]>;
+  /** Everything recorded in the whole store, in order. What was shredded is not there any more. */
+  recorded(): Promise<readonly RecordedEvent[]>;
+  /** Appends and deletions that the store was asked for since the start or the last restart. */
+  writes(): number;
+  /**
+   * Lets the store take so many writes more; of all that follow it says that it does not know whether they were written,
+   * as a process would that dies there. None of them is, but the first if it `isWritten`. A restart begins anew.
+   */
+  breakAfter(writes: number, isWritten?: boolean): void;
   /** Messages that would have been sent to people so far, codes and all, the oldest first. */
   messages(): readonly SentMessage[];
   /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
@@ -183,6 +192,25 @@ async function boot(
       for await (const event of world.store.read(stream, from)) events.push(event);
       return events;
     },
+    async recorded() {
+      const head = await world.store.head();
+      const events: RecordedEvent[] = [];
+      await new Promise<void>((resolve, reject) => {
+        const subscription = world.store.subscribe({
+          after: 'start',
+          onEvents(batch) {
+            events.push(...batch);
+            if ((batch.at(-1)?.position ?? -1n) < (head ?? -1n)) return;
+            resolve();
+            void subscription.close();
+          },
+          onError: reject,
+        });
+      });
+      return events;
+    },
+    writes: () => persistent.writes,
+    breakAfter: (writes, isWritten = false) => persistent.breakAfter(writes, isWritten),
     messages: () => [...world.kept.messages],
     async restart() {
       await coordinator.close();
@@ -199,16 +227,31 @@ async function boot(
   };
 }
 
-/** The coordinator closes its store when it stops; a restart of one in memory needs what is in it. */
+/** The coordinator closes its store when it stops; a restart of one in memory needs what is in it. It breaks on demand. */
 class SharedStore implements EventStore {
+  writes = 0;
+  private breaking: { readonly after: number; readonly isWritten: boolean } | undefined;
+
   constructor(private readonly store: EventStore) {}
+
+  breakAfter(writes: number, isWritten: boolean): void {
+    this.breaking = { after: this.writes + writes, isWritten };
+  }
+
+  private async write<Result>(write: () => Promise<Result>): Promise<Result> {
+    const { after = Infinity, isWritten = false } = this.breaking ?? {};
+    this.writes += 1;
+    if (this.writes <= after) return write();
+    if (isWritten && this.writes === after + 1) await write().catch(() => undefined);
+    throw new StoreUnavailable('the store was told to break here');
+  }
 
   get exclusive(): boolean {
     return this.store.exclusive;
   }
 
   append(...args: Parameters<EventStore['append']>) {
-    return this.store.append(...args);
+    return this.write(() => this.store.append(...args));
   }
 
   read(...args: Parameters<EventStore['read']>) {
@@ -224,7 +267,7 @@ class SharedStore implements EventStore {
   }
 
   delete(stream: string) {
-    return this.store.delete(stream);
+    return this.write(() => this.store.delete(stream));
   }
 
   close(): Promise<void> {

@@ -1,20 +1,24 @@
 import { activities } from '../../src/activities/index.js';
 import type { PreparePorts } from '../../src/activities/ports.js';
 import { ActivityAnswers, type ActivityAnswer } from '../../src/coordinator/answers.js';
+import { Children } from '../../src/coordinator/children.js';
 import { DenialLog } from '../../src/coordinator/denials.js';
 import { Driver } from '../../src/coordinator/drive.js';
 import { foundOrganization } from '../../src/coordinator/found-organization.js';
+import { derivedId } from '../../src/coordinator/ids.js';
 import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
 import type { DriverMetrics, KnownActivities } from '../../src/coordinator/ports.js';
 import { buildRegistry, type Registry } from '../../src/coordinator/registry.js';
 import { readSubmit } from '../../src/coordinator/requests.js';
-import { organizationStream } from '../../src/domain/organization/organization.js';
+import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { chainEvent, type EventMetadata } from '../../src/event-store/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/event-store/event-store.js';
 import { EphemeralKey } from '../../src/proofs/ephemeral-key.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
+import { halfRecorded, recordedByParent } from '../../src/read-models/sub-organizations.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, type ApiKeyPair } from '../../src/stamps/sign.js';
 import { readStamp, verifyApiKeyStamp } from '../../src/stamps/verify.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
@@ -100,7 +104,8 @@ export class BareCoordinator {
       conflict: () => (this.counts.conflicts += 1),
       folded: () => undefined,
     };
-    this.loader = new OrganizationLoader(this.store, metrics);
+    const children = this.childrenReporting({});
+    this.loader = new OrganizationLoader(this.store, metrics, { children });
     this.driver = new Driver({
       store: this.store,
       loader: this.loader,
@@ -111,11 +116,43 @@ export class BareCoordinator {
       randomness: new SeededRandomness(seed),
       proofs: EphemeralKey.make(new SeededRandomness(`proofs of ${seed}`)),
       prepare,
+      children,
       shred: () => Promise.resolve(),
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
     this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, prepare);
+  }
+
+  /** What sees to sub-organizations, with some of its reports. */
+  childrenReporting(reports: Partial<ConstructorParameters<typeof Children>[2]>): Children {
+    const { rows } = this.projecting;
+    const nothing = () => undefined;
+    return new Children(
+      this.store,
+      {
+        recorded: (organization) => recordedByParent(rows, organization),
+        recordedByNow: async (organization) => {
+          await this.runner.passed((await this.store.head()) ?? -1n, 2_000);
+          return recordedByParent(rows, organization);
+        },
+        unfounded: () => halfRecorded(rows, 'unfounded'),
+        unconfirmed: () => halfRecorded(rows, 'unconfirmed'),
+      },
+      { failed: nothing, finished: nothing, ignored: nothing, ...reports },
+    );
+  }
+
+  /** Records a fact of the organization as another process would, and forgets what was folded. */
+  async record({ type, data }: OrganizationEvent): Promise<void> {
+    const stream = organizationStream(organizationId);
+    const { revision, metadata } = (await this.events()).at(-1)!;
+    const cause = { at: this.clock.now(), schemaVersion: 1, $correlationId: type, $causationId: type };
+    const fact = { id: derivedId(type, JSON.stringify(data)), type, data, metadata: cause };
+    const { hash: before } = metadata as EventMetadata;
+    const hash = chainEvent(before, { stream, revision: revision + 1, ...fact });
+    await this.store.append(stream, [{ ...fact, metadata: { ...cause, hash } }], revision);
+    this.loader.drop(organizationId);
   }
 
   /** On a store that has the organization already, it is left as it is. */

@@ -1,5 +1,4 @@
 import type { PreparePorts } from '../../src/activities/ports.js';
-import { readFounding, recordFounding } from '../../src/coordinator/found-organization.js';
 import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
 import { uuidV7 } from '../../src/coordinator/ids.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
@@ -46,8 +45,6 @@ export async function preparePorts(
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
-      founded: (id) => readFounding(store, id),
-      found: (id, events, at) => recordFounding(store, id, events, at),
     },
     kept,
   };

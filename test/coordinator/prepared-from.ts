@@ -152,7 +152,11 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: sealedKey,
-  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({ ...resultOf(done), ...withToken(done) }),
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: (done) => ({
+    ...resultOf(done),
+    ...withToken(done),
+    founding: first(done, 'SubOrganizationCreated').founding,
+  }),
   ACTIVITY_TYPE_CREATE_USERS_V4: (done) =>
     all(done, 'UserCreated').map(({ userId }) => ({
       authenticators: registrations(done, userId),

@@ -1,4 +1,5 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
 import { StoreUnavailable } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { BareCoordinator, organizationId } from './bare-coordinator.js';
@@ -33,39 +34,66 @@ const known = async (coordinator: BareCoordinator) => {
   return coordinator.projecting.rows.all('SELECT organization_id, created IS NULL AS hidden FROM sub_organizations');
 };
 
-test('a coordinator that dies between the founding and the parent’s word: the next one finishes the same', async () => {
-  const inner = new InMemoryEventStore();
-  const dying = new SteeredStore(inner);
-  const one = await BareCoordinator.start({ store: dying, prepare: await preparePorts(inner, 'one') });
-  const { root } = one;
-  const request = one.stamp(root.key, type, {
-    subOrganizationName: 'Child',
-    rootUsers: [{ userName: 'Ann', apiKeys: [keyOf(one)], authenticators: [], oauthProviders: [] }],
-    rootQuorumThreshold: 1,
-    wallet,
-  });
-  dying.overtake = (stream) =>
-    stream === parentStream ? Promise.reject(new StoreUnavailable('it died')) : Promise.resolve();
-  await expect(one.send(request)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  expect(await known(one)).toEqual([expect.objectContaining({ hidden: 1 })]);
-  await one.close();
-
-  const two = await BareCoordinator.start({ store: inner, seed: 'two', prepare: await preparePorts(inner, 'two') });
-  two.clock.advance('10m');
-  const answer = created((await two.send(request)).activity);
-  expect(await known(two)).toEqual([{ organization_id: answer.subOrganizationId, hidden: 0 }]);
-  const child = await two.events(organizationStream(answer.subOrganizationId));
-  const accounts = child.flatMap(({ type: name, data }) =>
-    name === 'WalletAccountsCreated' ? (data as { accounts: { address: string }[] }).accounts : [],
-  );
-  expect(accounts.map(({ address }) => address)).toEqual(answer.wallet.addresses);
-  expect(created((await two.send(request)).activity)).toEqual(answer);
-  const parent = await two.events();
-  expect(parent.filter(({ type: name }) => name === 'SubOrganizationCreated')).toHaveLength(1);
-  await two.close();
+const intentOf = (coordinator: BareCoordinator) => ({
+  subOrganizationName: 'Child',
+  rootUsers: [{ userName: 'Ann', apiKeys: [keyOf(coordinator)], authenticators: [], oauthProviders: [] }],
+  rootQuorumThreshold: 1,
+  wallet,
 });
 
-test('what the parent refuses after all is never listed', async () => {
+describe.each([true, false])('on a store that is one process’s alone: %s', (exclusive) => {
+  test('a coordinator that dies between the parent’s word and the founding: the next one finishes it', async () => {
+    const inner = new SteeredStore(new InMemoryEventStore(), exclusive);
+    const dying = new SteeredStore(inner, exclusive);
+    const one = await BareCoordinator.start({ store: dying, prepare: await preparePorts(inner, 'one') });
+    const request = one.stamp(one.root.key, type, intentOf(one));
+    dying.overtake = (stream) =>
+      stream.startsWith('organization-') && stream !== parentStream
+        ? Promise.reject(new StoreUnavailable('it died'))
+        : Promise.resolve();
+    await expect(one.send(request)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const [{ organization_id: childId }] = (await known(one)) as [{ organization_id: string }];
+    expect(await one.events(organizationStream(childId))).toEqual([]);
+    await one.close();
+
+    const two = await BareCoordinator.start({ store: inner, seed: 'two', prepare: await preparePorts(inner, 'two') });
+    two.clock.advance('10m');
+    await two.projected();
+    // By whoever asks for it first, at the same moment too.
+    const loaded = await Promise.all([two.loader.load(childId), two.loader.load(childId)]);
+    expect(loaded.map(({ organization: { name } }) => name)).toEqual(['Child', 'Child']);
+    const answer = created((await two.send(request)).activity);
+    expect(answer.subOrganizationId).toBe(childId);
+    const child = await two.events(organizationStream(childId));
+    const accounts = child.flatMap(({ type: name, data }) =>
+      name === 'WalletAccountsCreated' ? (data as { accounts: { address: string }[] }).accounts : [],
+    );
+    expect(accounts.map(({ address }) => address)).toEqual(answer.wallet.addresses);
+    const parent = await two.events();
+    const word = parent.filter(({ type: name }) => name === 'SubOrganizationCreated');
+    expect(word).toHaveLength(1);
+    expect(child[0]!.data).toMatchObject({ parentOrganizationId: organizationId, parentRevision: word[0]!.revision });
+    await two.close();
+  });
+});
+
+test('the same coordinator finishes a founding that its store has failed, before the read models know of it', async () => {
+  const store = new SteeredStore();
+  const coordinator = await BareCoordinator.start({ store, prepare: await preparePorts(store), readModels: false });
+  const request = coordinator.stamp(coordinator.root.key, type, intentOf(coordinator));
+  let failures = 0;
+  store.overtake = (stream) =>
+    stream.startsWith('organization-') && stream !== parentStream && ++failures === 1
+      ? Promise.reject(new StoreUnavailable('for a moment'))
+      : Promise.resolve();
+  await expect(coordinator.send(request)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  const word = (await coordinator.events()).find(({ type: name }) => name === 'SubOrganizationCreated')!;
+  const { subOrganizationId } = word.data as Created;
+  expect((await coordinator.loader.load(subOrganizationId)).organization.name).toBe('Child');
+  await coordinator.close();
+});
+
+test('of what the parent refuses after all, nothing has ever been', async () => {
   const store = new SteeredStore();
   const coordinator = await BareCoordinator.start({ store, prepare: await preparePorts(store) });
   const { root } = coordinator;
@@ -81,16 +109,45 @@ test('what the parent refuses after all is never listed', async () => {
     isTaken = true;
     await coordinator.submit(root.key, 'ACTIVITY_TYPE_DELETE_POLICY', { policyId });
   };
-  const refused = coordinator.submit(bob.key, type, {
-    subOrganizationName: 'Child',
-    rootUsers: [{ userName: 'Ann', apiKeys: [keyOf(coordinator)], authenticators: [], oauthProviders: [] }],
-    rootQuorumThreshold: 1,
-  });
+  const refused = coordinator.submit(bob.key, type, intentOf(coordinator));
   await expect(refused).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   expect(isTaken).toBe(true);
-  expect(await known(coordinator)).toEqual([expect.objectContaining({ hidden: 1 })]);
+  expect(await known(coordinator)).toEqual([]);
+  const streams = store.asked.map(({ stream }) => stream);
+  expect(streams.filter((stream) => stream.startsWith('organization-') && stream !== parentStream)).toEqual([]);
   await coordinator.close();
 });
+
+test('one of an earlier release exists if its parent has recorded it, and the start names the others', async () => {
+  const store = new SteeredStore();
+  const coordinator = await BareCoordinator.start({ store });
+  const childId = '00000000-0000-4000-8000-0000000000c1';
+  await foundBefore(coordinator, childId);
+  await expect(coordinator.loader.load(childId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await coordinator.projected();
+  const ignored: (readonly string[])[] = [];
+  const children = coordinator.childrenReporting({ ignored: (ids) => ignored.push(ids) });
+  await children.sweep(AbortSignal.timeout(5_000));
+  expect(ignored).toEqual([[childId]]);
+
+  // A word of its parent that names it, and nobody else's.
+  await coordinator.record({ type: 'SubOrganizationCreated', data: { subOrganizationId: childId, name: 'Old' } });
+  expect((await coordinator.loader.load(childId)).organization.name).toBe('Old');
+  await coordinator.projected();
+  await children.sweep(AbortSignal.timeout(5_000));
+  expect(ignored).toHaveLength(1);
+  await coordinator.close();
+});
+
+/** The stream of a sub-organization as earlier releases wrote it before its parent had decided. */
+async function foundBefore({ store }: BareCoordinator, childId: string): Promise<void> {
+  const stream = organizationStream(childId);
+  const data = { organizationId: childId, name: 'Old', parentOrganizationId: organizationId };
+  const cause = { at: 0, schemaVersion: 1, $correlationId: childId, $causationId: childId };
+  const fact = { id: childId, type: 'OrganizationCreated', data, metadata: cause };
+  const hash = chainEvent(GENESIS_HASH, { stream, revision: 0, ...fact });
+  await store.append(stream, [{ ...fact, metadata: { ...cause, hash } }], 'no-stream');
+}
 
 function keyOf(coordinator: BareCoordinator) {
   const { publicKey, curve } = coordinator.newKey();

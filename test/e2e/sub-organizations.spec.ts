@@ -354,6 +354,77 @@ test('what takes two is founded when the second agrees, and not before', async (
   }
 });
 
+describe('what is refused did not happen', () => {
+  /** Ids of all organizations that have a stream. */
+  const organizations = async ({ recorded }: TestCoordinator) =>
+    (await recorded()).flatMap(({ type, data }) =>
+      type === 'OrganizationCreated' ? [(data as { organizationId: string }).organizationId] : [],
+    );
+
+  /** Takes a while to be made, in which others may do something. */
+  const slow = {
+    walletName: 'slow',
+    accounts: Array.from({ length: 60 }, (_, index) => ({ ...wallet.accounts[0], path: `m/44'/60'/0'/0/${index}` })),
+  };
+
+  test('of two approvers one approves while the other rejects: there is a sub-organization, or it was rejected', async () => {
+    const own = await startCoordinator({ seed: 'race' });
+    try {
+      const [alice, bob, carol] = await Promise.all(['Alice', 'Bob', 'Carol'].map((name) => own.createUser(name)));
+      await own.createPolicy({
+        policyName: 'two create',
+        condition: "activity.kind == 'CREATE_SUB_ORGANIZATION'",
+        consensus: 'approvers.count() >= 2',
+      });
+      const ends: string[] = [];
+      for (let round = 0; round < 3; round++) {
+        const before = await organizations(own);
+        const asked = await alice!.client.submit(newest, {
+          subOrganizationName: 'Contested',
+          rootUsers: [{ userName: 'Root', ...noCredentials, apiKeys: [keyParams(own.newKey())] }],
+          rootQuorumThreshold: 1,
+          wallet: slow,
+        });
+        await Promise.allSettled([bob!.client.approve(asked.fingerprint), carol!.client.reject(asked.fingerprint)]);
+        const { activity } = await own.client.query<{ activity: ActivityEnvelope }>('get_activity', {
+          activityId: asked.id,
+        });
+        ends.push(activity.status);
+        const made = (await organizations(own)).filter((id) => !before.includes(id));
+        const isDone = activity.status === 'ACTIVITY_STATUS_COMPLETED';
+        expect(made).toEqual(isDone ? [createdBy(activity).subOrganizationId] : []);
+      }
+      expect(ends).toContain('ACTIVITY_STATUS_REJECTED');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('four sign-ups at once with one token: one is, and nobody logs in to the others', async () => {
+    const before = await organizations(coordinator);
+    const userEmail = 'four@example.com';
+    const { key, verificationToken } = await proofOf('OTP_TYPE_EMAIL', userEmail);
+    const signUps = Array.from({ length: 4 }, (_, index) => {
+      const apiKeys = [keyParams(coordinator.newKey())];
+      const signed = { signupV2: { email: userEmail, apiKeys, authenticators: [], oauthProviders: [] } };
+      return parent.submit(newest, {
+        subOrganizationName: `sign-up ${index}`,
+        rootUsers: [{ userName: 'Root', userEmail, apiKeys, authenticators: [], oauthProviders: [] }],
+        rootQuorumThreshold: 1,
+        wallet: slow,
+        verificationToken,
+        clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_SIGNUP', signed),
+      });
+    });
+    const settled = await Promise.allSettled(signUps);
+    const done = settled.flatMap((one) => (one.status === 'fulfilled' ? [createdBy(one.value)] : []));
+    expect(done).toHaveLength(1);
+    expect((await organizations(coordinator)).filter((id) => !before.includes(id))).toEqual([
+      done[0]!.subOrganizationId,
+    ]);
+  });
+});
+
 describe('between parent, sub-organization and siblings', () => {
   let child: Child;
   let sibling: Child;

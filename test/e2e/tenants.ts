@@ -6,7 +6,8 @@ import { readConfig } from '../../src/config.js';
 import { derivedId } from '../../src/coordinator/ids.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
+import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
@@ -58,9 +59,24 @@ export async function startTenants() {
     return { organizationId, userId, key };
   }
 
+  /** What earlier releases recorded in the parent after they had founded a sub-organization. */
+  async function confirm(parentOrganizationId: string, subOrganizationId: string) {
+    const stream = organizationStream(parentOrganizationId);
+    let last: RecordedEvent | undefined;
+    for await (const event of store.read(stream)) last = event;
+    const { revision, metadata } = last!;
+    const id = derivedId(stream, subOrganizationId);
+    const cause = { at: clock.now(), schemaVersion: 1, $correlationId: subOrganizationId, $causationId: id };
+    const said = { type: 'SubOrganizationCreated', data: { subOrganizationId, name: 'Child' } };
+    const { hash: before } = metadata as EventMetadata;
+    const hash = chainEvent(before, { stream, revision: revision + 1, id, ...said, metadata: cause });
+    await store.append(stream, [{ id, ...said, metadata: { ...cause, hash } }], revision);
+  }
+
   const parent = await found('Parent');
   const child = await found('Child', parent.organizationId);
   const stranger = await found('Stranger');
+  await confirm(parent.organizationId, child.organizationId);
   const logger = createLogger('silent');
   const projecting = projectInMemory();
   const config = readConfig({ PORT: '0' });

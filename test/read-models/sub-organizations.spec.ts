@@ -1,6 +1,12 @@
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { ReadModelDatabase, type Rows } from '../../src/read-models/database.js';
-import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from '../../src/read-models/sub-organizations.js';
+import {
+  halfRecorded,
+  listSuborgs,
+  listVerifiedSuborgs,
+  recordedByParent,
+  subOrganizationsModel,
+} from '../../src/read-models/sub-organizations.js';
 import { id } from '../activities/given.js';
 import { aUser } from '../activities/facts.js';
 
@@ -73,11 +79,25 @@ test('one that its parent has not recorded is shown by no question', async () =>
   // Nor is it made by whoever is not its parent.
   record(other, { type: 'SubOrganizationCreated', data: { subOrganizationId: id(50), name: 'Child' } });
   expect(await questions()).toEqual([[], [], []]);
+  expect(halfRecorded(database, 'unconfirmed')).toEqual([id(50)]);
+  expect(recordedByParent(database, id(50))).toBeUndefined();
   record(...confirmed(id(50)));
   expect(await questions()).toEqual([[id(50)], [id(50)], [id(50)]]);
   // What comes later is found as well.
   record(id(50), { type: 'UserUpdated', data: { userId: id(1), userEmail: 'new@example.com' } });
   expect(await ask(database, listSuborgs, byEmail('new@example.com'))).toEqual([id(50)]);
+});
+
+test('one whose stream follows the word of its parent is shown with all that it has', async () => {
+  const { database, record } = projected(confirmed(id(50)));
+  expect(halfRecorded(database, 'unfounded')).toEqual([id(50)]);
+  const [organizationId, ...events] = founding(id(50), ann, proved);
+  record(organizationId, ...events);
+  expect(halfRecorded(database, 'unfounded')).toEqual([]);
+  expect(halfRecorded(database, 'unconfirmed')).toEqual([]);
+  expect(recordedByParent(database, id(50))).toEqual({ parentId: parent, revision: 0 });
+  expect(await ask(database, listSuborgs)).toEqual([id(50)]);
+  expect(await verified(database, 'ann@example.com')).toEqual([id(50)]);
 });
 
 test('the order is that in which the parent recorded them', async () => {

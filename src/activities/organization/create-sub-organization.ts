@@ -46,8 +46,8 @@ const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, Feature
 ];
 
 /**
- * Creates an organization under this one. Its own stream is written first, under ids that follow from the request: done
- * again, after a crash for example, it finds the same sub-organization.
+ * Creates an organization under this one. What it begins with is in this organization's event, and its own stream is
+ * written from that: what is refused here has never been (docs/adr/0030-what-is-refused-did-not-happen.md).
  */
 export const createSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
@@ -74,25 +74,25 @@ export const createSubOrganization = defineActivity({
 
   async prepare(intent, ports, context) {
     const subOrganizationId = context.newId();
-    // An attempt that died before this organization knew of it has founded it: with that seed, and on tokens that may be
-    // over by now, so they are read as of then.
-    const founded = await ports.organizations.founded(subOrganizationId);
-    const { now } = context;
-    const claims = await signupClaims(intent, ports, { ...context, now: founded?.at ?? now });
-    if (founded) return { subOrganizationId, ...resultOf(founded.events), derived: derivedIn(founded.events), claims };
-    const events = await foundingEvents(intent, subOrganizationId, claims, ports, context);
-    const stands = await ports.organizations.found(subOrganizationId, events, now);
-    return { subOrganizationId, ...resultOf(stands), derived: derivedIn(stands), claims };
+    const claims = await signupClaims(intent, ports, context);
+    const founding = await foundingEvents(intent, subOrganizationId, claims, ports, context);
+    // What earlier releases prepared has none in it, and is decided again without.
+    const begun: { readonly founding?: readonly OrganizationEvent[] } = { founding };
+    return { subOrganizationId, ...resultOf(founding), derived: derivedIn(founding), claims, ...begun };
   },
 
   derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
     derived.map((address) => ({ organizationId: subOrganizationId, ...address })),
 
-  decide({ subOrganizationName }, { organization }, { subOrganizationId, rootUserIds, wallet, claims }) {
+  decide(
+    { subOrganizationName: name },
+    { organization },
+    { subOrganizationId, rootUserIds, wallet, claims, founding },
+  ) {
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
     return {
       events: [
-        { type: 'SubOrganizationCreated', data: { subOrganizationId, name: subOrganizationName } },
+        { type: 'SubOrganizationCreated', data: { subOrganizationId, name, ...(founding ? { founding } : {}) } },
         ...(claims ? [tokenUsed(claims, 'USAGE_TYPE_SIGNUP')] : []),
       ],
       result: { subOrganizationId, rootUserIds, ...(wallet ? { wallet } : {}) },
@@ -205,7 +205,7 @@ async function walletEvents(
   ];
 }
 
-/** What is answered follows from what stands, which an earlier attempt may have written. */
+/** What is answered follows from what it begins with. */
 function resultOf(events: readonly OrganizationEvent[]) {
   const rootUserIds = events.flatMap((event) => (event.type === 'UserCreated' ? [event.data.userId] : []));
   const created = events.find((event) => event.type === 'WalletCreated');

@@ -32,6 +32,8 @@ export interface Organization {
   organizationId: string;
   name: string;
   parentOrganizationId: string | undefined;
+  /** Revision of the event in the parent's stream that it was founded from; undefined for one of an earlier release. */
+  parentRevision: number | undefined;
   createdAt: number;
   rootQuorum: RootQuorum;
   readonly users: Map<string, User>;
@@ -124,6 +126,7 @@ export function emptyOrganization(): Organization {
     organizationId: '',
     name: '',
     parentOrganizationId: undefined,
+    parentRevision: undefined,
     createdAt: 0,
     rootQuorum: { threshold: 1, userIds: [] },
     users: new Map(),

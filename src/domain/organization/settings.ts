@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import { isExpired } from './credentials.js';
 import type { DomainEvent, Evolvers } from './event.js';
-import type { OrganizationView } from './organization.js';
+import type { OrganizationEvent, OrganizationView } from './organization.js';
 import type { User } from './users.js';
 
 /** The users who together may do anything: `threshold` of them are needed. */
@@ -25,10 +25,28 @@ export const featureNames = [
 export type FeatureName = (typeof featureNames)[number];
 
 export type SettingsEvent =
-  | DomainEvent<'OrganizationCreated', { organizationId: string; name: string; parentOrganizationId?: string }>
+  | DomainEvent<
+      'OrganizationCreated',
+      {
+        organizationId: string;
+        name: string;
+        parentOrganizationId?: string;
+        /**
+         * Revision of the parent's event that this follows from. A sub-organization without it was founded before its
+         * parent had decided, and counts only if the parent then recorded it.
+         */
+        parentRevision?: number;
+      }
+    >
   | DomainEvent<'OrganizationRenamed', { name: string }>
-  /** In the stream of the parent: the sub-organization's own stream was written just before. */
-  | DomainEvent<'SubOrganizationCreated', { subOrganizationId: string; name: string }>
+  /**
+   * In the stream of the parent. `founding` is what the sub-organization's own stream begins with, which is written next;
+   * without it, that stream was written before.
+   */
+  | DomainEvent<
+      'SubOrganizationCreated',
+      { subOrganizationId: string; name: string; founding?: readonly OrganizationEvent[] }
+    >
   /** The last word of a sub-organization; its vaults are shredded. */
   | DomainEvent<'OrganizationDeleted', { organizationId: string; vaultIds: readonly string[] }>
   | DomainEvent<'RootQuorumUpdated', RootQuorum>
@@ -40,6 +58,7 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.organizationId = data.organizationId;
     organization.name = data.name;
     organization.parentOrganizationId = data.parentOrganizationId;
+    organization.parentRevision = data.parentRevision;
     organization.createdAt = at;
   },
   // Sub-organizations are without number, and no decision of the parent asks for one.
