@@ -51,7 +51,12 @@ module.exports = {
       '^src/event-store/(event-store|chain)\\.ts$',
       '^src/keyring/(curves|installation-keys)\\.ts$',
     ]),
-    only('delivery-knows-settings', '^src/delivery/', ['^src/config\\.ts$', '^src/domain/errors\\.ts$']),
+    only('delivery-knows-settings', '^src/delivery/', [
+      '^src/config\\.ts$',
+      '^src/domain/errors\\.ts$',
+      '^src/rate-limits/',
+    ]),
+    only('rate-limits-know-errors', '^src/rate-limits/', ['^src/domain/errors\\.ts$']),
     only('http-client-knows-nothing', '^src/http-client/', []),
     only('oidc-knows-json', '^src/oidc/', [
       '^src/domain/errors\\.ts$',
@@ -101,7 +106,8 @@ module.exports = {
       '^src/client/',
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
-      '^src/schema/(fields|json-schema)\\.ts$',
+      '^src/rate-limits/',
+      '^src/schema/',
       '^src/stamps/',
     ]),
     only('http-knows-doors', '^src/http/', [
@@ -109,6 +115,7 @@ module.exports = {
       '^src/domain/errors\\.ts$',
       '^src/event-store/event-store\\.ts$',
       '^src/keyring/(installation-keys|oidc-issuer|webhook-key)\\.ts$',
+      '^src/rate-limits/',
       '^src/read-models/',
       '^src/schema/',
       '^src/stamps/',

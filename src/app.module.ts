@@ -9,6 +9,8 @@ import { activities } from './activities/index.js';
 import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
 import { endpoints } from './auth-proxy/endpoints.js';
 import type { Config } from './config.js';
+import { messageSender } from './domain/organization/message-senders.js';
+import type { OrganizationView } from './domain/organization/organization.js';
 import { activityEnvelope } from './domain/activity/envelope.js';
 import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
@@ -47,6 +49,7 @@ import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
+import { ContactLimits } from './delivery/contact-limits.js';
 import type { Delivery } from './delivery/delivery.js';
 import { VoteNotices } from './delivery/vote-notices.js';
 import { ATTESTATION_ROOT, DiscoveryController } from './http/discovery.controller.js';
@@ -151,6 +154,7 @@ function coordinatorModule(
   const oauth2 = new Oauth2Client({ fetch, clock, providers: oauth2Providers, secrets: oauthSecrets, issuer });
   const page = () => config.invitationUrl ?? `${address()}/invitations/accept`;
   const invitations = new InvitationLinks({ randomness, page });
+  const contactLimits = new ContactLimits(clock);
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -248,13 +252,16 @@ function coordinatorModule(
             onRampSecrets,
             webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork })),
             delivery,
+            contactLimits,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
             },
           },
           children,
           shred: (vaultId) => shredder.shred(vaultId),
-          ...(config.voteNotices ? { votesWanted: votesWantedByMail(delivery, logger) } : {}),
+          ...(config.voteNotices
+            ? { votesWanted: votesWantedByMail({ delivery, contactLimits, loader, logger }) }
+            : {}),
           metrics,
         }),
     },
@@ -322,18 +329,48 @@ function coordinatorModule(
 }
 
 /** Mails whoever may approve and has an address. */
-function votesWantedByMail(delivery: Delivery, logger: Logger): NonNullable<DriverPorts['votesWanted']> {
-  const notices = new VoteNotices(delivery, (activityId, err) =>
-    logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them'),
-  );
-  return ({ activityId, type, votes }, { name }, approvers) =>
-    notices.send({
-      organizationName: name,
-      activityType: type,
-      activityId,
-      submitterName: votes[0]?.voter?.userName ?? 'a user',
-      approvers: approvers.flatMap(({ userEmail }) => userEmail ?? []),
-    });
+function votesWantedByMail({
+  delivery,
+  contactLimits,
+  loader,
+  logger,
+}: {
+  readonly delivery: Delivery;
+  readonly contactLimits: ContactLimits;
+  readonly loader: OrganizationLoader;
+  readonly logger: Logger;
+}): NonNullable<DriverPorts['votesWanted']> {
+  const failed = (activityId: string, err: unknown) =>
+    logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them');
+  const notices = new VoteNotices(delivery, failed);
+  return ({ activityId, type, votes }, organization, approvers) => {
+    const addresses = approvers.flatMap(({ userEmail }) => userEmail ?? []);
+    const wanted = { activityType: type, activityId, approvers: addresses };
+    if (organization.parentOrganizationId === undefined) {
+      const submitterName = votes[0]?.voter?.userName ?? 'a user';
+      notices.send({ ...wanted, organizationName: organization.name, submitterName });
+      return;
+    }
+    const { organizationId } = organization;
+    const submitterId = votes[0]?.userId ?? '';
+    const send = (parent: OrganizationView | undefined): void => {
+      const allowed = addresses.filter((contact) => {
+        const sender = messageSender({ organization, parent, submitterId }, 'email', contact);
+        try {
+          contactLimits.count({ contact, sender, organizationId });
+          return true;
+        } catch {
+          return false;
+        }
+      });
+      // Names in a sub-organization may be anybody's words: the notice is the parent's.
+      notices.send({ ...wanted, organizationName: parent?.name ?? 'your account', approvers: allowed });
+    };
+    loader.parentOf(organization).then(
+      (parent) => send(parent?.organization),
+      (error: unknown) => failed(activityId, error),
+    );
+  };
 }
 
 function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {

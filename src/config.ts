@@ -58,7 +58,7 @@ export interface Config {
   readonly proxySecretFile: string | undefined;
   /** Where the auth proxy is reached from outside, if it is a server of its own. */
   readonly authProxyUrl: string | undefined;
-  /** Limits of the auth proxy: requests a minute, and codes to one contact in ten minutes; undefined is no limit. */
+  /** Limits of the auth proxy: requests a minute, and codes of one address to one contact in ten minutes; undefined is no limit. */
   readonly proxyLimits: {
     readonly perAddress: number | undefined;
     readonly perConfiguration: number | undefined;
@@ -160,7 +160,7 @@ export const settings = [
   [
     'PROXY_RATE_LIMIT_PER_CONTACT',
     '10',
-    'Codes to one contact in ten minutes, through the auth proxy; `0` is no limit.',
+    'Codes in ten minutes from one address to one contact, through the auth proxy; `0` is no limit.',
   ],
   [
     'ROOT_API_PUBLIC_KEY',

@@ -56,6 +56,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'keyring-knows-the-vault': { 'src/keyring/planted.ts': '../event-store/sqlite.js' },
   'vault-knows-the-store': { 'src/vault/planted.ts': '../event-store/sqlite.js' },
   'proofs-know-the-keyring': { 'src/proofs/planted.ts': '../event-store/sqlite.js' },
+  'rate-limits-know-errors': { 'src/rate-limits/planted.ts': '../domain/nothing.js' },
   'delivery-knows-settings': { 'src/delivery/planted.ts': '../domain/nothing.js' },
   'http-client-knows-nothing': { 'src/http-client/planted.ts': '../domain/nothing.js' },
   'webhooks-know-ports': { 'src/webhooks/planted.ts': '../event-store/sqlite.js' },

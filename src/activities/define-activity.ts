@@ -28,7 +28,9 @@ export interface DecideContext {
 export interface PrepareContext {
   /** As it is now; it may have changed by the time of `decide`. */
   readonly organization: OrganizationView;
-  /** The user who submitted the activity. */
+  /** Its parent, as it is now; undefined where there is none. */
+  readonly parent?: OrganizationView | undefined;
+  /** The user who submitted the activity; one of the parent's where `fromParent` lets them in. */
   readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;

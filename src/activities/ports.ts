@@ -191,6 +191,19 @@ interface DeliveryPort {
   enqueue(message: OutgoingMessage): unknown;
 }
 
+/** The port to what limits messages to people (see `delivery/contact-limits.ts`). */
+interface ContactLimitPort {
+  /**
+   * Counts a message to a contact over the whole installation, before it is made.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+   */
+  count(asked: {
+    readonly contact: string;
+    readonly sender: 'known' | 'proxy' | 'stranger';
+    readonly organizationId: string;
+  }): void;
+}
+
 /** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
 export interface VerificationClaims {
   readonly tokenId: string;
@@ -289,6 +302,7 @@ export interface PreparePorts {
   readonly oauthSecrets: OauthSecretPort;
   readonly onRampSecrets: OnRampSecretPort;
   readonly delivery: DeliveryPort;
+  readonly contactLimits: ContactLimitPort;
   readonly organizations: OrganizationPort;
   readonly proxyKeys: ProxyKeyPort;
   readonly webhookTargets: WebhookTargetPort;

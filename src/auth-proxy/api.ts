@@ -201,6 +201,9 @@ function unreachable(cause: unknown): CoordinatorError {
 
 const codes = new Map(Object.entries(grpcNumbers).map(([name, number]) => [number, name as ErrorCode]));
 
+const rpc = 'type.googleapis.com/google.rpc';
+const shownDetails: readonly string[] = [`${rpc}.BadRequest`, `${rpc}.QuotaFailure`];
+
 /** An error of the API as one of ours. Which policies there are is not for whoever logs in. */
 function refusal(answer: object): CoordinatorError {
   const { code, message, details, turnkeyErrorCode } = answer as {
@@ -217,8 +220,13 @@ function refusal(answer: object): CoordinatorError {
       'the auth proxy may not act there: the organization is none of those that this configuration is for',
     );
   }
+  const all = details ?? [];
+  const retry = all.find((detail) => detail['@type'] === `${rpc}.RetryInfo`) as
+    { readonly retryDelay?: string } | undefined;
+  const seconds = Number.parseInt(retry?.retryDelay ?? '', 10);
   return new CoordinatorError(name, message, {
     ...(turnkeyErrorCode ? { category: turnkeyErrorCode as ErrorCategory } : {}),
-    details: (details ?? []).filter((detail) => detail['@type'] === 'type.googleapis.com/google.rpc.BadRequest'),
+    ...(seconds > 0 ? { retryAfterSeconds: seconds } : {}),
+    details: all.filter((detail) => shownDetails.includes(detail['@type'])),
   });
 }

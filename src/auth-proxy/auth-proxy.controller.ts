@@ -2,6 +2,7 @@ import { Controller, HttpCode, Inject, Options, Param, Post, Req, Res } from '@n
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { parseStrictJson } from '../schema/strict-json.js';
 import { Api } from './api.js';
 import { endpoints } from './endpoints.js';
 import { Limits } from './limits.js';
@@ -40,7 +41,7 @@ export class AuthProxyController {
     @Req() { headers, ip }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<undefined> {
-    await this.limits.countAddress(ip);
+    this.limits.countAddress(ip);
     const { origin } = headers;
     void reply.header('vary', 'Origin');
     if (origin !== undefined && (await this.isAllowed(origin, headers))) {
@@ -68,15 +69,22 @@ export class AuthProxyController {
       const known = [...endpointsByName.keys()].join(', ');
       throw new CoordinatorError('NOT_FOUND', `the auth proxy has no \`${name.slice(0, 100)}\`: it has ${known}`);
     }
-    await this.limits.countAddress(request.ip);
+    this.limits.countAddress(request.ip);
     const configuration = await this.api.configuration(configIdOf(request));
     // What a refused origin is told is not for its page to read.
     void reply.removeHeader('access-control-allow-origin');
     const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
     void reply.header('access-control-allow-origin', origin);
-    await this.limits.countConfiguration(configuration.configId);
+    this.limits.countConfiguration(configuration.configId);
     const body = bodyOf(request);
-    return endpoint.run({ api: this.api, limits: this.limits, configuration, body, now: this.clock.now() });
+    return endpoint.run({
+      api: this.api,
+      limits: this.limits,
+      configuration,
+      body,
+      address: request.ip,
+      now: this.clock.now(),
+    });
   }
 
   private async isAllowed(origin: string, headers: FastifyRequest['headers']): Promise<boolean> {
@@ -104,16 +112,7 @@ function configIdOf({ headers }: FastifyRequest): string {
   return value.toLowerCase();
 }
 
-/** No body at all is an empty request (client protocol 5.1). */
+/** No body at all is an empty request (client protocol 5.1). @throws {CoordinatorError} INVALID_ARGUMENT */
 function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
-  if (!Buffer.isBuffer(body) || body.length === 0) return {};
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Readonly<Record<string, unknown>>;
-    }
-  } catch {
-    // Told below, whatever kept it from being read.
-  }
-  throw invalidField('body', 'must be a JSON object');
+  return Buffer.isBuffer(body) && body.length > 0 ? parseStrictJson(body).value : {};
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Api, Configuration } from './api.js';
 import type { Limits } from './limits.js';
@@ -33,6 +32,8 @@ interface Call {
   readonly limits: Limits;
   readonly configuration: Configuration;
   readonly body: Readonly<Record<string, unknown>>;
+  /** Of whoever calls the proxy. */
+  readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -201,7 +202,7 @@ const methodOfOtp: ReadonlyMap<string, string> = new Map([
 ]);
 
 async function initOtp<Result>(
-  { api, limits, configuration }: Call,
+  { api, limits, configuration, address }: Call,
   { otpType, emailCustomization: asked = {}, ...rest }: ProxyOtpInitRequest,
   type: string,
 ): Promise<Result> {
@@ -210,25 +211,24 @@ async function initOtp<Result>(
   const method = methodOfOtp.get(otpType);
   if (method === undefined) throw invalidField('otpType', 'must be OTP_TYPE_EMAIL or OTP_TYPE_SMS');
   checkMethod(configuration, method);
-  await limits.countContact(configId, contact.toLowerCase());
+  const byMail = method === 'email';
+  const userIdentifier = limits.countCode(configId, contact, address);
   const { templateId = settings.otpTemplateId, ...custom } = {
     ...settings.emailCustomizationParams,
     ...picked(asked, ['templateId']),
   } as Readonly<Record<string, string>>;
   const { appName = organizationName, ...emailCustomization } = { ...custom, ...(templateId ? { templateId } : {}) };
-  const isEmail = method === 'email';
   const { result } = await api.submit<Result>(configuration, type, {
     otpType,
     contact,
     appName,
-    ...(isEmail && Object.keys(emailCustomization).length > 0 ? { emailCustomization } : {}),
-    ...(!isEmail && settings.smsCustomizationParams ? { smsCustomization: settings.smsCustomizationParams } : {}),
-    ...(isEmail ? picked(settings, ['sendFromEmailAddress', 'replyToEmailAddress', 'sendFromEmailSenderName']) : {}),
+    ...(byMail && Object.keys(emailCustomization).length > 0 ? { emailCustomization } : {}),
+    ...(!byMail && settings.smsCustomizationParams ? { smsCustomization: settings.smsCustomizationParams } : {}),
+    ...(byMail ? picked(settings, ['sendFromEmailAddress', 'replyToEmailAddress', 'sendFromEmailSenderName']) : {}),
     ...(settings.otpLength === undefined ? {} : { otpLength: Number(settings.otpLength) }),
     ...(settings.otpAlphanumeric === undefined ? {} : { alphanumeric: settings.otpAlphanumeric }),
     ...lifeOf(settings.otpExpirationSeconds),
-    // One contact of one configuration, and nothing that could be read back.
-    userIdentifier: createHash('sha256').update(`${configId} ${contact.toLowerCase()}`).digest('hex').slice(0, 32),
+    userIdentifier,
   });
   return result;
 }

@@ -1,54 +1,53 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { CoordinatorError } from '../domain/errors.js';
+import { createHmac, randomBytes } from 'node:crypto';
+import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 
-/** Requests a minute, and codes to one contact in ten minutes; undefined is no limit. */
+/** Requests a minute, and codes that one caller may have sent to one contact in ten minutes; undefined is no limit. */
 export interface ProxyLimits {
   readonly perAddress: number | undefined;
   readonly perConfiguration: number | undefined;
   readonly perContact: number | undefined;
 }
 
+const minute = 60_000;
+
 /** How often callers may call. Everything is public here, and codes cost money: the limits are on unless switched off. */
 export class Limits {
-  private readonly address: RateLimiterMemory | undefined;
-  private readonly configurations: RateLimiterMemory | undefined;
-  private readonly contacts: RateLimiterMemory | undefined;
+  private readonly address: KeyedLimit | undefined;
+  private readonly configurations: KeyedLimit | undefined;
+  private readonly contacts: KeyedLimit | undefined;
+  private readonly key = randomBytes(32);
 
   constructor({ perAddress, perConfiguration, perContact }: ProxyLimits) {
-    this.address = limiter(perAddress, 60);
-    this.configurations = limiter(perConfiguration, 60);
-    this.contacts = limiter(perContact, 600);
+    this.address = limit(perAddress, minute, 'requests a minute from one address to the auth proxy');
+    this.configurations = limit(perConfiguration, minute, 'requests a minute for one configuration of the auth proxy');
+    this.contacts = limit(perContact, 10 * minute, 'codes in ten minutes from one address to one contact');
   }
 
   /** Counts a request of an address. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
-  countAddress(address: string): Promise<void> {
-    return count(this.address, networkOf(address));
+  countAddress(address: string): void {
+    this.address?.take(networkOf(address));
   }
 
-  /** Counts a request for a configuration. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
-  countConfiguration(configId: string): Promise<void> {
-    return count(this.configurations, configId);
+  /** Counts a request for a configuration that exists. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
+  countConfiguration(configId: string): void {
+    this.configurations?.take(configId, { trusted: true });
   }
 
-  /** Counts a code on its way to a contact. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
-  countContact(configId: string, contact: string): Promise<void> {
-    return count(this.contacts, `${configId} ${contact}`);
+  /**
+   * Counts a code that an address has sent to a contact. One caller must not use up what another is owed, so what all of them
+   * have sent to a contact together is for the API to limit.
+   * @returns what the API counts this caller's codes to the contact by; it tells nothing of either
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
+   */
+  countCode(configId: string, contact: string, address: string): string {
+    const key = `${configId} ${contact.toLowerCase()} ${networkOf(address)}`;
+    this.contacts?.take(key);
+    return createHmac('sha256', this.key).update(key).digest('hex').slice(0, 32);
   }
 }
 
-function limiter(points: number | undefined, duration: number): RateLimiterMemory | undefined {
-  return points === undefined ? undefined : new RateLimiterMemory({ points, duration });
-}
-
-async function count(limit: RateLimiterMemory | undefined, key: string): Promise<void> {
-  try {
-    await limit?.consume(key);
-  } catch (rejection) {
-    if (!(rejection instanceof RateLimiterRes)) throw rejection;
-    throw new CoordinatorError('RESOURCE_EXHAUSTED', 'Too many requests. Please wait and try again in a few seconds', {
-      category: 'RATE_LIMIT_EXCEEDED',
-    });
-  }
+function limit(most: number | undefined, windowMs: number, what: string): KeyedLimit | undefined {
+  return most === undefined ? undefined : new KeyedLimit({ most, windowMs, name: `${most} ${what}` });
 }
 
 /** One caller has a whole /64 of IPv6 addresses (RFC 6177), so that is what counts as one address. */

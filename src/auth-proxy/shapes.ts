@@ -1,6 +1,7 @@
 import { invalidField } from '../domain/errors.js';
 import { Described, Flag, Nested, Text, TextList, Uuid } from '../schema/fields.js';
 import { fieldsOfShape } from '../schema/json-schema.js';
+import { validate } from '../schema/validate.js';
 
 /** What the endpoints take and answer (client protocol 5.3). What is forwarded as it is, is described where it goes. */
 
@@ -86,7 +87,7 @@ export class ProxyOtpInitRequest {
   @Text({ about: 'OTP_TYPE_EMAIL or OTP_TYPE_SMS.' })
   otpType!: string;
 
-  @Text({ about: 'E-mail address, or phone number in E.164.' })
+  @Text({ max: 254, about: 'E-mail address, or phone number in E.164.' })
   contact!: string;
 
   @Nested(() => ProxyEmailCustomization, { optional: true })
@@ -239,27 +240,28 @@ export class ProxyWalletKitClientParamsResponse {
 /**
  * The members of a request that a shape names; published clients send others, which are for nobody. What is in forwarded
  * objects is checked where it goes. An empty text counts as absent.
- * @throws {CoordinatorError} INVALID_ARGUMENT for one that is missing or of another type
+ * @throws {CoordinatorError} INVALID_ARGUMENT for one that is missing, of another type, or too long
  */
 export function readShape<Shape extends object>(
   shape: new () => Shape,
   body: Readonly<Record<string, unknown>>,
 ): Shape {
-  const read: Record<string, unknown> = {};
+  const named: Record<string, unknown> = {};
+  const forwarded: Record<string, unknown> = {};
   for (const [name, { schema, required }] of fieldsOfShape(shape)) {
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
-    if (value === undefined || value === null || value === '') {
-      if (required) throw invalidField(name, 'is required');
+    const isAbsent = value === undefined || value === null || value === '';
+    if (schema.$ref === undefined && schema.items?.$ref === undefined) {
+      if (!isAbsent) named[name] = value;
       continue;
     }
-    const { type = 'object' } = schema;
-    if (type === 'string' && typeof value !== 'string') throw invalidField(name, 'must be a string');
-    if (type === 'boolean' && typeof value !== 'boolean') throw invalidField(name, 'must be true or false');
-    if (type === 'array' && !Array.isArray(value)) throw invalidField(name, 'must be a list');
-    if (type === 'object' && (typeof value !== 'object' || Array.isArray(value))) {
-      throw invalidField(name, 'must be an object');
+    if (isAbsent && required) throw invalidField(name, 'is required');
+    if (isAbsent) continue;
+    const isList = schema.type === 'array';
+    if (typeof value !== 'object' || Array.isArray(value) !== isList) {
+      throw invalidField(name, isList ? 'must be a list' : 'must be an object');
     }
-    read[name] = value;
+    forwarded[name] = value;
   }
-  return Object.assign(new shape(), read);
+  return Object.assign(validate(shape, named), forwarded);
 }

@@ -161,6 +161,7 @@ export class Driver {
     const { registry, loader, prepare, clock } = this.ports;
     let target = { definition: version.definition, intent };
     const { organization } = await loader.load(organizationId);
+    const parent = (await loader.parentOf(organization))?.organization;
     if (version.definition.kind === 'vote') {
       const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
       // Finished while it was sent away to prepare: the decision says so.
@@ -173,7 +174,7 @@ export class Driver {
     const attemptId = uuidV7(clock, this.ports.randomness);
     let count = 0;
     const newId = () => derivedId(attemptId, 'prepared', String(count++));
-    const context = { organization, submitterId, now: clock.now(), newId };
+    const context = { organization, parent, submitterId, now: clock.now(), newId };
     try {
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, context) };
     } catch (error) {

@@ -5,7 +5,7 @@ import { parseStrictJson } from '../schema/strict-json.js';
 import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { ActivityVersion, Registry } from './registry.js';
-import { validate } from './validate.js';
+import { validate } from '../schema/validate.js';
 
 /** A stamped request as it came in. The stamp's signature over `body` has been verified, but for a passkey's. */
 export interface StampedRequest {

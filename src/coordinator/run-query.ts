@@ -21,7 +21,7 @@ import type { Registry } from './registry.js';
 import { ReadSessions } from './read-sessions.js';
 import { attestedElsewhere, organizationDeleted } from './refusals.js';
 import { resolveCaller, type Caller } from './resolve-caller.js';
-import { validate } from './validate.js';
+import { validate } from '../schema/validate.js';
 import { Whereabouts } from './whereabouts.js';
 
 /** Longest wait of a query for the read models, in milliseconds. */

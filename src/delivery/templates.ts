@@ -120,10 +120,13 @@ export function invitationEmail(mail: {
   readonly url?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined;
+  /** Of an invitation into a sub-organization, which chooses none of the words: the parent, as people read it. */
+  readonly parentName?: string | undefined;
 }): Mail {
+  const { logoUrl, url, expiresAt, parentName } = mail;
+  if (parentName !== undefined) return invitationOfParent({ ...mail, parentName });
   const organization = oneLine(mail.organizationName);
   const sender = oneLine(mail.senderName);
-  const { logoUrl, url, expiresAt } = mail;
   return design(
     { appName: organization, logoUrl },
     {
@@ -143,6 +146,33 @@ export function invitationEmail(mail: {
   );
 }
 
+/** An invitation in which nothing is the words of those who invite: names may hold anything, a link among them. */
+function invitationOfParent(mail: {
+  readonly parentName: string;
+  readonly logoUrl?: string | undefined;
+  readonly url?: string | undefined;
+  readonly expiresAt?: number | undefined;
+}): Mail {
+  const { logoUrl, url, expiresAt } = mail;
+  const parent = oneLine(mail.parentName);
+  return design(
+    { appName: parent, logoUrl },
+    {
+      subject: `An invitation to an account at ${parent}`,
+      title: `An invitation to an account at ${parent}`,
+      preview: `Somebody shares an account at ${parent} with you.`,
+      blocks: [
+        paragraph(`Somebody who has an account at ${parent} invites you to share it.`),
+        ...(url ? [link('Accept the invitation', safeUrl(url, 'url'))] : []),
+        ...(expiresAt === undefined
+          ? []
+          : [note(`It can be accepted once, until ${new Date(expiresAt).toUTCString()}.`)]),
+        note('If you do not expect this, ignore this mail: nothing happens without you.'),
+      ],
+    },
+  );
+}
+
 /**
  * Tells somebody that an activity waits for their vote. It grants nothing: a vote must be signed.
  * @param mail.url where the activity is shown
@@ -152,19 +182,20 @@ export function consensusEmail(mail: {
   readonly organizationName: string;
   readonly activityType: string;
   readonly activityId: string;
-  readonly submitterName: string;
+  /** Left out where it may be anybody's words. */
+  readonly submitterName?: string | undefined;
   readonly logoUrl?: string | undefined;
   readonly url?: string | undefined;
 }): Mail {
   const organization = oneLine(mail.organizationName);
   const type = oneLine(mail.activityType);
-  const { logoUrl, url } = mail;
+  const { logoUrl, url, submitterName } = mail;
   return design(
     { appName: organization, logoUrl },
     {
       subject: `Your vote is needed in ${organization}`,
       title: 'An activity waits for your vote',
-      preview: `${oneLine(mail.submitterName)} submitted ${type}.`,
+      preview: submitterName === undefined ? `${type} was submitted.` : `${oneLine(submitterName)} submitted ${type}.`,
       blocks: [
         paragraph(
           `A policy of ${organization} asks for more people to agree. Look at what it does before you approve it.`,
@@ -173,7 +204,7 @@ export function consensusEmail(mail: {
           kind: 'facts',
           rows: [
             ['Activity', type],
-            ['Submitted by', oneLine(mail.submitterName)],
+            ...(submitterName === undefined ? [] : [['Submitted by', oneLine(submitterName)] as const]),
             ['Id', oneLine(mail.activityId)],
           ],
         },

@@ -1,4 +1,4 @@
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 import type { Delivery } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
@@ -7,7 +7,8 @@ interface Wanted {
   readonly organizationName: string;
   readonly activityType: string;
   readonly activityId: string;
-  readonly submitterName: string;
+  /** Absent where it may hold anything: in a sub-organization. */
+  readonly submitterName?: string;
   /** E-mail addresses of those who may approve it. */
   readonly approvers: readonly string[];
 }
@@ -20,7 +21,7 @@ const perHour = 20;
  * process that dies before it was sent.
  */
 export class VoteNotices {
-  private readonly limit = new RateLimiterMemory({ points: perHour, duration: 3_600 });
+  private readonly limit = new KeyedLimit({ most: perHour, windowMs: 3_600_000, name: `${perHour} notices an hour` });
 
   /** @param failed told of a notice that could not even be begun; holds no address */
   constructor(
@@ -31,16 +32,16 @@ export class VoteNotices {
   /** Takes no time, and never fails whoever has submitted. */
   send({ approvers, ...wanted }: Wanted): void {
     const mail = consensusEmail(wanted);
-    for (const to of approvers) {
-      this.limit.consume(to.toLowerCase()).then(
-        () => this.enqueue(to, mail, wanted.activityId),
-        // Too many: they know by now that they are wanted.
-        () => undefined,
-      );
-    }
+    for (const to of approvers) this.enqueue(to, mail, wanted.activityId);
   }
 
   private enqueue(to: string, mail: ReturnType<typeof consensusEmail>, activityId: string): void {
+    try {
+      this.limit.take(to.toLowerCase(), { trusted: true });
+    } catch {
+      // Too many: they know by now that they are wanted.
+      return;
+    }
     try {
       this.delivery.enqueue({ channel: 'email', to, ...mail });
     } catch (error) {

@@ -67,18 +67,39 @@ export class CoordinatorError extends Error {
   readonly code: ErrorCode;
   readonly category: ErrorCategory | undefined;
   readonly details: readonly ErrorDetail[];
+  /** Seconds after which the same request may succeed; undefined where time alone changes nothing. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { category?: ErrorCategory; details?: readonly ErrorDetail[]; cause?: unknown } = {},
+    options: {
+      category?: ErrorCategory;
+      details?: readonly ErrorDetail[];
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.name = 'CoordinatorError';
     this.code = code;
     this.category = options.category;
     this.details = options.details ?? [];
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
+}
+
+/**
+ * A refusal by a limit (google.rpc.QuotaFailure). The message is the one that published clients know; which limit it was,
+ * is in the details.
+ * @param limit such as `600 requests a minute from one address`
+ */
+export function limitExceeded(limit: string, retryAfterSeconds: number): CoordinatorError {
+  return new CoordinatorError('RESOURCE_EXHAUSTED', 'Too many requests. Please wait and try again in a few seconds', {
+    category: 'RATE_LIMIT_EXCEEDED',
+    retryAfterSeconds,
+    details: [{ '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ description: limit }] }],
+  });
 }
 
 /** A refusal of one named field of the request, as google.rpc.BadRequest. */

@@ -29,14 +29,18 @@ interface ErrorBody {
 }
 
 /** The body of an error on the wire. The category stands twice because clients look in both places. */
-function errorBody({ code, message, details, category }: CoordinatorError): ErrorBody {
+function errorBody({ code, message, details, category, retryAfterSeconds }: CoordinatorError): ErrorBody {
+  const retryDetail =
+    retryAfterSeconds === undefined
+      ? []
+      : [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterSeconds}s` }];
   const categoryDetail = category
     ? [{ '@type': 'type.googleapis.com/errors.v1.TurnkeyErrorDetail', turnkeyErrorCode: category }]
     : [];
   return {
     code: grpcNumbers[code],
     message,
-    details: [...details, ...categoryDetail],
+    details: [...details, ...retryDetail, ...categoryDetail],
     turnkeyErrorCode: category ?? '',
   };
 }
@@ -58,7 +62,8 @@ export class ErrorsFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const error = this.translate(thrown);
-    if (error.code === 'UNAVAILABLE') void reply.header('retry-after', '1');
+    const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' ? 1 : undefined);
+    if (seconds !== undefined) void reply.header('retry-after', String(seconds));
     void reply.status(httpStatuses[error.code]).send(errorBody(error));
   }
 

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
@@ -256,7 +255,7 @@ export function Fingerprint(options: FieldOptions = {}) {
 
 /** A nested object. */
 export function Nested(shape: () => Shape, options: FieldOptions = {}) {
-  return field({ $shape: shape }, options, Type(shape), ValidateNested(), IsObject({ message: must('an object') }));
+  return field({ $shape: shape }, options, ValidateNested(), IsObject({ message: must('an object') }));
 }
 
 /** A list of nested objects. */
@@ -267,7 +266,6 @@ export function ListOf(
   return field(
     { type: 'array', items: { $shape: shape }, minItems: min, maxItems: max },
     options,
-    Type(shape),
     ValidateNested({ each: true }),
     IsObject({ each: true, message: must('a list of objects') }),
     ...listRules(min, max),

@@ -1,5 +1,5 @@
 import type { ActivityDefinition } from '../../src/activities/define-activity.js';
-import { validate } from '../../src/coordinator/validate.js';
+import { validate } from '../../src/schema/validate.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
 import { activities } from '../../src/activities/index.js';
 import type { Attestation } from '../../src/domain/activity/events.js';

@@ -1,19 +1,18 @@
 import { Limits } from '../../src/auth-proxy/limits.js';
+import { KeyedLimit } from '../../src/rate-limits/keyed-limit.js';
 
 const limits = (perAddress: number | undefined) =>
   new Limits({ perAddress, perConfiguration: undefined, perContact: undefined });
 
-async function counted(limit: Limits, addresses: readonly string[]): Promise<boolean[]> {
-  const taken: boolean[] = [];
-  for (const address of addresses) {
-    taken.push(
-      await limit.countAddress(address).then(
-        () => true,
-        () => false,
-      ),
-    );
-  }
-  return taken;
+function counted(limit: Limits, addresses: readonly string[]): boolean[] {
+  return addresses.map((address) => {
+    try {
+      limit.countAddress(address);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 test.each([
@@ -37,25 +36,67 @@ test.each([
     ['::ffff:10.0.0.1', '::ffff:10.0.0.1', '::ffff:10.0.0.2'],
     [true, false, true],
   ],
-])('%j count as one where they are one caller', async (addresses, expected) => {
-  expect(await counted(limits(1), addresses)).toEqual(expected);
+])('%j count as one where they are one caller', (addresses, expected) => {
+  expect(counted(limits(1), addresses)).toEqual(expected);
 });
 
-test('no limit is none', async () => {
+test('no limit is none', () => {
   expect(
-    await counted(
+    counted(
       limits(undefined),
       Array.from({ length: 50 }, () => '10.0.0.1'),
     ),
   ).not.toContain(false);
 });
 
-test('the refusal is the one that clients know', async () => {
+test('the refusal is the one that clients know, and says which limit it was and when to come back', () => {
   const limit = limits(1);
-  await limit.countAddress('10.0.0.1');
-  await expect(limit.countAddress('10.0.0.1')).rejects.toMatchObject({
+  limit.countAddress('10.0.0.1');
+  let refusal: unknown;
+  try {
+    limit.countAddress('10.0.0.1');
+  } catch (error) {
+    refusal = error;
+  }
+  expect(refusal).toMatchObject({
     code: 'RESOURCE_EXHAUSTED',
     category: 'RATE_LIMIT_EXCEEDED',
     message: 'Too many requests. Please wait and try again in a few seconds',
+    retryAfterSeconds: 60,
+    details: [{ violations: [{ description: '1 requests a minute from one address to the auth proxy' }] }],
+  });
+});
+
+test('codes are counted for each caller, so that one does not use up what another is owed', () => {
+  const limit = new Limits({ perAddress: undefined, perConfiguration: undefined, perContact: 1 });
+  const [one, other] = ['10.0.0.1', '10.0.0.2'].map((address) => limit.countCode('c', 'Ann@example.com', address));
+  expect(one).toMatch(/^[0-9a-f]{32}$/);
+  expect(other).not.toBe(one);
+  expect(() => limit.countCode('c', 'ann@Example.com', '10.0.0.1')).toThrow('Too many requests');
+});
+
+describe('a limit whose table is full', () => {
+  const filled = (now: () => number) => {
+    const limit = new KeyedLimit({ most: 2, windowMs: 60_000, name: 'some', now, maxKeys: 16 });
+    for (let key = 0; key < 14; key++) limit.take(`${key} ${'long '.repeat(1_000)}`);
+    return limit;
+  };
+
+  test('forgets nobody, refuses whoever is new, and keeps a share for those who are known', () => {
+    const limit = filled(() => 0);
+    expect(() => limit.take('new')).toThrow('Too many requests');
+    expect(limit.take('known', { trusted: true })).toBe(1);
+    limit.take('known', { trusted: true });
+    expect(() => limit.take('known', { trusted: true })).toThrow('Too many requests');
+    expect(limit.take(`0 ${'long '.repeat(1_000)}`)).toBe(0);
+    expect(limit.size).toBe(15);
+  });
+
+  test('takes new keys again when windows have ended', () => {
+    let time = 0;
+    const limit = filled(() => time);
+    time = 60_000;
+    expect(limit.take('new')).toBe(1);
+    expect(limit.size).toBe(1);
   });
 });

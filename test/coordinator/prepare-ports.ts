@@ -1,6 +1,7 @@
 import type { PreparePorts } from '../../src/activities/ports.js';
 import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
 import { uuidV7 } from '../../src/coordinator/ids.js';
+import { ContactLimits } from '../../src/delivery/contact-limits.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
@@ -42,6 +43,7 @@ export async function preparePorts(
     oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
     webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
     invitations: new InvitationLinks({ randomness, page: () => 'https://countersign.example/invitations/accept' }),
+    contactLimits: new ContactLimits(clock),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,

@@ -17,7 +17,7 @@ import {
   invitedBy,
 } from '../../src/coordinator/resolve-caller.js';
 import { parseStrictJson } from '../../src/schema/strict-json.js';
-import { validate } from '../../src/coordinator/validate.js';
+import { validate } from '../../src/schema/validate.js';
 import type { ActivityEvent, Decision, Vote } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';

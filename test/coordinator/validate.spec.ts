@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { validate } from '../../src/coordinator/validate.js';
+import { validate } from '../../src/schema/validate.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { ListOf, Nested, Text, TextList, Uuid, Whole } from '../../src/schema/fields.js';
 

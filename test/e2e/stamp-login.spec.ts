@@ -81,6 +81,8 @@ async function verificationToken(
 
 /** Proves the address of a user, who stamps with that client. */
 async function prove(client: StampingClient, userId: string, userEmail: string) {
+  // A sub-organization sends codes to its own users only.
+  await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail });
   const token = await verificationToken(userEmail, undefined, client.organizationId, client);
   await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail, verificationToken: token });
 }
@@ -737,6 +739,7 @@ describe('a key that a token vouches for', () => {
     test('with a token of another sub-organization', async () => {
       const [ann, ben] = [await newPerson(), await newPerson()];
       const key = coordinator.newKey();
+      await ben.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId: ben.userId, userEmail: ann.userEmail });
       const foreign = await verificationToken(ann.userEmail, key, ben.organizationId, ben.client);
       for (const named of [ann.organizationId, coordinator.organizationId]) {
         expect(await refusal(attestedLogin(named, key, foreign))).toMatchObject({

@@ -1,11 +1,13 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import { messageSender } from '../../domain/organization/message-senders.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { authEmail, readEmailCustomization } from '../../delivery/templates.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Email, Flag, Hex, Label, Nested, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
+import { parentsWords } from '../parents-words.js';
 import { OlderEmailLooks, EmailLooks, MailSender, senderOf } from './otp-params.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
@@ -77,18 +79,26 @@ export const emailAuth = defineActivity({
     userToReach(organization, email);
   },
 
-  async prepare(intent, { loginSecrets, delivery }, { organization, now }) {
-    const { email: to, targetPublicKey, emailCustomization } = intent;
+  async prepare(intent, { loginSecrets, delivery, contactLimits }, context) {
+    const { organization, now } = context;
+    const { organizationId } = organization;
+    const { email: to, targetPublicKey } = intent;
+    const words = parentsWords(context);
+    // The parent's link is for codes: it would not know what to do with credentials.
+    const { appName, magicLinkTemplate, ...looks } = words
+      ? { ...words.emailCustomization, appName: words.appName, magicLinkTemplate: undefined }
+      : intent.emailCustomization;
+    contactLimits.count({ contact: to, sender: messageSender(context, 'email', to), organizationId });
     const { publicKey, credentialBundle: bundle } = await loginSecrets.newApiKey(targetPublicKey);
     const seconds = sessionSeconds(intent.expirationSeconds);
     const mail = authEmail({
-      ...readEmailCustomization(emailCustomization),
-      appName: emailCustomization.appName || organization.name,
+      ...readEmailCustomization({ ...looks, magicLinkTemplate }),
+      appName: appName || organization.name,
       bundle,
       expiresInMinutes: Math.ceil(seconds / 60),
     });
     const expiresAt = now + seconds * 1000;
-    const message = { channel: 'email', to, ...mail, ...senderOf(intent), expiresAt } as const;
+    const message = { channel: 'email', to, ...mail, ...senderOf(words ?? intent), expiresAt } as const;
     delivery.check(message);
     return { publicKey, message };
   },

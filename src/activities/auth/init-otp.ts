@@ -2,6 +2,8 @@ import { Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   checkOtpParams,
+  checkOwnContact,
+  contactKind,
   liftCustomization,
   OlderOtpParams,
   otpEvents,
@@ -48,8 +50,9 @@ export const initOtp = defineActivity({
   ],
   policy: { resource: 'OTP', action: 'CREATE' },
 
-  check(params) {
+  check(params, organization) {
     checkOtpParams(params);
+    checkOwnContact(organization, contactKind(params.otpType), params.contact);
   },
 
   prepare: (params, ports, context) => prepareOtp(params, ports, context, { withTarget: !params.withoutTarget }),

@@ -1,6 +1,7 @@
-import { invalidField } from '../../domain/errors.js';
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import { isContactOfUser, messageSender, type ContactKind } from '../../domain/organization/message-senders.js';
 import {
   checkOtpSends,
   otpLengths,
@@ -26,6 +27,7 @@ import {
 } from '../../schema/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
+import { parentsWords, type MessageWords } from '../parents-words.js';
 import type { OutgoingMessage, PreparePorts } from '../ports.js';
 
 const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
@@ -111,7 +113,7 @@ const OtpSeconds = () =>
 
 /** A code to send, as newest versions say it. */
 export class OtpParams extends OtpLooks {
-  @Label({ about: 'Who asks, as the recipient reads it.' })
+  @Label({ about: 'Who asks, as the recipient reads it. A sub-organization has its parent’s words instead.' })
   appName!: string;
 
   @Nested(() => EmailLooks, { optional: true, about: 'The looks of a mail.' })
@@ -149,8 +151,7 @@ export function checkOtpLogin(organization: OrganizationView, otpType: OtpType):
 }
 
 /** The kind of contact that codes of a type are sent to. */
-export const contactKind = (otpType: OtpType): 'email' | 'phone-number' =>
-  otpType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
+export const contactKind = (otpType: OtpType): ContactKind => (otpType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number');
 
 /**
  * Refuses what no message could be made of.
@@ -166,8 +167,26 @@ export function checkOtpParams({ otpType, contact, emailCustomization = {}, smsC
   if (smsCustomization?.template) checkSmsTemplate(smsCustomization.template);
 }
 
+/**
+ * Refuses a message of a sub-organization to anybody but its own users: it may belong to anybody (security rule R6).
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+export function checkOwnContact(organization: OrganizationView, kind: ContactKind, contact: string): void {
+  if (organization.parentOrganizationId === undefined || isContactOfUser(organization, kind, contact)) return;
+  throw new CoordinatorError(
+    'PERMISSION_DENIED',
+    `sub-organization \`${organization.organizationId}\` sends to contacts of its own users only, and none of them has ` +
+      `\`${contact}\`: have the parent organization send the code, through its auth proxy or by one of its users`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
 /** The members of a mail that say who it comes from. */
-export function senderOf({ sendFromEmailAddress, sendFromEmailSenderName, replyToEmailAddress }: MailSender) {
+export function senderOf({
+  sendFromEmailAddress,
+  sendFromEmailSenderName,
+  replyToEmailAddress,
+}: Readonly<Partial<Record<keyof MailSender, string>>>) {
   return presentMembers({
     from: sendFromEmailAddress || undefined,
     fromName: sendFromEmailSenderName || undefined,
@@ -191,19 +210,28 @@ export interface PreparedOtp {
  */
 export async function prepareOtp(
   params: OtpParams,
-  { loginSecrets, delivery }: PreparePorts,
-  { organization, now, newId }: PrepareContext,
+  { loginSecrets, delivery, contactLimits }: PreparePorts,
+  context: PrepareContext,
   { isDelivered = true, withTarget = false }: { readonly isDelivered?: boolean; readonly withTarget?: boolean } = {},
 ): Promise<PreparedOtp> {
-  checkOtpSends(organization, identifierOf(params), now);
-  const otpId = newId();
+  const { organization, now, newId } = context;
+  const { organizationId } = organization;
   const { otpLength = otpLengths.usual, alphanumeric = true, contact } = params;
+  const sender = messageSender(context, contactKind(params.otpType), contact);
+  checkOtpSends(organization, { userIdentifier: identifierOf(params), contact }, now, sender);
+  // For everybody alike, or it would tell who is reached.
+  contactLimits.count({ contact, sender, organizationId });
+  const otpId = newId();
   const code = loginSecrets.newCode(otpLength, alphanumeric ? 'bech32' : 'digits', contact);
   const codeHash = await loginSecrets.hashCode(otpId, code);
-  const message = { ...messageOf(params, code, organization.name), otpId, expiresAt: now + lifeOf(params) * 1000 };
+  const message = {
+    ...messageOf(params, parentsWords(context) ?? wordsOf(params), code, organization.name),
+    otpId,
+    expiresAt: now + lifeOf(params) * 1000,
+  };
   // Refused before there is a code that nobody could get; and for everybody alike, or it would tell who is reached.
   delivery.check(message);
-  const target = withTarget ? await loginSecrets.startOtpTarget(organization.organizationId) : {};
+  const target = withTarget ? await loginSecrets.startOtpTarget(organizationId) : {};
   return { otpId, codeHash, message: isDelivered ? message : undefined, ...target };
 }
 
@@ -211,13 +239,15 @@ export async function prepareOtp(
 export function otpEvents(
   params: OtpParams,
   purpose: 'verify' | 'auth',
-  { organization, now }: Pick<DecideContext, 'organization' | 'now'>,
+  context: Pick<DecideContext, 'organization' | 'submitterId' | 'now'>,
   { otpId, codeHash, vaultId }: PreparedOtp,
 ): OtpEvent[] {
   const { otpType, contact } = params;
+  const { organization, now } = context;
   const expiresAt = now + lifeOf(params) * 1000;
   const facts = { otpId, purpose, otpType, contact, codeHash, expiresAt, userIdentifier: identifierOf(params) };
-  return otpSent(organization, { ...facts, ...presentMembers({ vaultId }) }, now);
+  const sender = messageSender(context, contactKind(otpType), contact);
+  return otpSent(organization, { ...facts, ...presentMembers({ vaultId }) }, now, sender);
 }
 
 /** Sends a code that is recorded. @throws {CoordinatorError} when delivery takes no more */
@@ -229,17 +259,26 @@ const lifeOf = ({ expirationSeconds }: OtpParams): number => Number(expirationSe
 
 const identifierOf = ({ userIdentifier, contact }: OtpParams): string => userIdentifier || contactKey(contact);
 
-function messageOf(params: OtpParams, code: string, organizationName: string): OutgoingMessage {
-  const { otpType, contact: to, emailCustomization = {}, smsCustomization } = params;
-  const appName = params.appName || organizationName;
+/** The words of a request. */
+function wordsOf(params: OtpParams): MessageWords {
+  const { appName, emailCustomization = {}, smsCustomization, ...rest } = params;
+  const { sendFromEmailAddress, sendFromEmailSenderName, replyToEmailAddress } = rest;
+  const smsTemplate = smsCustomization?.template;
+  return {
+    appName,
+    emailCustomization,
+    ...presentMembers({ smsTemplate, sendFromEmailAddress, sendFromEmailSenderName, replyToEmailAddress }),
+  };
+}
+
+function messageOf(params: OtpParams, words: MessageWords, code: string, organizationName: string): OutgoingMessage {
+  const { otpType, contact: to } = params;
+  const { emailCustomization, smsTemplate: template } = words;
+  const appName = words.appName || organizationName;
   const expiresInMinutes = Math.ceil(lifeOf(params) / 60);
   if (otpType === 'OTP_TYPE_SMS') {
-    return {
-      channel: 'sms',
-      to,
-      text: otpSms({ code, appName, template: smsCustomization?.template, expiresInMinutes }),
-    };
+    return { channel: 'sms', to, text: otpSms({ code, appName, template, expiresInMinutes }) };
   }
   const mail = otpEmail({ appName, ...readEmailCustomization(emailCustomization), code, expiresInMinutes });
-  return { channel: 'email', to, ...mail, ...senderOf(params) };
+  return { channel: 'email', to, ...mail, ...senderOf(words) };
 }

@@ -8,11 +8,14 @@ import {
   type AccessType,
 } from '../../domain/organization/invitations.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
+import { messageSender } from '../../domain/organization/message-senders.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { contactKey, existingUser } from '../../domain/organization/users.js';
 import { invitationEmail } from '../../delivery/templates.js';
 import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
+import { senderOf } from '../auth/otp-params.js';
+import { parentsWords } from '../parents-words.js';
 import type { OutgoingMessage } from '../ports.js';
 
 class InvitationParams {
@@ -66,8 +69,15 @@ export const createInvitations = defineActivity({
     }
   },
 
-  prepare({ invitations }, { invitations: links, delivery }, { organization, now, newId }) {
+  prepare({ invitations }, { invitations: links, delivery, contactLimits }, context) {
+    const { organization, parent, now, newId } = context;
+    checkMayInvite(organization, parent);
     const expiresAt = now + invitationLifeMs;
+    const words = parentsWords(context);
+    for (const { receiverUserEmail: contact } of invitations) {
+      const sender = messageSender(context, 'email', contact);
+      contactLimits.count({ contact, sender, organizationId: organization.organizationId });
+    }
     return Promise.resolve(
       invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
         const [invitationId, userId] = [newId(), newId()];
@@ -79,8 +89,15 @@ export const createInvitations = defineActivity({
           receiverName: receiverUserName,
           url,
           expiresAt,
+          ...(words ? { parentName: words.appName, logoUrl: words.emailCustomization.logoUrl } : {}),
         });
-        const message: OutgoingMessage = { channel: 'email', to, ...mail, expiresAt };
+        const message: OutgoingMessage = {
+          channel: 'email',
+          to,
+          ...mail,
+          ...(words ? senderOf(words) : {}),
+          expiresAt,
+        };
         delivery.check(message);
         return { invitationId, userId, publicKey, expiresAt, message };
       }),
@@ -125,6 +142,20 @@ export const createInvitations = defineActivity({
     for (const { message } of prepared) delivery.enqueue(message);
   },
 });
+
+/**
+ * Whoever has a sub-organization could invite anybody, so its parent decides whether it invites at all.
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+function checkMayInvite({ organizationId, parentOrganizationId }: OrganizationView, parent?: OrganizationView): void {
+  if (parentOrganizationId === undefined || parent?.features.has('FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS')) return;
+  throw new CoordinatorError(
+    'PERMISSION_DENIED',
+    `sub-organization \`${organizationId}\` may not invite: its parent \`${parentOrganizationId}\` has not switched ` +
+      'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS on (set_organization_feature)',
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
 
 /** @throws {CoordinatorError} ALREADY_EXISTS: a second user with the address could no longer log in by it */
 function checkNobodyHas({ users }: OrganizationView, address: string, field: string): void {

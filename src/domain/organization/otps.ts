@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../errors.js';
 import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import type { Organization, OrganizationView } from './organization.js';
+import type { MessageSender } from './message-senders.js';
 import { contactKey } from './users.js';
 
 /** How one-time codes reach people. */
@@ -42,6 +43,8 @@ export const otpLifeSeconds = { max: 600, usual: 300 } as const;
 /** Wrong codes after which a code is locked; codes of one contact that may live at once (client protocol, section 11). */
 const maxGuesses = 3;
 const maxLive = 3;
+/** Codes of one contact that strangers may come to together: one caller's three leave one for another. */
+const maxLiveForStrangers = 4;
 /** Sends per identifier within the window (client protocol, section 11). */
 const maxSends = 3;
 const sendWindowMs = 3 * 60 * 1000;
@@ -76,37 +79,63 @@ export function usedTokenKey(tokenId: string, usage: string): string {
 }
 
 /**
- * Refuses one more code for an identifier that has had its share.
+ * Refuses one more code for an identifier that has had its share, and of a stranger what would end an earlier code.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
  */
-export function checkOtpSends(organization: OrganizationView, userIdentifier: string, now: number): void {
+export function checkOtpSends(
+  organization: OrganizationView,
+  { userIdentifier, contact }: Pick<OtpFacts, 'userIdentifier' | 'contact'>,
+  now: number,
+  sender: MessageSender,
+): void {
   const times = recentSends(organization, userIdentifier, now);
-  if (times.length < maxSends) return;
-  const seconds = Math.ceil((times.at(-maxSends)! + sendWindowMs - now) / 1000);
-  // Clients look for these words (client protocol, section 3.4).
-  throw new CoordinatorError(
+  if (times.length >= maxSends) {
+    const rule = `${maxSends} in ${sendWindowMs / 60_000} minutes`;
+    throw tooManyCodes(userIdentifier, rule, times.at(-maxSends)! + sendWindowMs - now);
+  }
+  if (sender === 'known') return;
+  const live = liveCodes(organization, contact, now);
+  const own = live.filter((otp) => otp.userIdentifier === userIdentifier);
+  const soonest = (codes: readonly Otp[]): number => Math.min(...codes.map(({ expiresAt }) => expiresAt)) - now;
+  if (own.length >= maxLive) throw tooManyCodes(userIdentifier, `${maxLive} that may still be used`, soonest(own));
+  if (live.length < maxLiveForStrangers) return;
+  throw tooManyCodes(contact, `${live.length} that may still be used`, soonest(live));
+}
+
+/** Clients look for these words (client protocol, section 3.4). */
+function tooManyCodes(whom: string, rule: string, waitMs: number): CoordinatorError {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `Max number of OTPs have been initiated for \`${userIdentifier}\`: ${maxSends} in ${sendWindowMs / 60_000} minutes; ` +
-      `ask again in ${seconds} seconds`,
-    { category: 'MAX_OTP_INITIATED' },
+    `Max number of OTPs have been initiated for \`${whom}\`: ${rule}; ask again in ${seconds} seconds`,
+    { category: 'MAX_OTP_INITIATED', retryAfterSeconds: seconds },
   );
 }
 
+/** Codes of a contact that may still be used, the oldest first. */
+function liveCodes({ otps }: OrganizationView, contact: string, now: number): Otp[] {
+  const wanted = contactKey(contact);
+  return [...otps.values()].filter((otp) => otp.expiresAt > now && contactKey(otp.contact) === wanted);
+}
+
 /**
- * The events of a code that is sent. Those that are over end with it, and the oldest of the contact's when it has three.
+ * The events of a code that is sent. Those that are over end with it, and the oldest of the contact's when it has three; no
+ * stranger's code ends one that somebody may be about to use.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
  */
-export function otpSent(organization: OrganizationView, facts: OtpFacts, now: number): OtpEvent[] {
-  checkOtpSends(organization, facts.userIdentifier, now);
-  const over: Otp[] = [];
-  const live: Otp[] = [];
-  for (const otp of organization.otps.values()) {
-    if (otp.expiresAt <= now) over.push(otp);
-    else if (contactKey(otp.contact) === contactKey(facts.contact)) live.push(otp);
-  }
+export function otpSent(
+  organization: OrganizationView,
+  facts: OtpFacts,
+  now: number,
+  sender: MessageSender,
+): OtpEvent[] {
+  checkOtpSends(organization, facts, now, sender);
+  const over = [...organization.otps.values()].filter(({ expiresAt }) => expiresAt <= now);
+  const live = liveCodes(organization, facts.contact, now);
+  const replaced = sender === 'known' ? live.slice(0, Math.max(0, live.length + 1 - maxLive)) : [];
   return [
     ...over.slice(0, maxEndedAtOnce).map((otp) => otpEnded(otp, 'expired')),
-    ...live.slice(0, Math.max(0, live.length + 1 - maxLive)).map((otp) => otpEnded(otp, 'replaced')),
+    ...replaced.map((otp) => otpEnded(otp, 'replaced')),
     { type: 'OtpSent', data: facts },
   ];
 }

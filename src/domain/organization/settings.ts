@@ -20,6 +20,8 @@ export const featureNames = [
   'FEATURE_NAME_SMS_AUTH',
   'FEATURE_NAME_OTP_EMAIL_AUTH',
   'FEATURE_NAME_AUTH_PROXY',
+  /** Of a parent: its sub-organizations may invite people by mail. */
+  'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS',
 ] as const;
 
 export type FeatureName = (typeof featureNames)[number];

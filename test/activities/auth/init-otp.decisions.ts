@@ -1,8 +1,8 @@
 import { initOtp } from '../../../src/activities/auth/init-otp.js';
 import type { OtpParams } from '../../../src/activities/auth/otp-params.js';
-import { validate } from '../../../src/coordinator/validate.js';
+import { validate } from '../../../src/schema/validate.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
-import { anOrganization } from '../facts.js';
+import { anOrganization, aUser } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
 import { anOtp, contextOf, decidedAt, ended, rightHash } from './otp-facts.js';
@@ -24,10 +24,19 @@ describe('init otp', () => {
       .when(initOtp, intent, { prepared })
       .then([ended(1, 'replaced', { vaultId: id(502) }), sent()], { otpId: id(500) }));
 
-  it('asks nothing of a sub-organization: it is no login', () =>
-    given(anOrganization({ parentOrganizationId: id(701) }))
-      .when(initOtp, intent, { prepared })
-      .then([sent()], { otpId: id(500) }));
+  describe('in a sub-organization', () => {
+    const child = anOrganization({ parentOrganizationId: id(701) });
+
+    it('is for contacts of its own users, and asks no more: it is no login', () =>
+      given(child, aUser(id(101), { userEmail: 'Ann@example.com' }))
+        .when(initOtp, intent, { prepared })
+        .then([sent()], { otpId: id(500) }));
+
+    it('is refused for anybody else', () =>
+      given(child, aUser(id(101), { userEmail: 'bob@example.com' }))
+        .when(initOtp, intent, { prepared })
+        .thenRefused('PERMISSION_DENIED', /sends to contacts of its own users only/));
+  });
 
   it.each([
     ['no address', { contact: '+13214567890' }, /parameters\.contact: must be an e-mail address/],

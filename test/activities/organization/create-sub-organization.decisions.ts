@@ -1,6 +1,6 @@
 import { createSubOrganization } from '../../../src/activities/organization/create-sub-organization.js';
 import type { PreparePorts, VerificationClaims } from '../../../src/activities/ports.js';
-import { validate } from '../../../src/coordinator/validate.js';
+import { validate } from '../../../src/schema/validate.js';
 import { CoordinatorError } from '../../../src/domain/errors.js';
 import {
   emptyOrganization,

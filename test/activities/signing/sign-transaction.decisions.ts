@@ -20,7 +20,7 @@ import { TronWeb } from 'tronweb';
 import { encodeFunctionData, parseTransaction, recoverTransactionAddress, serializeTransaction } from 'viem';
 import type { AccountToDerive } from '../../../src/activities/ports.js';
 import { signTransaction } from '../../../src/activities/signing/sign-transaction.js';
-import { validate } from '../../../src/coordinator/validate.js';
+import { validate } from '../../../src/schema/validate.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { bitcoinTxType, ethTxType, solanaTxType, tronTxType } from '../../../src/domain/policy/resource-namespaces.js';

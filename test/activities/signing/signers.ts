@@ -1,7 +1,7 @@
 import type { ActivityDefinition } from '../../../src/activities/define-activity.js';
 import type { AccountToDerive, PreparePorts } from '../../../src/activities/ports.js';
 import { derivedId } from '../../../src/coordinator/ids.js';
-import { validate } from '../../../src/coordinator/validate.js';
+import { validate } from '../../../src/schema/validate.js';
 import type { AddressFormat, Curve } from '../../../src/domain/key-formats.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { privateKeySecret } from '../../../src/domain/organization/signing-keys.js';

@@ -1,5 +1,5 @@
 import type { ActivityDefinition } from '../../../src/activities/define-activity.js';
-import { validate } from '../../../src/coordinator/validate.js';
+import { validate } from '../../../src/schema/validate.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import type { AccountFacts } from '../../../src/domain/organization/wallets.js';
 import { sealMessage } from '../../../src/keyring/hpke.js';

@@ -8,6 +8,7 @@ import {
   usableOtp,
   wrongGuess,
 } from '../../../src/domain/organization/otps.js';
+import type { MessageSender } from '../../../src/domain/organization/message-senders.js';
 import { vaultsEndedBy } from '../../../src/domain/organization/vaults.js';
 import { anOtp, rightHash, wrongHash } from '../../activities/auth/otp-facts.js';
 
@@ -27,9 +28,9 @@ function sending() {
   return {
     organization,
     record,
-    send: (number: number, at: number, more: Parameters<typeof anOtp>[1] = {}) => {
+    send: (number: number, at: number, more: Parameters<typeof anOtp>[1] = {}, sender: MessageSender = 'known') => {
       const facts = anOtp(number, { expiresAt: at + 5 * minute, userIdentifier: `somebody ${number}`, ...more }).data;
-      return record(otpSent(organization, facts, at), at).map(({ type, data }) =>
+      return record(otpSent(organization, facts, at, sender), at).map(({ type, data }) =>
         type === 'OtpEnded' ? `${data.reason} ${Number(data.otpId.slice(-6))}` : type,
       );
     },
@@ -61,7 +62,7 @@ describe('sends to one identifier', () => {
       'Max number of OTPs have been initiated for `ann`: 3 in 3 minutes; ask again in 1 seconds',
     ]);
     expect(organization.otps.size).toBe(3);
-    checkOtpSends(organization, 'bob', start + 2 * minute);
+    checkOtpSends(organization, { userIdentifier: 'bob', contact: 'bob@example.com' }, start + 2 * minute, 'known');
     expect(send(4, start + 3 * minute, ann)).toContain('OtpSent');
     expect(refusalOf(() => send(5, start + 4 * minute - 1, ann))?.code).toBe('RESOURCE_EXHAUSTED');
     expect(send(5, start + 4 * minute, ann)).toContain('OtpSent');
@@ -95,6 +96,20 @@ describe('codes of one contact', () => {
     expect(send(5, start + minute)).toEqual(['expired 2', 'expired 3', 'OtpSent']);
   });
 
+  it('of strangers end no earlier one: beyond three of one caller, and four in all, they are refused', () => {
+    const { organization, send } = sending();
+    const stranger = (number: number, at: number, userIdentifier: string) =>
+      send(number, at, { userIdentifier }, 'stranger');
+    for (const number of [1, 2, 3]) expect(stranger(number, start + number * minute, 'one')).toEqual(['OtpSent']);
+    const again = refusalOf(() => stranger(4, start + 4 * minute, 'one'));
+    expect([again?.category, again?.retryAfterSeconds]).toEqual(['MAX_OTP_INITIATED', 120]);
+    expect(stranger(5, start + 4 * minute, 'other')).toEqual(['OtpSent']);
+    const all = refusalOf(() => stranger(6, start + 4 * minute, 'a third'));
+    expect(all?.message).toContain('`ann@example.com`: 4 that may still be used; ask again in 120 seconds');
+    expect(organization.otps.size).toBe(4);
+    expect(send(7, start + 4 * minute)).toEqual(['replaced 1', 'replaced 2', 'OtpSent']);
+  });
+
   it('are told apart where letters only look alike', () => {
     const { send } = sending();
     for (const number of [1, 2, 3]) send(number, start, { contact: 'mark@example.com' });
@@ -110,7 +125,7 @@ describe('codes that are over', () => {
     // Something else that is recorded meanwhile must not make the organization forget the vault.
     record([{ type: 'VerificationTokenUsed', data: { tokenId: 't', usage: 'u', expiresAt: 0 } }], start + 2 * minute);
     const facts = anOtp(3, { contact: 'cal@example.com' }).data;
-    const events = otpSent(organization, facts, start + 2 * minute);
+    const events = otpSent(organization, facts, start + 2 * minute, 'known');
     expect(events[0]).toEqual({
       type: 'OtpEnded',
       data: { otpId: anOtp(1).data.otpId, reason: 'expired', vaultId: 'vault-1' },

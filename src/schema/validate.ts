@@ -1,6 +1,6 @@
 import { validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
-import { fieldsOfShape } from '../schema/json-schema.js';
+import { fieldsOfShape } from './json-schema.js';
 
 interface Violation {
   readonly field: string;

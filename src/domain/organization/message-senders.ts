@@ -1,0 +1,52 @@
+import { isAuthProxyUser } from './auth-proxy.js';
+import type { OrganizationView } from './organization.js';
+import { contactKey, type User } from './users.js';
+
+/** Who asks for a message, and where. `parent` is absent for an organization without one, and where it is not known. */
+export interface MessageRequest {
+  readonly organization: OrganizationView;
+  readonly parent?: OrganizationView | undefined;
+  readonly submitterId: string;
+}
+
+export type ContactKind = 'email' | 'phone-number';
+
+/**
+ * Whether a message is said by the parent: it is sent by an organization without a parent, or by one of the parent's users.
+ * A sub-organization may belong to anybody, so its own users choose no words (security rule R6).
+ */
+export function speaksForParent({ organization, parent, submitterId }: MessageRequest): boolean {
+  return organization.parentOrganizationId === undefined || parent?.users.has(submitterId) === true;
+}
+
+/**
+ * For whom a message to a contact is asked: `known` for the parent's members and for the account that has proved the contact;
+ * everybody else is a stranger, `proxy` through the parent's auth proxy, which speaks for people without a key.
+ */
+export type MessageSender = 'known' | 'proxy' | 'stranger';
+
+/** @see MessageSender */
+export function messageSender(request: MessageRequest, kind: ContactKind, contact: string): MessageSender {
+  const { organization, parent, submitterId } = request;
+  if (organization.parentOrganizationId !== undefined && organization.users.has(submitterId)) {
+    return isContactOfUser(organization, kind, contact, 'verified') ? 'known' : 'stranger';
+  }
+  const home = organization.parentOrganizationId === undefined ? organization : parent;
+  return home && isAuthProxyUser(home, submitterId) ? 'proxy' : 'known';
+}
+
+/** Whether a user of the organization has the contact, or has proved it. */
+export function isContactOfUser(
+  { users }: OrganizationView,
+  kind: ContactKind,
+  contact: string,
+  only?: 'verified',
+): boolean {
+  const wanted = contactKey(contact);
+  const has = (user: User): boolean => {
+    const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
+    if (held === undefined || contactKey(held) !== wanted) return false;
+    return only === undefined || (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
+  };
+  return [...users.values()].some(has);
+}

@@ -1,0 +1,247 @@
+import { startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
+import { exchange, refusal } from './exchange.js';
+import { clientSignature, codeOf, messageOf } from './one-time-codes.js';
+import { until } from './until.js';
+
+let coordinator: TestCoordinator;
+const running: TestCoordinator[] = [];
+
+beforeEach(async () => {
+  coordinator = await startCoordinator();
+  running.push(coordinator);
+});
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((one) => one.close()));
+});
+
+const resultOf = ({ result }: { readonly result: object }) => Object.values(result)[0] as Record<string, string>;
+const keyParams = ({ publicKey }: ApiKeyPair) => ({
+  apiKeyName: 'key',
+  publicKey,
+  curveType: 'API_KEY_CURVE_P256',
+});
+
+function proxy(path: string, body: object, of = coordinator) {
+  return exchange(`${of.url}/v1/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-auth-proxy-config-id': of.root.authProxyConfigId },
+    body: JSON.stringify(body),
+  });
+}
+
+/** Somebody whom nobody knows: a sub-organization that the public sign-up has made for an own key. */
+async function stranger(more: object = {}) {
+  const key = coordinator.newKey();
+  const answer = await proxy('signup', { userName: 'Mallory', apiKeys: [keyParams(key)], ...more });
+  expect(answer.status).toBe(200);
+  const { organizationId, userId } = answer.body as { organizationId: string; userId: string };
+  return { organizationId, userId, key, client: coordinator.clientFor(key, organizationId) };
+}
+
+describe('the auth proxy', () => {
+  test('counts and keeps nothing of a request that it refuses for its size', async () => {
+    const limited = await startCoordinator({ settings: { PROXY_RATE_LIMIT_PER_CONTACT: '1' } });
+    running.push(limited);
+    for (let number = 0; number < 3; number++) {
+      const contact = `${number}${'x'.repeat(1_000_000)}`;
+      const { status, body } = await proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact }, limited);
+      expect([status, body]).toEqual([
+        400,
+        expect.objectContaining({
+          message: expect.stringContaining('contact: must have 0 to 254 characters') as string,
+        }),
+      ]);
+    }
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com' };
+    expect((await proxy('otp_init', asked, limited)).status).toBe(200);
+    const { status, headers, body } = await proxy('otp_init', asked, limited);
+    expect([status, headers.get('retry-after')]).toEqual([429, '600']);
+    expect(JSON.stringify(body)).toContain('1 codes in ten minutes from one address to one contact');
+  });
+
+  test('refuses a body that is nested too deep, and says so', async () => {
+    const headers = {
+      'content-type': 'application/json',
+      'x-auth-proxy-config-id': coordinator.root.authProxyConfigId,
+    };
+    for (const body of [`{"apiKeys":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, '{"a":'.repeat(200_000)]) {
+      const answer = await exchange(`${coordinator.url}/v1/signup`, { method: 'POST', headers, body });
+      expect(answer).toMatchObject({ status: 400, body: { message: 'request body is nested deeper than 32 levels' } });
+    }
+  });
+});
+
+describe('messages speak for the parent', () => {
+  const lure = {
+    appName: 'Your Bank, see http://evil.example',
+    emailCustomization: {
+      magicLinkTemplate: 'https://evil.example/%s',
+      logoUrl: 'https://evil.example/logo.png',
+      templateVariables: JSON.stringify({ introText: 'Call evil.example now', userName: 'evil.example' }),
+    },
+    smsCustomization: { template: 'evil.example wants {{.OtpCode}}' },
+    replyToEmailAddress: 'mallory@evil.example',
+    sendFromEmailSenderName: 'evil.example',
+  };
+  const initTypes = ['ACTIVITY_TYPE_INIT_OTP_V3', 'ACTIVITY_TYPE_INIT_OTP_V2'] as const;
+
+  test('a sub-organization sends codes to nobody but its own users', async () => {
+    const { client } = await stranger({ userEmail: 'mallory@example.com' });
+    for (const type of initTypes) {
+      for (const [otpType, contact] of [
+        ['OTP_TYPE_EMAIL', 'victim@example.com'],
+        ['OTP_TYPE_SMS', '+13214567890'],
+      ]) {
+        const refused = await refusal(client.submit(type, { otpType, contact, ...lure }));
+        expect([refused.status, refused.message]).toEqual([
+          403,
+          expect.stringContaining(`none of them has \`${contact}\``),
+        ]);
+      }
+    }
+    expect(coordinator.messages()).toEqual([]);
+  });
+
+  test('and to those in the words of its parent, whatever it asks for', async () => {
+    await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', {
+      emailCustomizationParams: { appName: 'Acme', magicLinkTemplate: 'https://acme.example/%s' },
+      smsCustomizationParams: { template: '{{.OtpCode}} by Acme' },
+      replyToEmailAddress: 'help@acme.example',
+    });
+    const { client } = await stranger({
+      organizationName: 'evil.example',
+      userEmail: 'victim@example.com',
+      userPhoneNumber: '+13214567890',
+    });
+    const contacts = { OTP_TYPE_EMAIL: 'victim@example.com', OTP_TYPE_SMS: '+13214567890' };
+    for (const [otpType, contact] of Object.entries(contacts)) {
+      for (const type of ['ACTIVITY_TYPE_INIT_OTP_V3', 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3']) {
+        await client.submit(type, { otpType, contact, ...lure });
+      }
+    }
+    const targetPublicKey = coordinator.newKey().publicKey;
+    await client.submit('ACTIVITY_TYPE_EMAIL_AUTH_V3', {
+      email: 'victim@example.com',
+      targetPublicKey,
+      emailCustomization: { ...lure.emailCustomization, appName: lure.appName },
+      replyToEmailAddress: lure.replyToEmailAddress,
+    });
+    await until('all are sent', () => coordinator.messages().length === 5);
+    expect(JSON.stringify(coordinator.messages())).not.toContain('evil');
+    const texts = coordinator.messages().map(({ subject, text }) => subject ?? text.replace(/^\w+/, '…'));
+    expect(texts.sort()).toEqual([
+      'Sign in to Acme',
+      'Your code for Acme',
+      'Your code for Acme',
+      '… by Acme',
+      '… by Acme',
+    ]);
+    expect(coordinator.messages()[0]).toMatchObject({ replyTo: 'help@acme.example' });
+    expect(coordinator.messages()[0]!.text).toContain('https://acme.example/');
+  });
+
+  test('a user of the parent chooses the words in a sub-organization too', async () => {
+    const { organizationId } = await stranger({ userEmail: 'ann@example.com' });
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com', appName: 'Back end' };
+    const sent = await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', asked, { organizationId });
+    expect((await messageOf(coordinator, resultOf(sent)['otpId']!)).subject).toBe('Your code for Back end');
+  });
+
+  test('a sub-organization invites where its parent says so, and in its parent’s words', async () => {
+    const { client, userId } = await stranger({ organizationName: 'evil.example', userName: 'evil.example' });
+    const asked = (receiverUserEmail: string) => ({
+      invitations: [
+        {
+          receiverUserName: 'evil.example',
+          receiverUserEmail,
+          receiverUserTags: [],
+          accessType: 'ACCESS_TYPE_ALL',
+          senderUserId: userId,
+        },
+      ],
+    });
+    const refused = await refusal(client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', asked('victim@example.com')));
+    expect([refused.status, refused.message]).toEqual([
+      403,
+      expect.stringContaining('FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS'),
+    ]);
+    // Its own word for it does not count.
+    const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS', value: '' };
+    await client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', feature);
+    expect((await refusal(client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', asked('victim@example.com')))).status).toBe(
+      403,
+    );
+    expect(coordinator.messages()).toEqual([]);
+
+    await coordinator.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', feature);
+    await client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', asked('friend@example.com'));
+    await until('it is sent', () => coordinator.messages().length === 1);
+    const { text, subject } = coordinator.messages()[0]!;
+    expect(subject).toMatch(/^An invitation to an account at /);
+    expect([subject, text.replace(/https?:\S+/, '')].join()).not.toContain('evil');
+  });
+
+  test('one contact is written to a few times only, whoever asks under whatever name', async () => {
+    const contact = 'victim@example.com';
+    const asked = (number: number) => ({
+      otpType: 'OTP_TYPE_EMAIL',
+      contact,
+      appName: 'x',
+      userIdentifier: `${number}`,
+    });
+    const outcomes: string[] = [];
+    for (const mallory of [await stranger({ userEmail: contact }), await stranger({ userEmail: contact })]) {
+      for (let number = 0; number < 6; number++) {
+        const type = number % 2 ? 'ACTIVITY_TYPE_INIT_OTP_V3' : 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3';
+        outcomes.push(
+          await mallory.client.submit(type, asked(number)).then(
+            () => 'sent',
+            ({ status }: { status: number }) => String(status),
+          ),
+        );
+      }
+    }
+    expect(outcomes.filter((outcome) => outcome === 'sent')).toHaveLength(4);
+    expect(new Set(outcomes)).toEqual(new Set(['sent', '429']));
+    const last = await proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact });
+    expect([last.status, last.headers.get('retry-after')]).toEqual([429, '180']);
+    expect(JSON.stringify(last.body)).toContain('4 messages to one contact in three minutes');
+    // What is the parent's is not used up by them.
+    await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked(99));
+    await until('it is sent too', () => coordinator.messages().length === 5);
+  });
+
+  test('codes that strangers have sent end none, and keep neither the account nor its parent from theirs', async () => {
+    const contact = 'ann@example.com';
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact };
+    const key = coordinator.newKey();
+    const own = (await proxy('otp_init', asked)).body as { otpId: string };
+    const verify = async ({ otpId }: { otpId: string }, publicKey = key.publicKey) =>
+      proxy('otp_verify', { otpId, otpCode: await codeOf(coordinator, otpId), publicKey });
+    const { verificationToken } = (await verify(own)).body as { verificationToken: string };
+    const signup = { signup: { email: contact, apiKeys: [keyParams(key)], authenticators: [], oauthProviders: [] } };
+    const account = await proxy('signup', {
+      userEmail: contact,
+      apiKeys: [keyParams(key)],
+      verificationToken,
+      clientSignature: clientSignature(key, verificationToken, 'USAGE_TYPE_SIGNUP', signup),
+    });
+    const ann = coordinator.clientFor(key, (account.body as { organizationId: string }).organizationId);
+
+    coordinator.clock.advance('4m');
+    const waiting = (await proxy('otp_init', asked)).body as { otpId: string };
+    const statuses: number[] = [];
+    for (let send = 0; send < 12; send++) {
+      if (send === 6) coordinator.clock.advance('3m');
+      statuses.push((await proxy('otp_init', asked)).status);
+    }
+    expect(statuses.filter((status) => status === 200).length).toBeLessThan(6);
+    expect(statuses).toContain(429);
+    expect((await verify(waiting)).status).toBe(200);
+    for (const client of [ann, coordinator.client]) {
+      const { status } = await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', { ...asked, appName: 'x' });
+      expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
+    }
+  });
+});
