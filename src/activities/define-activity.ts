@@ -2,6 +2,7 @@ import type { CoordinatorError } from '../domain/errors.js';
 import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { Attestation, VoteSelection } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
 import type { PreparePorts } from './ports.js';
@@ -39,7 +40,12 @@ export interface PrepareContext {
 }
 
 type ActivityOutcome<Result> =
-  | { readonly events: readonly OrganizationEvent[]; readonly result: Result }
+  | {
+      readonly events: readonly OrganizationEvent[];
+      readonly result: Result;
+      /** Who has proved to be which user without a credential; its key is that user's own doing. */
+      readonly login?: Login;
+    }
   /** It fails, and that is a fact which must not be lost, such as a wrong code that counts; the caller gets the failure. */
   | { readonly events: readonly OrganizationEvent[]; readonly failure: CoordinatorError };
 
@@ -87,6 +93,11 @@ export interface ActivityDefinition<
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
+  /**
+   * The user whose contacts or credentials it changes, if it does: asked before anything is prepared. What it then records
+   * is asked again, so this may be left out where the intent does not say (see `quorum-members.ts`).
+   */
+  changesWaysInOf?(intent: Intent): string | undefined;
   /** It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. */
   readonly ownSession?: true;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */

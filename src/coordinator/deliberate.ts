@@ -4,9 +4,11 @@ import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
+import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
+import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import {
   authorize,
   eligibleApprovers,
@@ -93,7 +95,11 @@ export function decideSubmit(
   const question = questionOf(bench.registry, type, definition, intent, party.userId, home, resources);
   // Not a user yet, and none of the others' while policies count who is here.
   const guest = definition.byInvitation ? invitedBy(vote.publicKey, bench.organization, bench.now) : undefined;
-  const authorization = authorize(question, [party], policyContext({ ...bench, ...authority }, guest?.user));
+  const asked = authorize(question, [party], policyContext({ ...bench, ...authority }, guest?.user));
+  const word = wordOf(asked, [party], authority !== undefined);
+  const member = authority ? undefined : memberInTheWay(bench, definition, intent, asked, word);
+  if (member !== undefined && !bench.organization.rootQuorum.userIds.includes(party.userId)) throw theirsAlone(member);
+  const authorization = member === undefined ? asked : waitingForQuorum(asked);
   const { outcome } = authorization;
   // Votes are cast in the organization that an activity stands in, where users of the parent have none.
   const isOutOfReach = authority !== undefined && outcome === 'consensus-needed';
@@ -123,7 +129,7 @@ export function decideSubmit(
     },
   };
   if (outcome === 'allow') {
-    const effects = execute(bench, definition, intent, activityId, vote, prepared);
+    const effects = execute(bench, definition, intent, activityId, vote, prepared, word);
     const ending = endOf(activityId, snapshot, effects);
     const events = [submitted, ...effects.events, ending];
     return 'failure' in effects
@@ -154,12 +160,15 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
     };
   }
 
-  const authorization = authorize(question, [...approvals, party], policyContext(bench));
+  const { definition, ...version } = activityVersion(bench.registry, open.type);
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  const asked = authorize(question, [...approvals, party], policyContext(bench));
+  const word = wordOf(asked, [...approvals, party], false);
+  const member = memberInTheWay(bench, definition, intent, asked, word);
+  const authorization = member === undefined ? asked : waitingForQuorum(asked);
   // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
   if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
   const isAllowed = authorization.outcome === 'allow';
-  const { definition, ...version } = activityVersion(bench.registry, open.type);
-  const intent = newestIntent({ ...version, definition }, open.intent);
   if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench.organization)) {
     return 'prepare-first';
   }
@@ -171,7 +180,7 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   };
   if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
   try {
-    const effects = execute(bench, definition, intent, activityId, submissionOf(open), prepared);
+    const effects = execute(bench, definition, intent, activityId, submissionOf(open), prepared, word);
     const events = [approved, ...effects.events, endOf(activityId, next, effects)];
     return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
   } catch (error) {
@@ -212,8 +221,11 @@ function waiting(bench: Bench, open: OpenActivity) {
     resources,
   );
   const approvals = standingApprovals(bench, open);
+  const eligible = eligibleApprovers(question, approvals, policyContext(bench));
+  const member = changedMember(bench, definition, intent);
   const snapshot = activityAt('consensusNeeded', {
-    eligible: [...eligibleApprovers(question, approvals, policyContext(bench))],
+    // Without the member's own word the others' may be in vain.
+    eligible: [...eligible, ...(member === undefined || eligible.has(member) ? [] : [member])],
     approved: approvals.map(({ userId }) => userId),
   });
   return { snapshot, approvals, question };
@@ -230,6 +242,36 @@ function standingApprovals({ organization, now }: Bench, open: OpenActivity): Ap
     if (credential) standing.set(userId, { userId, credential });
   }
   return [...standing.values()];
+}
+
+/** Whose word it is that a decision rests on. */
+function wordOf({ outcome, by }: Authorization, approvals: readonly Approval[], isParents: boolean): Word {
+  return {
+    isRootQuorums: outcome === 'allow' && by === 'root-quorum' && !isParents,
+    userIds: isParents ? [] : approvals.map(({ userId }) => userId),
+  };
+}
+
+/** The member of the root quorum whose credentials or contacts the intent would change. */
+function changedMember({ organization }: Bench, definition: AnyActivity, intent: object): string | undefined {
+  const userId = definition.changesWaysInOf?.(intent) ?? definition.ownCredentialsOf?.(intent);
+  return userId !== undefined && organization.rootQuorum.userIds.includes(userId) ? userId : undefined;
+}
+
+/** The member without whose word, or the quorum's, what policies allow cannot happen. */
+function memberInTheWay(
+  bench: Bench,
+  definition: AnyActivity,
+  intent: object,
+  { outcome }: Authorization,
+  word: Word,
+): string | undefined {
+  const member = outcome === 'allow' ? changedMember(bench, definition, intent) : undefined;
+  return member === undefined || mayChange(bench.organization, member, word) ? undefined : member;
+}
+
+function waitingForQuorum(authorization: Authorization): Authorization {
+  return { ...authorization, outcome: 'consensus-needed', by: 'none' };
 }
 
 function isPossible(definition: AnyActivity, intent: object, organization: OrganizationView): boolean {
@@ -326,6 +368,7 @@ function execute(
   activityId: string,
   { userId: submitterId, credentialId, attestation }: Vote,
   prepared: Prepared,
+  word?: Word,
 ) {
   definition.check?.(intent, organization);
   if (prepared && 'refusal' in prepared) throw prepared.refusal;
@@ -340,7 +383,11 @@ function execute(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
   };
-  return definition.decide(intent, context, prepared?.value);
+  const outcome = definition.decide(intent, context, prepared?.value);
+  // Not while it is only tried out: the word that it lacks may still come.
+  if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
+  checkQuorumReachable(organization, outcome.events, now);
+  return outcome;
 }
 
 function afterwardsOf(definition: AnyActivity, prepared: Prepared) {

@@ -4,6 +4,8 @@ import { buildRegistry } from '../../src/coordinator/registry.js';
 import { activities } from '../../src/activities/index.js';
 import type { Attestation } from '../../src/domain/activity/events.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
+import { checkQuorumMembers } from '../../src/domain/organization/quorum-members.js';
+import { checkQuorumReachable } from '../../src/domain/organization/ways-in.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 
 const { policyEnvironment } = buildRegistry(activities);
@@ -29,13 +31,20 @@ export function given(...history: readonly OrganizationEvent[]) {
         credentialId = id(901),
         prepared,
         attestation,
-      }: { submitterId?: string; credentialId?: string; prepared?: Prepared; attestation?: Attestation } = {},
+        isRootQuorums = true,
+      }: {
+        submitterId?: string;
+        credentialId?: string;
+        prepared?: Prepared;
+        attestation?: Attestation;
+        isRootQuorums?: boolean;
+      } = {},
     ) {
       let count = 0;
       const decide = () => {
         const valid = validate(definition.intent, intent, 'parameters');
         definition.check?.(valid, organization);
-        return definition.decide(
+        const outcome = definition.decide(
           valid,
           {
             organization,
@@ -49,6 +58,14 @@ export function given(...history: readonly OrganizationEvent[]) {
           },
           prepared as Prepared,
         );
+        checkQuorumMembers(
+          organization,
+          outcome.events,
+          { isRootQuorums, userIds: [submitterId] },
+          'login' in outcome ? outcome.login : undefined,
+        );
+        checkQuorumReachable(organization, outcome.events, decidedAt);
+        return outcome;
       };
       return {
         then(events: readonly OrganizationEvent[], result: Result) {

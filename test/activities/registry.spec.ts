@@ -500,8 +500,12 @@ describe('the list of activities', () => {
     );
     expect(shown).toEqual([
       ['CREATE_API_KEYS', 'user_id', 'string', 'u'],
+      ['CREATE_AUTHENTICATORS', 'user_id', 'string', 'u'],
+      ['CREATE_OAUTH_PROVIDERS', 'user_id', 'string', 'u'],
       ['DELETE_API_KEYS', 'user_id', 'string', 'u'],
       ['DELETE_API_KEYS', 'api_key_ids', 'list', ['k']],
+      ['DELETE_AUTHENTICATORS', 'user_id', 'string', 'u'],
+      ['DELETE_OAUTH_PROVIDERS', 'user_id', 'string', 'u'],
       ['DELETE_USERS', 'user_ids', 'list', ['u', 'v']],
       ['DELETE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
       ['EXPORT_PRIVATE_KEY', 'target_public_key', 'string', '02aa'],
@@ -516,6 +520,7 @@ describe('the list of activities', () => {
       ['SIGN_RAW_PAYLOADS', 'hash_function', 'string', 'h'],
       ['SIGN_TRANSACTION', 'type', 'string', 't'],
       ['STAMP_LOGIN', 'session_profile_id', 'string', 's'],
+      ...['', '_EMAIL', '_NAME', '_PHONE_NUMBER'].map((what) => [`UPDATE_USER${what}`, 'user_id', 'string', 'u']),
       ['UPDATE_WALLET', 'wallet_id', 'string', 'w'],
       ['UPDATE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
     ]);

@@ -113,7 +113,8 @@ export const emailAuth = defineActivity({
       expirationSeconds,
       invalidateExisting,
     });
-    return { events, result: { userId: user.userId, apiKeyId } };
+    const { userId } = user;
+    return { events, result: { userId, apiKeyId }, login: { userId, by: 'email' } };
   },
 
   afterwards: ({ message }, { delivery }) => void delivery.enqueue(message),

@@ -60,6 +60,7 @@ export const oauthLogin = defineActivity({
     return {
       events: [...links, ...loginEvents(context, user, intent, prepared)],
       result: { session: prepared.session },
+      login: { userId: user.userId, by: isKnown ? 'identity' : 'email' },
     };
   },
 });

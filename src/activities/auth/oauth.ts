@@ -64,6 +64,8 @@ export const oauth = defineActivity({
       expirationSeconds,
       invalidateExisting,
     });
-    return { events, result: { userId: user.userId, apiKeyId, credentialBundle: key.credentialBundle } };
+    const { userId } = user;
+    const result = { userId, apiKeyId, credentialBundle: key.credentialBundle };
+    return { events, result, login: { userId, by: 'identity' } };
   },
 });

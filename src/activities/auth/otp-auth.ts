@@ -1,4 +1,5 @@
 import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
+import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
@@ -72,6 +73,7 @@ export const otpAuth = defineActivity({
       expirationSeconds,
       invalidateExisting,
     });
-    return { events: [used, ...events], result: { userId, apiKeyId, credentialBundle: key.credentialBundle } };
+    const login: Login = { userId, by: contactKind(otp.otpType) };
+    return { events: [used, ...events], result: { userId, apiKeyId, credentialBundle: key.credentialBundle }, login };
   },
 });

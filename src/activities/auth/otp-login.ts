@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Nested, Text } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -84,7 +85,8 @@ export const otpLogin = defineActivity({
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
     const user = userWhoProved(organization, claims);
     const events = loginEvents(context, user, intent, prepared);
-    return { events: [tokenUsed(claims, 'USAGE_TYPE_LOGIN'), ...events], result: { session: prepared.session } };
+    const login: Login = { userId: user.userId, by: contactKind(claims.verificationType) };
+    return { events: [tokenUsed(claims, 'USAGE_TYPE_LOGIN'), ...events], result: { session: prepared.session }, login };
   },
 });
 

@@ -60,6 +60,7 @@ export const createAuthenticators = defineActivity({
     },
   ],
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
 
   prepare: ({ authenticators }, ports) => verifyAuthenticators(authenticators, ports, field),

@@ -45,6 +45,7 @@ export const createOauthProviders = defineActivity({
     },
   ],
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
   fromParent: true,
 
@@ -64,10 +65,11 @@ export const createOauthProviders = defineActivity({
     const { organization, submitterId } = context;
     const user = existingUser(organization, userId);
     // Whoever is nobody here is of the parent.
-    if (!organization.users.has(submitterId)) {
+    const isParents = !organization.users.has(submitterId);
+    if (isParents) {
       for (const index of identities.keys()) checkLinkedByEmail(user, linkingEmails[index], `${field}[${index}]`);
     }
     const { providerIds, events } = newCredentials(context).oauthProviders(user, identities, field);
-    return { events, result: { providerIds } };
+    return { events, result: { providerIds }, ...(isParents ? { login: { userId, by: 'email' } } : {}) };
   },
 });

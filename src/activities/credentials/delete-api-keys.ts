@@ -1,5 +1,4 @@
 import { existingApiKey } from '../../domain/organization/credentials.js';
-import { checkLastCredentials } from '../../domain/organization/settings.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -30,14 +29,12 @@ export const deleteApiKeys = defineActivity({
   },
   ownCredentialsOf: ({ userId }) => userId,
 
-  decide({ userId, apiKeyIds }, { organization, now }) {
+  decide({ userId, apiKeyIds }, { organization }) {
     const user = existingUser(organization, userId);
     const events = apiKeyIds.map((apiKeyId) => {
       existingApiKey(user, apiKeyId);
       return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } } as const;
     });
-    const left = user.apiKeys.filter(({ apiKeyId }) => !apiKeyIds.includes(apiKeyId));
-    checkLastCredentials(organization, { ...user, apiKeys: left }, now);
     return { events, result: { apiKeyIds } };
   },
 });

@@ -1,5 +1,4 @@
 import { existingAuthenticator } from '../../domain/organization/credentials.js';
-import { checkLastCredentials } from '../../domain/organization/settings.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -24,16 +23,15 @@ export const deleteAuthenticators = defineActivity({
   intent: DeleteAuthenticatorsIntent,
   result: DeleteAuthenticatorsResult,
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
 
-  decide({ userId, authenticatorIds }, { organization, now }) {
+  decide({ userId, authenticatorIds }, { organization }) {
     const user = existingUser(organization, userId);
     const events = authenticatorIds.map((authenticatorId) => {
       existingAuthenticator(user, authenticatorId);
       return { type: 'AuthenticatorDeleted', data: { userId, authenticatorId } } as const;
     });
-    const left = user.authenticators.filter(({ authenticatorId }) => !authenticatorIds.includes(authenticatorId));
-    checkLastCredentials(organization, { ...user, authenticators: left }, now);
     return { events, result: { authenticatorIds } };
   },
 });

@@ -1,5 +1,4 @@
 import { existingOauthProvider } from '../../domain/organization/credentials.js';
-import { checkLastCredentials } from '../../domain/organization/settings.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -24,16 +23,15 @@ export const deleteOauthProviders = defineActivity({
   intent: DeleteOauthProvidersIntent,
   result: DeleteOauthProvidersResult,
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
 
-  decide({ userId, providerIds }, { organization, now }) {
+  decide({ userId, providerIds }, { organization }) {
     const user = existingUser(organization, userId);
     const events = providerIds.map((providerId) => {
       existingOauthProvider(user, providerId);
       return { type: 'OauthProviderDeleted', data: { userId, providerId } } as const;
     });
-    const left = user.oauthProviders.filter(({ providerId }) => !providerIds.includes(providerId));
-    checkLastCredentials(organization, { ...user, oauthProviders: left }, now);
     return { events, result: { providerIds } };
   },
 });

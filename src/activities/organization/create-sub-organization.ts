@@ -1,4 +1,5 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import {
   emptyOrganization,
@@ -7,6 +8,7 @@ import {
   type OrganizationView,
 } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
+import { isContactOpen } from '../../domain/organization/ways-in.js';
 import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
 import { checkBound, checkTokenUnused, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
@@ -57,7 +59,8 @@ export const createSubOrganization = defineActivity({
   olderVersions,
   policy: { resource: 'ORGANIZATION', action: 'CREATE' },
 
-  check({ rootUsers, rootQuorumThreshold, wallet }, organization) {
+  check(intent, organization) {
+    const { rootUsers, rootQuorumThreshold, wallet } = intent;
     if (organization.parentOrganizationId !== undefined) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
@@ -65,7 +68,8 @@ export const createSubOrganization = defineActivity({
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
-    checkRootUsers(rootUsers, rootQuorumThreshold);
+    const features = new Set(switches.flatMap(([flag, feature]) => (intent[flag] ? [] : [feature])));
+    checkRootUsers(rootUsers, rootQuorumThreshold, features);
     if (wallet) {
       checkMnemonicLength(wallet.mnemonicLength, 'parameters.wallet.mnemonicLength');
       checkAccountsNew(organization, undefined, accountsToDerive(wallet.accounts, 'parameters.wallet.accounts'));
@@ -101,7 +105,11 @@ export const createSubOrganization = defineActivity({
 });
 
 /** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
-function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], threshold: number): void {
+function checkRootUsers(
+  rootUsers: CreateSubOrganizationIntentV8['rootUsers'],
+  threshold: number,
+  features: ReadonlySet<FeatureName>,
+): void {
   if (threshold > rootUsers.length) {
     throw invalidField(
       'parameters.rootQuorumThreshold',
@@ -113,15 +121,16 @@ function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], t
   for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
     credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
   }
-  const able = rootUsers.filter(
-    ({ apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber }) =>
-      apiKeys.length + authenticators.length + oauthProviders.length > 0 || userEmail || userPhoneNumber,
-  ).length;
+  const able = rootUsers.filter((user) => {
+    const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
+    const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
+    return lasting.length + authenticators.length + oauthProviders.length > 0 || isContactOpen(features, user);
+  }).length;
   if (able < threshold) {
     throw invalidField(
       rootUsersField,
-      `the root quorum takes ${threshold} of them, and only ${able} could ever sign: give them credentials, or a ` +
-        'contact to log in with',
+      `the root quorum takes ${threshold} of them, and only ${able} could sign for good: give them credentials without ` +
+        'expirationSeconds, or a contact to log in with',
     );
   }
 }
@@ -145,7 +154,7 @@ async function foundingEvents(
   subOrganizationId: string,
   claims: VerificationClaims | undefined,
   ports: PreparePorts,
-  { organization: parent, now, newId }: PrepareContext,
+  { organization: parent, submitterId, now, newId }: PrepareContext,
 ): Promise<readonly OrganizationEvent[]> {
   const events: OrganizationEvent[] = [];
   const child = emptyOrganization();
@@ -155,7 +164,9 @@ async function foundingEvents(
   };
   const { organizationId: parentOrganizationId } = parent;
   const { subOrganizationName: name, rootUsers, rootQuorumThreshold: threshold } = intent;
-  record({ type: 'OrganizationCreated', data: { organizationId: subOrganizationId, name, parentOrganizationId } });
+  const founder = isAuthProxyUser(parent, submitterId) ? ({ foundedBy: 'auth-proxy' } as const) : {};
+  const founding = { organizationId: subOrganizationId, name, parentOrganizationId, ...founder };
+  record({ type: 'OrganizationCreated', data: founding });
 
   const credentials = newCredentials({ organization: child, newId, now });
   const userIds: string[] = [];

@@ -26,6 +26,8 @@ export const updateUserEmail = defineActivity({
   intent: UpdateUserEmailIntent,
   result: UpdateUserEmailResult,
   policy: { resource: 'USER', action: 'UPDATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
+  changesWaysInOf: ({ userId }) => userId,
 
   check({ userId }, organization) {
     existingUser(organization, userId);

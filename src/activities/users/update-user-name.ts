@@ -22,6 +22,7 @@ export const updateUserName = defineActivity({
   intent: UpdateUserNameIntent,
   result: UpdateUserNameResult,
   policy: { resource: 'USER', action: 'UPDATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
 
   decide({ userId, userName }, { organization }) {
     existingUser(organization, userId);

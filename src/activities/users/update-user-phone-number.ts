@@ -26,6 +26,8 @@ export const updateUserPhoneNumber = defineActivity({
   intent: UpdateUserPhoneNumberIntent,
   result: UpdateUserPhoneNumberResult,
   policy: { resource: 'USER', action: 'UPDATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
+  changesWaysInOf: ({ userId }) => userId,
 
   check({ userId }, organization) {
     existingUser(organization, userId);

@@ -37,6 +37,9 @@ export const updateUser = defineActivity({
   intent: UpdateUserIntent,
   result: UpdateUserResult,
   policy: { resource: 'USER', action: 'UPDATE' },
+  params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
+  changesWaysInOf: ({ userId, userEmail, userPhoneNumber }) =>
+    userEmail === undefined && userPhoneNumber === undefined ? undefined : userId,
 
   decide({ userId, userName, userEmail, userPhoneNumber, userTagIds = [] }, { organization }) {
     existingUser(organization, userId);

@@ -12,13 +12,19 @@ export const credentialLimits = {
   oauthProviders: 10,
 } as const;
 
+const loginTypes = [
+  'CREDENTIAL_TYPE_LOGIN',
+  'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256',
+  'CREDENTIAL_TYPE_OAUTH_KEY_P256',
+  'CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256',
+  'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256',
+] as const;
+
 /** Credentials that a login makes, by the class that `invalidateExisting` speaks of (client protocol, section 1.5). */
-export type LoginCredentialType =
-  | 'CREDENTIAL_TYPE_LOGIN'
-  | 'CREDENTIAL_TYPE_OTP_AUTH_KEY_P256'
-  | 'CREDENTIAL_TYPE_OAUTH_KEY_P256'
-  | 'CREDENTIAL_TYPE_EMAIL_AUTH_KEY_P256'
-  | 'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256';
+export type LoginCredentialType = (typeof loginTypes)[number];
+
+/** Every one of them. */
+export const loginCredentialTypes: ReadonlySet<ApiKeyCredentialType> = new Set(loginTypes);
 
 export type ApiKeyCredentialType =
   | 'CREDENTIAL_TYPE_API_KEY_P256'

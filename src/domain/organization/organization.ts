@@ -1,5 +1,6 @@
 import type { ActivityEvent } from '../activity/events.js';
 import type { Policy } from '../policy/types.js';
+import { noteAdditions, type Acting, type Addition } from './additions.js';
 import { evolveCredentials, type CredentialEvent } from './credentials.js';
 import {
   evolveContractInterfaces,
@@ -34,6 +35,8 @@ export interface Organization {
   parentOrganizationId: string | undefined;
   /** Revision of the event in the parent's stream that it was founded from; undefined for one of an earlier release. */
   parentRevision: number | undefined;
+  /** Whose key has founded it, when it was not one of the parent's own members. */
+  foundedBy: 'auth-proxy' | undefined;
   createdAt: number;
   rootQuorum: RootQuorum;
   readonly users: Map<string, User>;
@@ -71,6 +74,12 @@ export interface Organization {
   readonly invitations: Map<string, Invitation>;
   authProxy: AuthProxy | undefined;
   readonly webhookEndpoints: Map<string, WebhookEndpoint>;
+  /** Whose word stands behind the events that are being taken in; undefined between activities. */
+  acting: Acting | undefined;
+  /** What users have that others gave them (see `additions.ts`), by id, or as `contactName` says. */
+  readonly additions: Map<string, Addition>;
+  /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
+  readonly foundingContacts: Map<string, string>;
 }
 
 /** The organization as deciders see it. */
@@ -127,6 +136,7 @@ export function emptyOrganization(): Organization {
     name: '',
     parentOrganizationId: undefined,
     parentRevision: undefined,
+    foundedBy: undefined,
     createdAt: 0,
     rootQuorum: { threshold: 1, userIds: [] },
     users: new Map(),
@@ -153,6 +163,9 @@ export function emptyOrganization(): Organization {
     invitations: new Map(),
     authProxy: undefined,
     webhookEndpoints: new Map(),
+    acting: undefined,
+    additions: new Map(),
+    foundingContacts: new Map(),
   };
 }
 
@@ -172,6 +185,7 @@ export function evolve(organization: Organization, event: { type: string; data: 
     data: unknown,
     at: number,
   ) => void;
+  noteAdditions(organization, event as OrganizationEvent, at);
   apply(organization, event.data, at);
 }
 

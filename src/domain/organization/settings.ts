@@ -1,8 +1,5 @@
-import { CoordinatorError } from '../errors.js';
-import { isExpired } from './credentials.js';
 import type { DomainEvent, Evolvers } from './event.js';
-import type { OrganizationEvent, OrganizationView } from './organization.js';
-import type { User } from './users.js';
+import type { OrganizationEvent } from './organization.js';
 
 /** The users who together may do anything: `threshold` of them are needed. */
 export interface RootQuorum {
@@ -38,6 +35,8 @@ export type SettingsEvent =
          * parent had decided, and counts only if the parent then recorded it.
          */
         parentRevision?: number;
+        /** Founded with the key of the parent's auth proxy, which speaks for strangers. */
+        foundedBy?: 'auth-proxy';
       }
     >
   | DomainEvent<'OrganizationRenamed', { name: string }>
@@ -61,6 +60,7 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.name = data.name;
     organization.parentOrganizationId = data.parentOrganizationId;
     organization.parentRevision = data.parentRevision;
+    organization.foundedBy = data.foundedBy;
     organization.createdAt = at;
   },
   // Sub-organizations are without number, and no decision of the parent asks for one.
@@ -81,49 +81,6 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.features.delete(name);
   },
 };
-
-/**
- * Refuses a root quorum that its users cannot reach, as fewer of them can sign than it needs: nobody could undo it.
- * @throws {CoordinatorError} FAILED_PRECONDITION
- */
-export function checkQuorumCanSign(organization: OrganizationView, quorum: RootQuorum, now: number): void {
-  const users = quorum.userIds.map((userId) => organization.users.get(userId));
-  const able = users.filter((user) => user && canSign(organization, user, now)).length;
-  if (able < quorum.threshold) throw quorumOutOfReach(quorum, able);
-}
-
-/**
- * Refuses to take the last credentials of a user without whom the root quorum can no longer be reached. `changed` is
- * the user as the decision will leave it.
- * @throws {CoordinatorError} FAILED_PRECONDITION
- */
-export function checkLastCredentials(organization: OrganizationView, changed: User, now: number): void {
-  const { rootQuorum, users } = organization;
-  if (!rootQuorum.userIds.includes(changed.userId) || canSign(organization, changed, now)) return;
-  const others = rootQuorum.userIds.filter((userId) => {
-    const user = users.get(userId);
-    return user && userId !== changed.userId && canSign(organization, user, now);
-  });
-  if (others.length < rootQuorum.threshold) throw quorumOutOfReach(rootQuorum, others.length);
-}
-
-function quorumOutOfReach({ threshold, userIds }: RootQuorum, able: number): CoordinatorError {
-  return new CoordinatorError(
-    'FAILED_PRECONDITION',
-    `the root quorum takes ${threshold} of ${userIds.length} users, and only ${able} of them would have a credential: ` +
-      'create credentials for them first, or choose another quorum with update_root_quorum',
-  );
-}
-
-/** A credential that lives, or a way to log in and get one: through a provider, or in a sub-organization by contact. */
-function canSign({ parentOrganizationId }: OrganizationView, user: User, now: number): boolean {
-  return (
-    user.authenticators.length > 0 ||
-    user.oauthProviders.length > 0 ||
-    user.apiKeys.some((key) => !isExpired(key, now)) ||
-    (parentOrganizationId !== undefined && Boolean(user.userEmail ?? user.userPhoneNumber))
-  );
-}
 
 /** The switches of an organization in the order of their names, as answers list them. */
 export function featureList(features: ReadonlyMap<FeatureName, string>): { name: FeatureName; value: string }[] {

@@ -51,30 +51,58 @@ describe('delete API keys', () => {
           /root quorum takes 2 of 2 users, and only 1 of them would have a credential/,
         ));
 
-    it('does not count a key that is over', () =>
-      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds: 60 }))
+    it.each([
+      ['is over', 60],
+      ['lives for a while', 90_000],
+    ])('does not count a key that %s', (_which, expirationSeconds) =>
+      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds }))
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
-        .thenRefused('FAILED_PRECONDITION', /only 0 of them would have a credential/));
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them would have a credential that lasts/),
+    );
 
-    it('counts a key that still lives', () =>
-      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds: 90_000 }))
+    it('lets a key go that ends, where nothing lasted before', () =>
+      given(...people, aRootQuorum(1, ann), ...[11, 12].map((n) => anApiKey(ann, n, { expirationSeconds: 90_000 })))
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
         .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
+
+    it('keeps the last key that lives, even if none lasts', () =>
+      given(...people, aRootQuorum(1, ann), anApiKey(ann, 11, { expirationSeconds: 90_000 }))
+        .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them/));
 
     it('counts a passkey', () =>
       given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), aPasskey(ann, 21))
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
         .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }));
 
-    it('counts a contact only in a sub-organization, where the parent can let the user log in by it', () => {
-      const contact = { type: 'UserUpdated', data: { userId: ann, userEmail: 'ann@example.com' } } as const;
-      const rest = [aUser(ann), aRootQuorum(1, ann), anApiKey(ann, 11), contact];
-      given(anOrganization({ parentOrganizationId: id(701) }), ...rest)
+    const subOrganization = anOrganization({ parentOrganizationId: id(701) });
+    const mailLogin = { type: 'OrganizationFeatureSet', data: { name: 'FEATURE_NAME_EMAIL_AUTH', value: '' } } as const;
+    const rest = [aRootQuorum(1, ann), anApiKey(ann, 11), mailLogin];
+    const founded = aUser(ann, { userEmail: 'ann@example.com' });
+    const changed = { type: 'UserUpdated', data: { userId: ann, userEmail: 'other@example.com' } } as const;
+    const proved = { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } } as const;
+
+    it.each([
+      ['one that the parent has asserted', [subOrganization, founded, ...rest]],
+      ['one that was proved', [subOrganization, aUser(ann), ...rest, changed, proved]],
+    ])('counts a contact in a sub-organization: %s', (_which, history) =>
+      given(...history)
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
-        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] });
-      given(anOrganization(), ...rest)
+        .then([deleted(ann, id(11))], { apiKeyIds: [id(11)] }),
+    );
+
+    it.each([
+      ['in an organization without a parent', [anOrganization(), founded, ...rest]],
+      ['nobody has proved', [subOrganization, founded, ...rest, changed]],
+      [
+        'a stranger has asserted',
+        [anOrganization({ parentOrganizationId: id(701), foundedBy: 'auth-proxy' }), founded, ...rest],
+      ],
+      ['logs nobody in, as that is switched off', [subOrganization, founded, ...rest.slice(0, 2)]],
+    ])('does not count a contact that %s', (_which, history) =>
+      given(...history)
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
-        .thenRefused('FAILED_PRECONDITION', /only 0 of them/);
-    });
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them/),
+    );
   });
 });

@@ -1,0 +1,170 @@
+import { liveApprovals, type Decision, type Vote } from '../activity/events.js';
+import { loginCredentialTypes, type ApiKeyCredentialType } from './credentials.js';
+import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
+import { contactKey } from './users.js';
+
+/** The two kinds of contact that a user has. */
+export type ContactKind = 'email' | 'phone-number';
+
+/** A credential, contact or identity that a user got after being created, from neither the user nor the root quorum. */
+export interface Addition {
+  readonly userId: string;
+  readonly what: 'API key' | 'authenticator' | 'OAuth provider' | 'e-mail address' | 'phone number';
+  /** The user who submitted it. */
+  readonly addedBy: string;
+}
+
+/** Whose word stands behind the events that are being taken in. */
+export interface Acting {
+  /** The organization's own root quorum; its parent's is another. */
+  readonly byRootQuorum: boolean;
+  /** Its parent's users and policies have allowed it. */
+  readonly fromParent: boolean;
+  /** The submission and the approvals that counted. */
+  readonly votes: readonly Pick<Vote, 'userId' | 'credentialId' | 'attestation'>[];
+  /** Users that it has created so far. */
+  readonly created: readonly string[];
+}
+
+/** What a contact is known by among additions, which credentials and identities are by their ids. */
+export function contactName(userId: string, kind: ContactKind): string {
+  return `${userId} ${kind}`;
+}
+
+/** What others have added to a user, by what it is known by. */
+export function additionsTo({ additions }: OrganizationView, userId: string): readonly (readonly [string, Addition])[] {
+  return [...additions].filter(([, addition]) => addition.userId === userId);
+}
+
+/**
+ * Takes note of who adds what to whom. Called with each event before it is taken in. What somebody does with a credential
+ * that another has added is the other's doing: a key made with such a key is an addition too.
+ */
+export function noteAdditions(organization: Organization, event: OrganizationEvent, at: number): void {
+  const { additions, foundingContacts } = organization;
+  switch (event.type) {
+    case 'ActivitySubmitted':
+      if (event.data.status !== 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
+        organization.acting = acting(event.data.decision, [event.data.vote]);
+      }
+      break;
+    case 'ActivityApproved':
+      if (event.data.status !== 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
+        const earlier = organization.openActivities.get(event.data.activityId)?.votes ?? [];
+        organization.acting = acting(event.data.decision, [...liveApprovals(earlier, at), event.data.vote]);
+      }
+      break;
+    case 'ActivityCompleted':
+    case 'ActivityFailed':
+      organization.acting = undefined;
+      break;
+    case 'UserCreated':
+      created(organization, event.data);
+      break;
+    case 'UserDeleted': {
+      const { userId } = event.data;
+      for (const [name] of additionsTo(organization, userId)) additions.delete(name);
+      for (const kind of ['email', 'phone-number'] as const) foundingContacts.delete(contactName(userId, kind));
+      break;
+    }
+    case 'UserUpdated': {
+      const { userId, userEmail, userPhoneNumber } = event.data;
+      contactChanged(organization, userId, 'email', userEmail);
+      contactChanged(organization, userId, 'phone-number', userPhoneNumber);
+      break;
+    }
+    case 'ApiKeyCreated':
+      added(organization, event.data.apiKeyId, { ...event.data, what: 'API key' });
+      break;
+    case 'AuthenticatorCreated':
+      added(organization, event.data.authenticatorId, { ...event.data, what: 'authenticator' });
+      break;
+    case 'OauthProviderCreated':
+      added(organization, event.data.providerId, { ...event.data, what: 'OAuth provider' });
+      break;
+    case 'ApiKeyDeleted':
+      additions.delete(event.data.apiKeyId);
+      break;
+    case 'AuthenticatorDeleted':
+      additions.delete(event.data.authenticatorId);
+      break;
+    case 'OauthProviderDeleted':
+      additions.delete(event.data.providerId);
+      break;
+  }
+}
+
+function acting({ by, authority }: Decision, votes: Acting['votes']): Acting {
+  const fromParent = authority !== undefined;
+  return {
+    byRootQuorum: by === 'root-quorum' && !fromParent,
+    fromParent,
+    votes: votes.map(({ userId, credentialId, attestation }) => ({
+      userId,
+      credentialId,
+      ...(attestation ? { attestation } : {}),
+    })),
+    created: [],
+  };
+}
+
+function created(organization: Organization, data: Extract<OrganizationEvent, { type: 'UserCreated' }>['data']): void {
+  const { acting: now, foundingContacts, foundedBy, parentOrganizationId } = organization;
+  const { userId, userEmail, userPhoneNumber } = data;
+  if (now) organization.acting = { ...now, created: [...now.created, userId] };
+  // Before the first activity, by the parent's own members: the auth proxy speaks for strangers.
+  if (now || foundedBy === 'auth-proxy' || parentOrganizationId === undefined) return;
+  if (userEmail) foundingContacts.set(contactName(userId, 'email'), userEmail);
+  if (userPhoneNumber) foundingContacts.set(contactName(userId, 'phone-number'), userPhoneNumber);
+}
+
+function contactChanged(
+  organization: Organization,
+  userId: string,
+  kind: ContactKind,
+  contact: string | undefined,
+): void {
+  if (contact === undefined) return;
+  const { users, additions, foundingContacts } = organization;
+  const user = users.get(userId);
+  const held = (kind === 'email' ? user?.userEmail : user?.userPhoneNumber) ?? '';
+  const name = contactName(userId, kind);
+  const isOwn = isOwnDoing(organization, userId);
+  // Writing down once more what stands there vouches for it when it is the user who does so; otherwise it changes nothing.
+  if (contactKey(held) === contactKey(contact) && !isOwn) return;
+  if (contactKey(held) !== contactKey(contact)) foundingContacts.delete(name);
+  additions.delete(name);
+  if (contact) added(organization, name, { userId, what: kind === 'email' ? 'e-mail address' : 'phone number' });
+}
+
+function added(
+  organization: Organization,
+  name: string,
+  { userId, what, credentialType }: Omit<Addition, 'addedBy'> & { readonly credentialType?: ApiKeyCredentialType },
+): void {
+  const votes = organization.acting?.votes ?? [];
+  const [submission] = votes;
+  if (!submission || organization.acting!.created.includes(userId) || isOwnDoing(organization, userId)) return;
+  const isLogin = credentialType !== undefined && loginCredentialTypes.has(credentialType);
+  const isLinked = what === 'OAuth provider' && organization.acting!.fromParent;
+  // A user who has stamped it has proved nothing but the credential, which another has added.
+  const isProved = (isLogin || isLinked) && !votes.some((vote) => vote.userId === userId);
+  if (isProved && isProvedByOwn(organization, userId)) return;
+  organization.additions.set(name, { userId, what, addedBy: submission.userId });
+}
+
+/** Whether the user has asked for it or approved it, with something that no other has added, or the root quorum has. */
+function isOwnDoing({ acting: now, additions }: OrganizationView, userId: string): boolean {
+  if (!now || now.byRootQuorum) return true;
+  return now.votes.some(({ credentialId, attestation, ...vote }) => {
+    if (vote.userId !== userId) return false;
+    if (attestation?.kind !== 'contact') return !additions.has(credentialId);
+    const kind = attestation.verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
+    return !additions.has(contactName(userId, kind));
+  });
+}
+
+/** Whether whatever has proved the user in a login is the user's own: which one it was, the events do not say. */
+function isProvedByOwn(organization: OrganizationView, userId: string): boolean {
+  return !additionsTo(organization, userId).some(([, { what }]) => what !== 'API key' && what !== 'authenticator');
+}

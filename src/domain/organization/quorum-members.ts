@@ -1,0 +1,148 @@
+import { CoordinatorError } from '../errors.js';
+import { additionsTo, contactName, type ContactKind } from './additions.js';
+import type { CredentialEvent } from './credentials.js';
+import type { OrganizationEvent, OrganizationView } from './organization.js';
+import { existingUser, type User, type UserEvent } from './users.js';
+
+/**
+ * Members of the root quorum are theirs alone (R2): what they log in with changes only by themselves or by the quorum,
+ * whatever policies allow. Everything that a decision is about to record is asked here, so no verb can forget to.
+ */
+
+/** Whose word a decision rests on. */
+export interface Word {
+  /** The organization's own root quorum has approved; its parent's is another. */
+  readonly isRootQuorums: boolean;
+  /** Users of the organization who have asked for it or approved it. */
+  readonly userIds: readonly string[];
+}
+
+/** Who has proved to be which user, without a credential: a login. It is that user's own word for the key it yields. */
+export interface Login {
+  readonly userId: string;
+  readonly by: ContactKind | 'identity';
+}
+
+/** Events whose data names a user: one that is new must say below whether it changes what the user logs in with. */
+type AboutUsers =
+  UserEvent['type'] | CredentialEvent['type'] | Extract<OrganizationEvent, { data: { userId: string } }>['type'];
+
+type Data<Type extends OrganizationEvent['type']> = Extract<OrganizationEvent, { type: Type }>['data'];
+
+/** For each, whether it changes a credential, a contact or an identity of a user, or ends the user. */
+const changesWaysIn: { readonly [Type in AboutUsers]: (data: Data<Type>) => boolean } = {
+  UserCreated: () => false,
+  UserUpdated: ({ userEmail, userPhoneNumber }) => userEmail !== undefined || userPhoneNumber !== undefined,
+  UserContactVerified: () => true,
+  UserDeleted: () => true,
+  ApiKeyCreated: () => true,
+  ApiKeyDeleted: () => true,
+  AuthenticatorCreated: () => true,
+  AuthenticatorDeleted: () => true,
+  OauthProviderCreated: () => true,
+  OauthProviderDeleted: () => true,
+  // The user of the proxy is made and ended by events of its own beside it.
+  AuthProxyEnabled: () => false,
+  // Nobody yet.
+  InvitationCreated: () => false,
+  ImportStarted: () => false,
+};
+
+type UserTouched = Extract<OrganizationEvent, { type: AboutUsers }>;
+
+/**
+ * Refuses events that would change what a member of the root quorum logs in with, on the word of others; and a new member
+ * who holds what others have added.
+ * @throws {CoordinatorError} PERMISSION_DENIED, FAILED_PRECONDITION
+ */
+export function checkQuorumMembers(
+  organization: OrganizationView,
+  events: readonly OrganizationEvent[],
+  word: Word,
+  login?: Login,
+): void {
+  for (const event of events) {
+    if (event.type === 'RootQuorumUpdated') checkNewMembers(organization, event.data.userIds);
+    if (!isAboutAUser(event) || mayChange(organization, event.data.userId, word)) continue;
+    const { userId } = event.data;
+    if (login?.userId !== userId) throw theirsAlone(userId);
+    const member = existingUser(organization, userId);
+    if (!isProved(organization, member, login)) throw contactUnproved(member, login);
+    if (!isOfLogin(event, member, login)) throw theirsAlone(userId);
+  }
+}
+
+/** Whether that word suffices to change what the user logs in with, as far as this rule is concerned. */
+export function mayChange({ rootQuorum }: OrganizationView, userId: string, { isRootQuorums, userIds }: Word): boolean {
+  return isRootQuorums || !rootQuorum.userIds.includes(userId) || userIds.includes(userId);
+}
+
+/** The refusal of a change that only the member, or the quorum, can make. */
+export function theirsAlone(userId: string): CoordinatorError {
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `user \`${userId}\` is a member of the root quorum, whose credentials, contacts and identities only the user or the ` +
+      'root quorum can change, whatever policies allow: have the user send the request, or a member of the root quorum',
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+function isAboutAUser(event: OrganizationEvent): event is UserTouched {
+  if (!Object.hasOwn(changesWaysIn, event.type)) return false;
+  // The table pairs each type with its data; the compiler cannot follow an index by a union.
+  const changes = changesWaysIn[event.type as AboutUsers] as (data: unknown) => boolean;
+  return changes(event.data);
+}
+
+/**
+ * Whether a login proves the member: by an identity, by a contact that the member has proved before, or by one that the
+ * parent's own members have asserted when they founded the organization.
+ */
+function isProved({ foundingContacts }: OrganizationView, member: User, { by }: Login): boolean {
+  if (by === 'identity') return true;
+  const isVerified = by === 'email' ? member.emailVerified : member.phoneNumberVerified;
+  return isVerified === true || foundingContacts.has(contactName(member.userId, by));
+}
+
+/** A login gives a key that ends, for which others that end make room; and the identity that the proved address vouches for. */
+function isOfLogin(event: UserTouched, { apiKeys, emailVerified }: User, { by }: Login): boolean {
+  switch (event.type) {
+    case 'ApiKeyCreated':
+      return event.data.expirationSeconds !== undefined;
+    case 'ApiKeyDeleted': {
+      const { apiKeyId } = event.data;
+      return apiKeys.some((key) => key.apiKeyId === apiKeyId && key.expirationSeconds !== undefined);
+    }
+    case 'OauthProviderCreated':
+      return by === 'email' && emailVerified === true;
+    default:
+      return false;
+  }
+}
+
+function contactUnproved({ userId }: User, { by }: Login): CoordinatorError {
+  const [contact, verb] =
+    by === 'email' ? ['e-mail address', 'update_user_email'] : ['phone number', 'update_user_phone_number'];
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `the ${contact} of user \`${userId}\`, who is a member of the root quorum, was never proved, so nobody can log in by it: ` +
+      `have the user prove it with ${verb} and a verificationToken`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+/** @throws {CoordinatorError} FAILED_PRECONDITION that names what has to go */
+function checkNewMembers(organization: OrganizationView, userIds: readonly string[]): void {
+  for (const userId of userIds) {
+    if (organization.rootQuorum.userIds.includes(userId)) continue;
+    const [first] = additionsTo(organization, userId);
+    if (!first) continue;
+    const [name, { what, addedBy }] = first;
+    const which = what === 'e-mail address' || what === 'phone number' ? what : `${what} \`${name}\``;
+    throw new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `user \`${userId}\` cannot become a member of the root quorum with the ${which}, which user \`${addedBy}\` has added: ` +
+        'have it removed, or set anew by the user or by the root quorum',
+    );
+  }
+}
