@@ -37,6 +37,7 @@ import {
 import { buildRegistry, type Registry } from './coordinator/registry.js';
 import { ReadSessions } from './coordinator/read-sessions.js';
 import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
+import { findSilentPolicies } from './coordinator/silent-policies.js';
 import { Snapshots } from './coordinator/snapshots.js';
 import { SubmitActivityHandler } from './coordinator/submit-activity.js';
 import { Whereabouts } from './coordinator/whereabouts.js';
@@ -78,6 +79,7 @@ import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/aut
 import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
+import { policiesAfter } from './read-models/policies.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { halfRecorded, recordedByParent } from './read-models/sub-organizations.js';
 import { hasWebhookEndpoints, pendingDeliveries, type WebhookDelivery } from './read-models/webhooks.js';
@@ -647,6 +649,18 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     .catch((err: unknown) => {
       if (!stopping.signal.aborted) adapters.logger.error({ err }, 'not all sub-organizations were looked at');
     });
+  const looking = whenPassed(runner, head, stopping.signal)
+    .then(() =>
+      findSilentPolicies(
+        (after, limit) => policiesAfter(rows, after, limit),
+        app.get<Registry>(REGISTRY).policyEnvironment,
+        (where, mistake) => adapters.logger.warn({ ...where, mistake }, 'a policy compares with what nothing can be'),
+        stopping.signal,
+      ),
+    )
+    .catch((err: unknown) => {
+      if (!stopping.signal.aborted) adapters.logger.error({ err }, 'not all policies were looked at');
+    });
 
   return {
     app,
@@ -657,7 +671,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       proofs.close();
       await shredder.close();
       stopping.abort();
-      await sweeping;
+      await Promise.all([sweeping, looking]);
       await adapters.delivery.close();
       await runner.close();
       await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();

@@ -84,7 +84,15 @@ export interface ActivityDefinition<
   readonly policy: { readonly resource: string; readonly action: string } | 'root-quorum-only';
   /** What policies may read as `activity.params.<name>`: its type, and how to get it from the intent. */
   readonly params?: Readonly<
-    Record<string, { readonly type: PolicyType; from(intent: Intent): PolicyValue | undefined }>
+    Record<
+      string,
+      {
+        readonly type: PolicyType;
+        /** All that it can be, where that is a closed list. */
+        readonly literals?: readonly string[];
+        from(intent: Intent): PolicyValue | undefined;
+      }
+    >
   >;
   /**
    * What policies may read as `wallet`, `private_key`, `eth` and their like (client protocol 9.3), by namespace.

@@ -1,5 +1,7 @@
 import type { AnyActivity, AnyDefinition, AnyVote } from '../activities/define-activity.js';
+import { languageVocabulary } from '../domain/policy/known-literals.js';
 import { policyEnvironment, type PolicyEnvironment } from '../domain/policy/namespaces.js';
+import { publishedActions, publishedResources, publishedTypes } from '../domain/policy/published-names.js';
 import { resourceNamespaces } from '../domain/policy/resource-namespaces.js';
 import type { PolicyType } from '../domain/policy/types.js';
 
@@ -77,7 +79,36 @@ export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
       }
     }
   }
-  return { versions, paths, policyEnvironment: policyEnvironment(params, resourceNamespaces) };
+  const environment = policyEnvironment(params, resourceNamespaces);
+  return { versions, paths, policyEnvironment: { ...environment, vocabulary: vocabularyOf(definitions, versions) } };
+}
+
+/** What policies of this build can compare with; see `known-literals.ts`. */
+function vocabularyOf(
+  definitions: readonly AnyDefinition[],
+  versions: Registry['versions'],
+): Readonly<Record<string, ReadonlySet<string>>> {
+  const published = publishedTypes.map((name) => `ACTIVITY_TYPE_${name}`);
+  const activities = definitions.filter((definition) => definition.kind === 'activity');
+  const policies = activities.flatMap(({ policy }) => (policy === 'root-quorum-only' ? [] : [policy]));
+  const params = new Map<string, Set<string> | undefined>();
+  for (const [name, { literals }] of activities.flatMap((definition) => Object.entries(definition.params ?? {}))) {
+    const known = params.has(name) ? params.get(name) : new Set<string>();
+    params.set(name, known && literals && new Set([...known, ...literals]));
+  }
+  return {
+    ...languageVocabulary,
+    'Activity.type': new Set([...versions.keys(), ...published]),
+    'Activity.kind': new Set([
+      ...[...versions.values()].map(({ kind }) => kind),
+      ...published.map((type) => readType(type).kind),
+    ]),
+    'Activity.resource': new Set([...policies.map(({ resource }) => resource), ...publishedResources]),
+    'Activity.action': new Set([...policies.map(({ action }) => action), ...publishedActions]),
+    ...Object.fromEntries(
+      [...params].flatMap(([name, known]) => (known ? [[`ActivityParams.${name}`, known] as const] : [])),
+    ),
+  };
 }
 
 export function isVote(definition: AnyDefinition): definition is AnyVote {

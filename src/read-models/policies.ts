@@ -61,6 +61,23 @@ export function policiesOf(rows: Rows, organizationId: string): Policy[] {
     .map(({ doc }) => readPolicy(doc));
 }
 
+/** Policies of all organizations, some at a time: those behind a key, in the order of keys. */
+export function policiesAfter(
+  rows: Rows,
+  after: { readonly organizationId: string; readonly policyId: string },
+  limit: number,
+): readonly { readonly organizationId: string; readonly policy: Policy }[] {
+  return rows
+    .all(
+      'SELECT organization_id, doc FROM policies WHERE (organization_id, policy_id) > (?, ?) ' +
+        'ORDER BY organization_id, policy_id LIMIT ?',
+      after.organizationId,
+      after.policyId,
+      limit,
+    )
+    .map((row) => ({ organizationId: String(row['organization_id']), policy: readPolicy(row['doc']) }));
+}
+
 class PolicyRequest extends OrganizationRequest {
   @Uuid()
   policyId!: string;

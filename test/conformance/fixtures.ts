@@ -38,7 +38,7 @@ const payloads = {
   PAYLOAD_ENCODING_EIP7702_AUTHORIZATION: [authorization, 'HASH_FUNCTION_NO_OP'],
 } as const;
 
-const sampleCondition = "activity.kind == 'NOTHING'";
+const sampleCondition = "activity.kind == 'RECOVER_USER'";
 const sampleConsensus = 'approvers.count() >= 1';
 
 /** For every submit of the specification, by its path: parameters. */

@@ -146,7 +146,7 @@ export class World {
     return this.coordinator.createPolicy({
       policyName: this.unique(12),
       effect: 'EFFECT_DENY',
-      condition: "activity.kind == 'NOTHING'",
+      condition: "activity.kind == 'RECOVER_USER'",
     });
   }
 
@@ -350,7 +350,7 @@ async function resourcesOf(
   const { policyId } = await submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
     policyName: 'policy',
     effect: 'EFFECT_DENY',
-    condition: "activity.kind == 'NOTHING'",
+    condition: "activity.kind == 'RECOVER_USER'",
   });
   const { userTagId } = await submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'tag', userIds: [] });
   const { otpId } = await submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', {

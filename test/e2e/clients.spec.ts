@@ -104,7 +104,12 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       type: 'ACTIVITY_TYPE_CREATE_POLICY_V3',
       timestampMs: timestampMs(),
       organizationId,
-      parameters: { policyName: 'http one', effect: 'EFFECT_DENY', condition: "activity.kind == 'X'", notes: '' },
+      parameters: {
+        policyName: 'http one',
+        effect: 'EFFECT_DENY',
+        condition: "activity.kind == 'RECOVER_USER'",
+        notes: '',
+      },
     });
     expect(one.activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
     const policyId = one.activity.result.createPolicyResult!.policyId;
@@ -117,7 +122,7 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       organizationId,
       parameters: {
         policies: [
-          { policyName: 'http two', effect: 'EFFECT_DENY', condition: "activity.kind == 'X'", notes: '' },
+          { policyName: 'http two', effect: 'EFFECT_DENY', condition: "activity.kind == 'RECOVER_USER'", notes: '' },
           { policyName: 'http three', effect: 'EFFECT_DENY', consensus: 'approvers.count() > 99', notes: 'n' },
         ],
       },
@@ -275,7 +280,7 @@ describe('@turnkey/sdk-server', () => {
     const created = await client.createPolicy({
       policyName: 'sdk one',
       effect: 'EFFECT_DENY',
-      condition: "activity.kind == 'X'",
+      condition: "activity.kind == 'RECOVER_USER'",
       notes: '',
     });
     expect(created.policyId).toMatch(/^[0-9a-f-]{36}$/);
@@ -287,7 +292,7 @@ describe('@turnkey/sdk-server', () => {
         {
           policyName: 'sdk two',
           effect: 'EFFECT_DENY',
-          condition: "activity.kind == 'X'",
+          condition: "activity.kind == 'RECOVER_USER'",
           consensus: 'true',
           notes: '',
         },

@@ -321,7 +321,7 @@ export function submitSamples(furnished: Furnished): Readonly<Record<ActivityTyp
   };
   const key = () => ({ apiKeyName: 'a key', publicKey: newKey().publicKey, curveType: 'API_KEY_CURVE_P256' });
   const passkey = () => ({ authenticatorName: 'a passkey', ...new SoftwareAuthenticator().register() });
-  const policy = { effect: 'EFFECT_DENY', condition: "activity.resource == 'NONE'", notes: 'a note' };
+  const policy = { effect: 'EFFECT_DENY', condition: "activity.resource == 'RECOVERY'", notes: 'a note' };
   return {
     ACTIVITY_TYPE_ACCEPT_INVITATION: {
       invitationId: invited.invitationId,

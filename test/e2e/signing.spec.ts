@@ -572,7 +572,7 @@ describe('policies', () => {
     for (const [index, [, condition]] of [...rows, ...blocks].entries()) {
       await coordinator.createPolicy({
         policyName: `guide ${index}`,
-        condition: `activity.kind == 'NOTHING' && (${condition})`,
+        condition: `activity.kind == 'RECOVER_USER' && (${condition})`,
       });
     }
   });

@@ -1,4 +1,5 @@
 import { existingContractInterface } from '../../domain/organization/contract-interfaces.js';
+import { checkNoDenialReads } from '../../domain/policy/known-literals.js';
 import { Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -23,8 +24,14 @@ export const deleteSmartContractInterface = defineActivity({
   check: ({ smartContractInterfaceId }, organization) =>
     void existingContractInterface(organization, smartContractInterfaceId),
 
-  decide: ({ smartContractInterfaceId }) => ({
-    events: [{ type: 'SmartContractInterfaceDeleted', data: { smartContractInterfaceId } }],
-    result: { smartContractInterfaceId },
-  }),
+  decide({ smartContractInterfaceId }, { organization, policyEnvironment }) {
+    const { type, smartContractAddress } = existingContractInterface(organization, smartContractInterfaceId);
+    if (type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM') {
+      checkNoDenialReads(smartContractAddress, policyEnvironment, organization);
+    }
+    return {
+      events: [{ type: 'SmartContractInterfaceDeleted', data: { smartContractInterfaceId } }],
+      result: { smartContractInterfaceId },
+    };
+  },
 });

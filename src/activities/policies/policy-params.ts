@@ -5,7 +5,9 @@ import {
   policyNameTaken,
   type PolicyEvent,
 } from '../../domain/organization/policies.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
 import { CoordinatorError } from '../../domain/errors.js';
+import { checkKnownLiterals } from '../../domain/policy/known-literals.js';
 import { checkPolicyText } from '../../domain/policy/language.js';
 import { maxTextLength } from '../../domain/policy/parse.js';
 import type { PolicyEnvironment } from '../../domain/policy/namespaces.js';
@@ -60,30 +62,31 @@ export function policiesCreated(
     names.add(policyName);
     const clauses = presentMembers({ condition, consensus, time });
     const where = policies.length > 1 ? ` (policies[${index}], \`${policyName}\`)` : '';
-    checkClauses(clauses, policyEnvironment, where);
+    checkClauses(clauses, policyEnvironment, organization, where);
     return { type: 'PolicyCreated', data: { policyId: newId(), policyName, effect, ...clauses, notes } };
   });
   return { policyIds: events.map(({ data }) => data.policyId), events };
 }
 
 /**
- * Parses and type-checks the clauses that are there; `where` is put behind the reason.
+ * Parses and type-checks the clauses that are there, and looks up what they compare with; `where` is put behind the reason.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkClauses(
   clauses: { readonly [Name in Clause]?: string },
   environment: PolicyEnvironment,
+  organization: OrganizationView,
   where = '',
 ): void {
-  for (const clause of ['condition', 'consensus', 'time'] as const) {
-    const text = clauses[clause];
-    if (text === undefined) continue;
-    try {
-      checkPolicyText(text, clause, environment);
-    } catch (error) {
-      if (!(error instanceof CoordinatorError) || where === '') throw error;
-      const { code, message, category, details, cause } = error;
-      throw new CoordinatorError(code, `${message}${where}`, { ...(category ? { category } : {}), details, cause });
+  try {
+    for (const clause of ['condition', 'consensus', 'time'] as const) {
+      const text = clauses[clause];
+      if (text !== undefined) checkPolicyText(text, clause, environment);
     }
+    checkKnownLiterals(clauses, environment, organization);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError) || where === '') throw error;
+    const { code, message, category, details, cause } = error;
+    throw new CoordinatorError(code, `${message}${where}`, { ...(category ? { category } : {}), details, cause });
   }
 }

@@ -61,7 +61,7 @@ export const updatePolicy = defineActivity({
     // All of them are optional by the specification (4.3.4): whoever sends none changes nothing.
     if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
-    checkClauses(clauses, policyEnvironment);
+    checkClauses(clauses, policyEnvironment, organization);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };
   },
 });

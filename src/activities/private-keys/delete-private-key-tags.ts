@@ -1,5 +1,6 @@
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingPrivateKeyTag } from '../../domain/organization/private-keys.js';
+import { checkNoDenialNames } from '../../domain/policy/known-literals.js';
 import { UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -28,7 +29,8 @@ export const deletePrivateKeyTags = defineActivity({
     for (const tagId of privateKeyTagIds) existingPrivateKeyTag(organization, tagId);
   },
 
-  decide({ privateKeyTagIds }, { organization }) {
+  decide({ privateKeyTagIds }, { organization, policyEnvironment }) {
+    checkNoDenialNames('PrivateKey.tags', privateKeyTagIds, policyEnvironment, organization);
     const events: OrganizationEvent[] = [];
     const privateKeyIds: string[] = [];
     for (const { privateKeyId, privateKeyTags } of organization.privateKeys.values()) {

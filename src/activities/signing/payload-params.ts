@@ -108,8 +108,8 @@ export function payloadReader<Intent extends RawIntent>(
   return {
     /** What policies read as `activity.params` (client protocol 9.3). */
     params: {
-      encoding: { type: text, from: ({ encoding }: Intent) => encoding },
-      hash_function: { type: text, from: ({ hashFunction }: Intent) => hashFunction },
+      encoding: { type: text, literals: payloadEncodings, from: ({ encoding }: Intent) => encoding },
+      hash_function: { type: text, literals: hashFunctions, from: ({ hashFunction }: Intent) => hashFunction },
     },
 
     /**

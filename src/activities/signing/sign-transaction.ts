@@ -50,7 +50,7 @@ export const signTransaction = defineActivity({
     },
   ],
   policy: signingPolicy,
-  params: { type: { type: { kind: 'string' }, from: ({ type }) => type } },
+  params: { type: { type: { kind: 'string' }, literals: transactionTypes, from: ({ type }) => type } },
   resources: transactionResources,
 
   check(intent, organization) {

@@ -1,5 +1,6 @@
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
+import { checkNoDenialNames } from '../../domain/policy/known-literals.js';
 import { UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -24,8 +25,9 @@ export const deleteUserTags = defineActivity({
   result: DeleteUserTagsResult,
   policy: { resource: 'USER', action: 'DELETE' },
 
-  decide({ userTagIds }, { organization }) {
+  decide({ userTagIds }, { organization, policyEnvironment }) {
     for (const tagId of userTagIds) existingUserTag(organization, tagId);
+    checkNoDenialNames('User.tags', userTagIds, policyEnvironment, organization);
     const events: OrganizationEvent[] = [];
     const userIds: string[] = [];
     for (const { userId, userTags } of organization.users.values()) {

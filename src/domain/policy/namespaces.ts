@@ -19,6 +19,8 @@ export interface Namespace {
 /** Everything that policies of a build can speak of. Build it once: compiled expressions are kept by its identity. */
 export interface PolicyEnvironment {
   readonly namespaces: ReadonlyMap<string, Namespace>;
+  /** What texts of requests can be, by record and field; see `known-literals.ts`. */
+  readonly vocabulary?: Readonly<Record<string, ReadonlySet<string>>>;
 }
 
 const string = { kind: 'string' } as const;

@@ -35,7 +35,7 @@ export class PolicyEvaluationError extends Error {
 }
 
 /** One line of bounded length, whatever a policy's text put into it. */
-function located(message: string, { line, column }: Position): string {
+export function located(message: string, { line, column }: Position): string {
   const text = /[\p{Cc}\u2028\u2029]/u.test(message) ? message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') : message;
   return `${text.length > 300 ? `${text.slice(0, 300)}…` : text} (line ${line}, column ${column})`;
 }

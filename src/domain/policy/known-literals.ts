@@ -1,0 +1,320 @@
+import { CoordinatorError } from '../errors.js';
+import type { OrganizationView } from '../organization/organization.js';
+import { compileClause } from './language.js';
+import type { PolicyEnvironment } from './namespaces.js';
+import { located, PolicyError, type CheckedExpression, type Position } from './syntax.js';
+import type { Clause, Policy } from './types.js';
+
+/** A text that a policy compares with something, named by its record and field: `Activity.resource`, `User.tags`. */
+interface Literal {
+  readonly origin: string;
+  readonly value: string;
+  readonly at: Position;
+}
+
+/** What a text of a policy can be equal to, by origin. Nothing is said of origins that are not in it. */
+type Vocabulary = NonNullable<PolicyEnvironment['vocabulary']>;
+
+type Clauses = { readonly [Name in Clause]?: string };
+
+const clauseNames = ['condition', 'consensus', 'time'] as const;
+
+/** How messages call what is compared. */
+const nouns: Readonly<Record<string, string>> = {
+  'Activity.type': 'activity type',
+  'Activity.kind': 'activity kind',
+  'Activity.resource': 'activity resource',
+  'Activity.action': 'activity action',
+  'Credential.type': 'credential type',
+  'EthereumTransaction.type': 'type of Ethereum transaction',
+  'BitcoinOutput.address_type': 'type of address',
+  'BitcoinLocktime.type': 'type of lock time',
+  'User.id': 'user',
+  'User.tags': 'user tag',
+  'Credential.user_id': 'user',
+  'Wallet.id': 'wallet',
+  'PrivateKey.id': 'private key',
+  'PrivateKey.tags': 'private key tag',
+};
+
+/** What never depends on the build or on an organization. */
+export const languageVocabulary: Vocabulary = {
+  'Credential.type': new Set(
+    (
+      'WEBAUTHN_AUTHENTICATOR API_KEY_P256 API_KEY_SECP256K1 API_KEY_ED25519 LOGIN OTP_AUTH_KEY_P256 OAUTH_KEY_P256 ' +
+      'EMAIL_AUTH_KEY_P256 RECOVER_USER_KEY_P256 READ_WRITE_SESSION_KEY_P256'
+    )
+      .split(' ')
+      .map((name) => `CREDENTIAL_TYPE_${name}`),
+  ),
+  'EthereumTransaction.type': new Set(['LEGACY', 'TYPE_1', 'TYPE_2', 'TYPE_3', 'TYPE_4']),
+  'BitcoinLocktime.type': new Set(['Seconds', 'Blocks']),
+};
+
+interface Identified {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What can be named by id, of one organization. */
+interface Nouns {
+  has(id: string): boolean;
+  all(): readonly Identified[];
+}
+
+function nounsOf<Noun>(known: ReadonlyMap<string, Noun>, nameOf: (noun: Noun) => string): Nouns {
+  return { has: (id) => known.has(id), all: () => [...known].map(([id, noun]) => ({ id, name: nameOf(noun) })) };
+}
+
+function identified(organization: OrganizationView, origin: string): Nouns | undefined {
+  switch (origin) {
+    case 'User.id':
+    case 'Credential.user_id':
+      return nounsOf(organization.users, ({ userName }) => userName);
+    case 'User.tags':
+      return nounsOf(organization.userTags, ({ tagName }) => tagName);
+    case 'Wallet.id':
+      return nounsOf(organization.wallets, ({ walletName }) => walletName);
+    case 'PrivateKey.id':
+      return nounsOf(organization.privateKeys, ({ privateKeyName }) => privateKeyName);
+    case 'PrivateKey.tags':
+      return nounsOf(organization.privateKeyTags, ({ tagName }) => tagName);
+    default:
+      return undefined;
+  }
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * Refuses a clause that compares something with a text that it can never be: such a policy is silent, and nobody would
+ * notice that a DENY is. Ids must be there when the policy is written; what is deleted later does no harm to an ALLOW, and
+ * `checkNoDenialNames` guards the DENYs.
+ * @throws {CoordinatorError} INVALID_ARGUMENT with the nearest text that is known
+ */
+export function checkKnownLiterals(
+  clauses: Clauses,
+  environment: PolicyEnvironment,
+  organization: OrganizationView,
+): void {
+  for (const clause of clauseNames) {
+    const text = clauses[clause];
+    if (text === undefined) continue;
+    for (const literal of literalsOf(compileClause(text, clause, environment))) {
+      const mistake = unknownWord(literal, environment) ?? unknownId(literal, organization);
+      if (mistake === undefined) continue;
+      throw new CoordinatorError('INVALID_ARGUMENT', `invalid policy ${clause}: ${located(mistake, literal.at)}`, {
+        category: 'REQUEST_INVALID',
+      });
+    }
+  }
+}
+
+/** What stored clauses compare with that no request of this build can ever be; ids are not looked at. */
+export function unknownWords(clauses: Clauses, environment: PolicyEnvironment): readonly string[] {
+  return clauseNames.flatMap((clause) => {
+    const compiled = compiledOrUndefined(clauses[clause], clause, environment);
+    return literalsOf(compiled).flatMap((literal) => unknownWord(literal, environment) ?? []);
+  });
+}
+
+/**
+ * Refuses to delete what a DENY names, since the DENY would be silent from then on. `origin` is what it is compared with.
+ * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
+ */
+export function checkNoDenialNames(
+  origin: string,
+  ids: readonly string[],
+  environment: PolicyEnvironment,
+  { policies }: OrganizationView,
+): void {
+  for (const policy of policies.values()) {
+    if (policy.effect !== 'EFFECT_DENY') continue;
+    const named = policyLiterals(policy, environment).find((one) => one.origin === origin && ids.includes(one.value));
+    if (named !== undefined) throw namedByDenial(`${nouns[origin] ?? origin} \`${named.value}\``, policy);
+  }
+}
+
+const readOfInterfaces = new Set(['EthereumTransaction.function_name', 'EthereumTransaction.contract_call_args']);
+
+/**
+ * Refuses to delete the interface of an Ethereum contract while a DENY reads functions or arguments by it: calls of a
+ * contract without one have neither. A DENY that names other contracts in `eth.tx.to` is not concerned.
+ * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
+ */
+export function checkNoDenialReads(
+  contractAddress: string,
+  environment: PolicyEnvironment,
+  { policies }: OrganizationView,
+): void {
+  for (const policy of policies.values()) {
+    const condition = compiledOrUndefined(policy.condition, 'condition', environment);
+    if (policy.effect !== 'EFFECT_DENY' || condition === undefined || !reads(condition, readOfInterfaces)) continue;
+    const contracts = literalsOf(condition).filter(({ origin }) => origin === 'EthereumTransaction.to');
+    const isMeant = contracts.some(({ value }) => value.toLowerCase() === contractAddress.toLowerCase());
+    if (isMeant || contracts.length === 0) throw namedByDenial(`calls of contract \`${contractAddress}\``, policy);
+  }
+}
+
+function namedByDenial(what: string, { policyId, policyName }: Policy): CoordinatorError {
+  return new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `policy \`${policyId}\` (\`${policyName}\`) denies by the ${what}, and could not any more: change or delete it first`,
+  );
+}
+
+/** Everything that a policy compares with a text; a clause that this build cannot read has nothing. */
+function policyLiterals(policy: Policy, environment: PolicyEnvironment): readonly Literal[] {
+  return clauseNames.flatMap((clause) => literalsOf(compiledOrUndefined(policy[clause], clause, environment)));
+}
+
+function compiledOrUndefined(
+  text: string | undefined,
+  clause: Clause,
+  environment: PolicyEnvironment,
+): CheckedExpression | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return compileClause(text, clause, environment);
+  } catch (error) {
+    if (error instanceof PolicyError) return undefined;
+    throw error;
+  }
+}
+
+function unknownWord({ origin, value }: Literal, { vocabulary = languageVocabulary }: PolicyEnvironment) {
+  const known = Object.hasOwn(vocabulary, origin) ? vocabulary[origin] : undefined;
+  if (known === undefined || known.has(value)) return undefined;
+  return `unknown ${nouns[origin] ?? lastName(origin)} \`${value}\`${suggestion(value, known)}`;
+}
+
+function unknownId({ origin, value }: Literal, organization: OrganizationView): string | undefined {
+  const known = identified(organization, origin);
+  if (known === undefined || known.has(value)) return undefined;
+  const isId = uuid.test(value);
+  const meant = known.all().find(({ id, name }) => name === value || id === value.toLowerCase());
+  // Texts that are no ids are left alone, unless they show that a name was taken for one.
+  if (meant === undefined && !isId) return undefined;
+  const hint = meant === undefined ? '' : `: did you mean \`${meant.id}\`?`;
+  return `unknown ${nouns[origin] ?? lastName(origin)} \`${value}\`${hint}`;
+}
+
+function lastName(origin: string): string {
+  return origin.slice(origin.lastIndexOf('.') + 1).replaceAll('_', ' ');
+}
+
+/** Every text that is compared with a field, or looked for in one that is a list. */
+function literalsOf(expression: CheckedExpression | undefined): readonly Literal[] {
+  const found: Literal[] = [];
+  const slots: (string | undefined)[] = [];
+
+  /** Where a value, or each element of a list, comes from. */
+  const originOf = (node: CheckedExpression): string | undefined => {
+    switch (node.kind) {
+      case 'field':
+        return node.of.type.kind === 'record' ? `${node.of.type.name}.${node.field}` : undefined;
+      case 'variable':
+        return slots[node.slot];
+      case 'index':
+      case 'slice':
+        // A part of a text is no whole name.
+        return node.of.type.kind === 'list' ? originOf(node.of) : undefined;
+      case 'quantifier':
+        return node.method === 'filter' ? originOf(node.of) : undefined;
+      case 'cast':
+        return originOf(node.of);
+      default:
+        return undefined;
+    }
+  };
+
+  const note = (compared: CheckedExpression, literal: CheckedExpression): void => {
+    const origin = originOf(compared);
+    if (origin === undefined) return;
+    if (literal.kind === 'list') for (const item of literal.items) note(compared, item);
+    if (literal.kind !== 'constant') return;
+    const values = Array.isArray(literal.value) ? (literal.value as readonly unknown[]) : [literal.value];
+    for (const value of values) if (typeof value === 'string') found.push({ origin, value, at: literal.at });
+  };
+
+  const visit = (node: CheckedExpression): void => {
+    if (node.kind === 'comparison') {
+      note(node.left, node.right);
+      note(node.right, node.left);
+    }
+    if (node.kind === 'contains') {
+      note(node.item, node.of);
+      note(node.of, node.item);
+    }
+    for (const child of childrenOf(node)) {
+      if (node.kind === 'quantifier' && child === node.body) slots[node.slot] = originOf(node.of);
+      visit(child);
+    }
+  };
+  if (expression) visit(expression);
+  return found;
+}
+
+/** Whether a field of a record, named as origins are, is read anywhere. */
+function reads(node: CheckedExpression, fields: ReadonlySet<string>): boolean {
+  if (node.kind === 'field' && node.of.type.kind === 'record' && fields.has(`${node.of.type.name}.${node.field}`)) {
+    return true;
+  }
+  return childrenOf(node).some((child) => reads(child, fields));
+}
+
+function childrenOf(node: CheckedExpression): readonly CheckedExpression[] {
+  switch (node.kind) {
+    case 'comparison':
+      return [node.left, node.right];
+    case 'contains':
+      return [node.item, node.of];
+    case 'quantifier':
+      return [node.of, node.body];
+    case 'logical':
+      return node.operands;
+    case 'list':
+      return node.items;
+    case 'not':
+      return [node.operand];
+    case 'index':
+      return [node.of, node.index];
+    case 'slice':
+      return [node.of, node.from, node.to];
+    case 'field':
+    case 'count':
+    case 'cast':
+      return [node.of];
+    default:
+      return [];
+  }
+}
+
+function suggestion(text: string, known: ReadonlySet<string>): string {
+  const wanted = text.toUpperCase();
+  let best: { readonly word: string; readonly distance: number } | undefined;
+  // A text without end has no neighbours, and would take long to compare.
+  if (text.length <= 80) {
+    for (const word of known) {
+      const distance = editDistance(wanted, word.toUpperCase());
+      if (distance < (best?.distance ?? Infinity)) best = { word, distance };
+    }
+  }
+  if (best && best.distance <= Math.min(best.word.length / 2, Math.max(3, best.word.length / 4)))
+    return `: did you mean \`${best.word}\`?`;
+  return known.size <= 20 ? `: known are ${[...known].map((word) => `\`${word}\``).join(', ')}` : '';
+}
+
+/** Letters to put in, take out or change (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(change, previous[j]! + 1, row[j - 1]! + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length]!;
+}

@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs';
+import { activities } from '../../../src/activities/index.js';
+import { buildRegistry } from '../../../src/coordinator/registry.js';
+import { findSilentPolicies } from '../../../src/coordinator/silent-policies.js';
+import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
+import { checkKnownLiterals, checkNoDenialNames } from '../../../src/domain/policy/known-literals.js';
+import { policiesAfter, policiesModel } from '../../../src/read-models/policies.js';
+import { anOrganization, aUser, aUserTag } from '../../activities/facts.js';
+import { id } from '../../activities/given.js';
+import { recorded, rowsOf } from '../../read-models/projected.js';
+
+const { policyEnvironment, versions } = buildRegistry(activities);
+const facts: readonly OrganizationEvent[] = [
+  anOrganization(),
+  aUser(id(1)),
+  aUserTag(id(2), 'treasurer'),
+  { type: 'WalletCreated', data: { walletId: id(3), walletName: 'hot', vaultId: id(4), imported: false } },
+];
+
+function aPolicy(number: number, more: object): Extract<OrganizationEvent, { type: 'PolicyCreated' }> {
+  const data = { policyId: id(number), policyName: `policy ${number}`, effect: 'EFFECT_ALLOW' as const, notes: '' };
+  return { type: 'PolicyCreated', data: { ...data, ...more } };
+}
+
+function check(
+  clauses: { condition?: string; consensus?: string },
+  events: readonly OrganizationEvent[] = facts,
+): void {
+  const organization = emptyOrganization();
+  for (const event of events) evolve(organization, event, 0);
+  checkKnownLiterals(clauses, policyEnvironment, organization);
+}
+
+describe('words', () => {
+  test.each([
+    ["activity.resource == 'WALLETS'", 'unknown activity resource `WALLETS`: did you mean `WALLET`?'],
+    ["activity.resource in ['USER', 'POLICIES']", 'unknown activity resource `POLICIES`: did you mean `POLICY`?'],
+    ["'wallet' == activity.resource", 'unknown activity resource `wallet`: did you mean `WALLET`?'],
+    ["activity.action != 'SGIN'", 'unknown activity action `SGIN`: did you mean `SIGN`?'],
+    ["['CREAT'].contains(activity.action)", 'unknown activity action `CREAT`: did you mean `CREATE`?'],
+    ["activity.kind == 'DELETE_USER'", 'unknown activity kind `DELETE_USER`: did you mean `DELETE_USERS`?'],
+    [
+      "activity.type == 'ACTIVITY_TYPE_CREATE_USERS_V9'",
+      'unknown activity type `ACTIVITY_TYPE_CREATE_USERS_V9`: did you mean `ACTIVITY_TYPE_CREATE_USERS_V4`?',
+    ],
+    [
+      "activity.params.encoding == 'HEXADECIMAL'",
+      'unknown encoding `HEXADECIMAL`: known are `PAYLOAD_ENCODING_HEXADECIMAL`, `PAYLOAD_ENCODING_TEXT_UTF8`, ' +
+        '`PAYLOAD_ENCODING_EIP712`, `PAYLOAD_ENCODING_EIP7702_AUTHORIZATION`',
+    ],
+    ["eth.tx.type == 'EIP1559'", 'unknown type of Ethereum transaction `EIP1559`: known are `LEGACY`, `TYPE_1`'],
+    ["bitcoin.tx.locktime.type == 'Block'", 'unknown type of lock time `Block`: did you mean `Blocks`?'],
+  ])('that nothing can be are refused: %s', (condition, message) => {
+    expect(() => check({ condition })).toThrow(`invalid policy condition: ${message}`);
+    expect(() => check({ condition: `!(${condition})` })).toThrow(/\(line 1, column \d+\)$/);
+  });
+
+  test('of credentials', () => {
+    const consensus = "credentials.all(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN')";
+    expect(() => check({ consensus })).toThrow('unknown credential type `CREDENTIAL_TYPE_WEBAUTHN`');
+    check({ consensus: "credentials.any(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR')" });
+  });
+
+  test('of every version here, and of the published API, are known', () => {
+    const file = new URL(
+      '../../../node_modules/@turnkey/http/dist/__generated__/services/coordinator/public/v1/public_api.types.d.ts',
+      import.meta.url,
+    );
+    const published = new Set(readFileSync(file, 'utf8').match(/ACTIVITY_TYPE_[A-Z0-9_]+/g));
+    expect(published.size).toBeGreaterThan(120);
+    for (const type of [...published, ...versions.keys()]) check({ condition: `activity.type == '${type}'` });
+    for (const kind of ['ETH_SEND_TRANSACTION', 'SIGN_RAW_PAYLOAD']) check({ condition: `activity.kind == '${kind}'` });
+    for (const resource of ['RECOVERY', 'PAYMENT_METHOD']) check({ condition: `activity.resource == '${resource}'` });
+  });
+
+  test('are not looked for in part of a text, in free text, or where somebody else gives the names', () => {
+    check({
+      condition:
+        "activity.type[0..20] == 'ACTIVITY_TYPE_CREATE' && wallet.label == 'WALLETS' && " +
+        "eth.tx.function_name == 'transfers' && tron.tx.contract[0].type == 'AnyContract'",
+    });
+  });
+});
+
+describe('ids', () => {
+  const [user, tag, wallet, nobody] = [id(1), id(2), id(3), id(99)];
+
+  test('of the organization are known, wherever they are compared', () =>
+    check({
+      condition: `wallet.id == '${wallet}' || wallets.any(w, w.id in ['${wallet}'])`,
+      consensus:
+        `approvers.any(u, u.id == '${user}') && approvers.filter(u, u.tags.contains('${tag}')).count() >= 2 && ` +
+        `approvers.all(u, u.tags.any(t, t == '${tag}')) && credentials.any(c, c.user_id == '${user}') && ` +
+        `approvers.filter(u, '${tag}' in u.tags)[0].tags[0] == '${tag}'`,
+    }));
+
+  test.each([
+    [`approvers.any(u, u.id == '${nobody}')`, `unknown user \`${nobody}\``],
+    [`approvers.filter(u, u.tags.contains('${nobody}')).count() >= 2`, `unknown user tag \`${nobody}\``],
+    [`approvers.any(u, u.tags.any(t, t == '${nobody}'))`, `unknown user tag \`${nobody}\``],
+    [`approvers[0].tags[0] == '${nobody}'`, `unknown user tag \`${nobody}\``],
+    [`credentials.any(c, c.user_id in ['${user}', '${nobody}'])`, `unknown user \`${nobody}\``],
+    [`approvers.any(u, u.tags.contains('treasurer'))`, `unknown user tag \`treasurer\`: did you mean \`${tag}\`?`],
+  ])('that nobody has are refused, and names that are taken for ids: %s', (consensus, message) => {
+    expect(() => check({ consensus })).toThrow(`invalid policy consensus: ${message}`);
+  });
+
+  test('of wallets and keys', () => {
+    expect(() => check({ condition: `wallet.id == '${nobody}'` })).toThrow(`unknown wallet \`${nobody}\``);
+    expect(() => check({ condition: `private_key.id == '${nobody}'` })).toThrow(`unknown private key \`${nobody}\``);
+    expect(() => check({ condition: `private_key.tags.contains('${tag}')` })).toThrow(
+      `unknown private key tag \`${tag}\``,
+    );
+  });
+});
+
+test('a clause of an older build that no longer compiles names nothing', () => {
+  const organization = emptyOrganization();
+  const denial = aPolicy(5, { effect: 'EFFECT_DENY', condition: 'activity.gone == 1', consensus: '((' });
+  for (const event of [...facts, denial]) evolve(organization, event, 0);
+  expect(() => checkNoDenialNames('User.tags', [id(2)], policyEnvironment, organization)).not.toThrow();
+});
+
+test('stored policies with words that nothing can be are told at start, by name, and no more than a hundred', async () => {
+  const silent = (number: number) => aPolicy(number, { condition: "activity.resource == 'WALLETS'" });
+  const told = async (...events: OrganizationEvent[]) => {
+    const rows = rowsOf(policiesModel, recorded(id(700), events));
+    const found: unknown[] = [];
+    await findSilentPolicies(
+      (after, limit) => policiesAfter(rows, after, limit),
+      policyEnvironment,
+      (where, mistake) => found.push({ ...where, mistake }),
+      new AbortController().signal,
+    );
+    return found;
+  };
+  const broken = aPolicy(6, { condition: 'activity.gone == 1' });
+  expect(await told(aPolicy(4, { condition: "activity.resource == 'WALLET'" }), silent(5), broken)).toEqual([
+    {
+      organizationId: id(700),
+      policyId: id(5),
+      policyName: 'policy 5',
+      mistake: 'unknown activity resource `WALLETS`: did you mean `WALLET`?',
+    },
+  ]);
+  expect(await told(...Array.from({ length: 150 }, (_, at) => silent(at)))).toHaveLength(100);
+});
