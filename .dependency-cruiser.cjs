@@ -42,7 +42,7 @@ module.exports = {
       '^src/vault/',
     ]),
     only('vault-knows-the-store', '^src/vault/', [
-      '^src/domain/errors\\.ts$',
+      '^src/domain/(errors|vault-attempt)\\.ts$',
       '^src/event-store/(event-store|chain)\\.ts$',
     ]),
     only('proofs-know-the-keyring', '^src/proofs/', [

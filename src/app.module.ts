@@ -21,6 +21,7 @@ import { Driver, type DriverPorts } from './coordinator/drive.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { Lease } from './coordinator/lease.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
+import { LostVaults } from './coordinator/lost-vaults.js';
 import {
   CLOCK,
   EVENT_STORE,
@@ -82,6 +83,7 @@ import type { Projecting } from './read-models/projecting.js';
 import { policiesAfter } from './read-models/policies.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { halfRecorded, recordedByParent } from './read-models/sub-organizations.js';
+import { unnamedVaults } from './read-models/unnamed-vaults.js';
 import { hasWebhookEndpoints, pendingDeliveries, type WebhookDelivery } from './read-models/webhooks.js';
 import { securityHeaders } from './http/security-headers.js';
 import { ReadGuard, StampGuard } from './stamps/stamp.guard.js';
@@ -124,7 +126,7 @@ class AppModule {}
 function coordinatorModule(
   config: Config,
   { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
-  { vault, keys, keyring, loginSecrets, oauthSecrets, onRampSecrets, proxyKeys, tokens }: OpenKeyring,
+  { vault, keys, oauthSecrets, proxyKeys, tokens, within }: OpenKeyring,
   { root: attestationRoot, proofs }: { readonly root: Uint8Array; readonly proofs: ProofSigner },
   address: () => string,
   ownAddress: () => string,
@@ -154,6 +156,7 @@ function coordinatorModule(
   const oidc = new OidcVerifier({ clock, fetch, issuers, emailIssuers, own: issuer });
   const oauth2Providers = { ...knownOauth2Providers, ...config.oauth2Providers };
   const oauth2 = new Oauth2Client({ fetch, clock, providers: oauth2Providers, secrets: oauthSecrets, issuer });
+  const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
   const page = () => config.invitationUrl ?? `${address()}/invitations/accept`;
   const invitations = new InvitationLinks({ randomness, page });
   const contactLimits = new ContactLimits(clock);
@@ -241,30 +244,48 @@ function coordinatorModule(
           clock,
           randomness,
           proofs,
-          prepare: {
+          prepare: (attempt) => ({
+            ...within(attempt),
             verifyRegistration,
-            keyring,
-            loginSecrets,
-            proxyKeys,
             invitations,
             tokens,
             oidc,
             oauth2,
-            oauthSecrets,
-            onRampSecrets,
-            webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork })),
+            webhookTargets: targets,
             delivery,
             contactLimits,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
             },
-          },
+          }),
           children,
           shred: (vaultId) => shredder.shred(vaultId),
           ...(config.voteNotices
             ? { votesWanted: votesWantedByMail({ delivery, contactLimits, loader, logger }) }
             : {}),
           metrics,
+        }),
+    },
+    {
+      provide: LostVaults,
+      inject: [Driver, ROWS],
+      useFactory: (driver: Driver, rows: Rows) =>
+        new LostVaults({
+          store,
+          clock,
+          unnamed: (after, until) => unnamedVaults(rows, after, until),
+          isLive: (vaultId) => driver.isLive(vaultId),
+          vault,
+          reports: {
+            swept: (vaultId, organizationId) =>
+              logger.warn(
+                { vaultId, organizationId },
+                'a vault that no decision names was left behind, and is shredded',
+              ),
+            failed: (vaultId, err) =>
+              logger.error({ err, vaultId }, 'a vault that no decision names could not be looked at'),
+            stopped: (err) => logger.error({ err }, 'not all vaults were looked at; the next sweep does so again'),
+          },
         }),
     },
     {
@@ -643,6 +664,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     (signal) => whenPassed(runner, head, signal),
     () => endedVaults(rows),
   );
+  const lostVaults = app.get(LostVaults);
+  lostVaults.start((signal) => whenPassed(runner, head, signal));
   const stopping = new AbortController();
   const sweeping = whenPassed(runner, head, stopping.signal)
     .then(() => app.get(Children).sweep(stopping.signal))
@@ -670,6 +693,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.get(Driver).drain();
       proofs.close();
       await shredder.close();
+      await lostVaults.close();
       stopping.abort();
       await Promise.all([sweeping, looking]);
       await adapters.delivery.close();

@@ -15,6 +15,7 @@ import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { proveEnded } from './app-proofs.js';
+import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
 import {
   countedApprovals,
@@ -71,6 +72,8 @@ interface Job {
   readonly passkey: VerifiedPasskey | undefined;
   /** What `prepare` gave, once it has run; kept over retries so that the world is touched once. */
   readonly prepared: Prepared;
+  /** The run that gave it. */
+  readonly attempt: Attempt | undefined;
   /** Who asked, once that is known. */
   callerUserId: string;
   readonly resolve: (outcome: DriveAnswer | PrepareFirst) => void;
@@ -97,7 +100,8 @@ export interface DriverPorts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly proofs: ProofSigner;
-  readonly prepare: PreparePorts;
+  /** The world for one run of `prepare`: what it seals there is destroyed unless what is recorded names it. */
+  readonly prepare: (attempt: Attempt) => PreparePorts;
   readonly children: Pick<Children, 'found'>;
   /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
   readonly shred: (vaultId: string) => Promise<void>;
@@ -126,6 +130,7 @@ const unsettled = 2n ** 63n;
 export class Driver {
   private readonly queues = new Map<string, Job[]>();
   private readonly running = new Set<Promise<void>>();
+  private readonly attempts = new Set<Attempt>();
 
   constructor(private readonly ports: DriverPorts) {}
 
@@ -137,11 +142,15 @@ export class Driver {
     const { stamp, body, organizationId } = request;
     const passkey =
       stamp.kind === 'webauthn' ? await verifyPasskey(stamp, body, organizationId, this.ports) : undefined;
-    let outcome = await this.enqueue(request, passkey, undefined);
-    while ('submitterId' in outcome) {
-      outcome = await this.enqueue(request, passkey, await this.prepare(request, outcome.submitterId));
-    }
+    let outcome = await this.enqueue(request, passkey);
+    while ('submitterId' in outcome) outcome = await this.attempt(request, passkey, outcome.submitterId);
     return outcome;
+  }
+
+  /** Whether what names this vault may yet be recorded by this process. */
+  isLive(vaultId: string): boolean {
+    for (const { vaultIds } of this.attempts) if (vaultIds.includes(vaultId)) return true;
+    return false;
   }
 
   /** What a user may do about an activity now; nothing about one that does not wait for votes. */
@@ -157,10 +166,42 @@ export class Driver {
     while (this.running.size > 0) await Promise.all(this.running);
   }
 
-  private async prepare({ version, intent, organizationId }: SubmitRequest, submitterId: string): Promise<Prepared> {
+  private async attempt(
+    request: SubmitRequest,
+    passkey: VerifiedPasskey | undefined,
+    submitterId: string,
+  ): Promise<DriveAnswer | PrepareFirst> {
+    const { loader, clock, randomness } = this.ports;
+    const { organizationId, fingerprint } = request;
+    const { organization, revision, pending } = await loader.load(organizationId);
+    const said = {
+      attemptId: uuidV7(clock, randomness),
+      organizationId,
+      fingerprint,
+      // Events whose append is on its way may never be recorded.
+      revision: revision - pending.length,
+      at: clock.now(),
+    };
+    const attempt = new Attempt(said, submitterId, this.ports);
+    this.attempts.add(attempt);
+    try {
+      const prepared = await this.prepare(request, organization, attempt).catch(async (error: unknown) => {
+        await this.lose(attempt);
+        throw error;
+      });
+      return await this.enqueue(request, passkey, { prepared, attempt });
+    } finally {
+      this.attempts.delete(attempt);
+    }
+  }
+
+  private async prepare(
+    { version, intent }: SubmitRequest,
+    organization: OrganizationView,
+    attempt: Attempt,
+  ): Promise<Prepared> {
     const { registry, loader, prepare, clock } = this.ports;
     let target = { definition: version.definition, intent };
-    const { organization } = await loader.load(organizationId);
     const parent = (await loader.parentOf(organization))?.organization;
     if (version.definition.kind === 'vote') {
       const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
@@ -170,13 +211,10 @@ export class Driver {
       const asked = newestIntent(voted, open.intent);
       target = { definition: voted.definition, intent: asked };
     }
-    // Of this attempt alone: another one at the same moment, with the same bytes too, makes other things.
-    const attemptId = uuidV7(clock, this.ports.randomness);
-    let count = 0;
-    const newId = () => derivedId(attemptId, 'prepared', String(count++));
-    const context = { organization, parent, submitterId, now: clock.now(), newId };
+    const { submitterId } = attempt;
+    const context = { organization, parent, submitterId, now: clock.now(), newId: () => attempt.newId() };
     try {
-      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare, context) };
+      return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare(attempt), context) };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
       if (error instanceof CoordinatorError) return { refusal: error };
@@ -187,12 +225,13 @@ export class Driver {
   private enqueue(
     request: SubmitRequest,
     passkey: VerifiedPasskey | undefined,
-    prepared: Prepared,
+    made?: { readonly prepared: Prepared; readonly attempt: Attempt },
   ): Promise<DriveAnswer | PrepareFirst> {
     const { organizationId } = request;
+    const { prepared, attempt } = made ?? {};
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
-      const entry: Job = { request, passkey, prepared, callerUserId: '', resolve, reject };
+      const entry: Job = { request, passkey, prepared, attempt, callerUserId: '', resolve, reject };
       const waiting = this.queues.get(organizationId);
       if (waiting) {
         waiting.push(entry);
@@ -235,11 +274,14 @@ export class Driver {
       const events: NewEvent[] = [];
       const decided: Decided[] = [];
       const refused: { job: Job; error: unknown }[] = [];
+      const lost: Attempt[] = [];
       for (const job of pending) {
         try {
           const outcome = this.decideJob(job, loaded, parent, events);
-          if ('submitterId' in outcome) job.resolve(outcome);
-          else decided.push(outcome);
+          if ('submitterId' in outcome) {
+            if (job.attempt) lost.push(job.attempt);
+            job.resolve(outcome);
+          } else decided.push(outcome);
         } catch (error) {
           if (error instanceof HalfApplied) throw error.cause;
           refused.push({ job, error });
@@ -250,20 +292,31 @@ export class Driver {
       } catch (error) {
         loader.drop(organizationId);
         const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
-        if (!(error instanceof WrongRevision) || isOutOfTime) throw storeRefusal(error, organizationId, attempt);
+        if (!(error instanceof WrongRevision) || isOutOfTime) {
+          // What the store has not confirmed may be recorded all the same; what it has refused never will be.
+          const given = error instanceof WrongRevision ? [...refused, ...decided] : refused;
+          await this.lose(...lost, ...given.flatMap(({ job }) => job.attempt ?? []));
+          throw storeRefusal(error, organizationId, attempt);
+        }
+        await this.lose(...lost);
         metrics.conflict();
         await pauseAfter(attempt);
         // What was refused was refused on a state that another writer has left behind, so it is asked again too.
         pending = [...decided, ...refused].map(({ job }) => job);
         continue;
       }
-      const [founded] = await Promise.all([this.foundChildren(readAt, events), this.shredEnded(decided)]);
+      for (const { job } of refused) if (job.attempt) lost.push(job.attempt);
+      const [founded] = await Promise.all([
+        this.foundChildren(readAt, events),
+        this.shredEnded(decided),
+        this.lose(...lost),
+      ]);
       for (const { job, error } of refused) this.refuse(job, error, organizationId);
       // Also for what was known before: votes on it may have been recorded long after its submission.
       for (const { job, answer, refusal, afterwards } of decided) {
         try {
           if (refusal) throw refusal;
-          afterwards?.(this.ports.prepare);
+          if (job.attempt) afterwards?.(this.ports.prepare(job.attempt));
           const position = await founded.get(answer.activityId)?.catch((error: unknown) => {
             throw storeRefusal(error, organizationId, attempt);
           });
@@ -311,7 +364,13 @@ export class Driver {
   /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */
   private async shredEnded(decided: readonly Decided[]): Promise<void> {
     const ended = decided.flatMap(({ added }) => added.flatMap(vaultsEndedBy));
-    await Promise.all(ended.map((vaultId) => this.ports.shred(vaultId)));
+    const unnamed = decided.flatMap(({ job, added }) => job.attempt?.end(added) ?? []);
+    await Promise.all([...ended, ...unnamed].map((vaultId) => this.ports.shred(vaultId)));
+  }
+
+  /** What attempts have made that will never be recorded is gone at once. */
+  private async lose(...attempts: readonly Attempt[]): Promise<void> {
+    await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));
   }
 
   private async append(
@@ -353,6 +412,7 @@ export class Driver {
 
     // After what was known: whoever asks again for the deletion itself is told that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
+    if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };
     const outcome = this.verdict(job, caller, bench, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;

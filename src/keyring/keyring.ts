@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { accountSecret, privateKeySecret } from '../domain/organization/signing-keys.js';
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
-import type { NamedSecret, SecretRef, Vault } from '../vault/vault.js';
+import type { SecretVault } from '../vault/attempt-vault.js';
+import type { NamedSecret, SecretRef } from '../vault/vault.js';
 import { addressOf, checkAddressFormat } from './addresses.js';
 import { checkPrivateKey, generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 import { canonicalPath, derivePrivateKey } from './derivation.js';
@@ -28,7 +29,7 @@ interface Place {
 }
 
 interface KeyringPorts {
-  readonly vault: Vault;
+  readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   readonly randomness: { bytes(count: number): Uint8Array };
   /** Makes the id of a new vault. */

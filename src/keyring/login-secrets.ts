@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { invalidField } from '../domain/errors.js';
-import type { Vault } from '../vault/vault.js';
+import type { SecretVault } from '../vault/attempt-vault.js';
 import { generatePrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 import { bundleSigner, openImportedBundle, sealCredentialBundle, signBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 interface Ports {
-  readonly vault: Vault;
+  readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   readonly randomness: { bytes(count: number): Uint8Array };
   /** Makes the id of a new vault. */

@@ -1,11 +1,11 @@
 import { createDecipheriv, createECDH, createHmac } from 'node:crypto';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import type { Vault } from '../vault/vault.js';
+import type { SecretVault } from '../vault/attempt-vault.js';
 import { parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 interface Ports {
-  readonly vault: Vault;
+  readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   /** Makes the id of a new vault. */
   readonly newId: () => string;

@@ -1,10 +1,10 @@
 import { invalidField } from '../domain/errors.js';
-import type { Vault } from '../vault/vault.js';
+import type { SecretVault } from '../vault/attempt-vault.js';
 import { openCredentialBundle } from './hpke.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 interface Ports {
-  readonly vault: Vault;
+  readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   /** Makes the id of a new vault. */
   readonly newId: () => string;

@@ -1,5 +1,6 @@
 import type { EventStore } from '../event-store/event-store.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
+import { vaultWithin, type VaultMaker } from '../vault/attempt-vault.js';
 import { Vault } from '../vault/vault.js';
 import { InstallationKeys } from './installation-keys.js';
 import { Keyring } from './keyring.js';
@@ -20,15 +21,21 @@ interface World {
   readonly sandboxUntil?: number | undefined;
 }
 
-export interface OpenKeyring {
-  readonly vault: Vault;
-  readonly keys: InstallationKeys;
+/** Whatever makes secrets, or uses them. */
+interface SecretMakers {
   readonly keyring: Keyring;
   readonly loginSecrets: LoginSecrets;
   readonly oauthSecrets: OauthSecrets;
   readonly onRampSecrets: OnRampSecrets;
   readonly proxyKeys: ProxyKeys;
+}
+
+export interface OpenKeyring extends SecretMakers {
+  readonly vault: Vault;
+  readonly keys: InstallationKeys;
   readonly tokens: Tokens;
+  /** The same for one run of `prepare`: vaults that it makes say so, and are destroyed unless a decision names them. */
+  within(attempt: VaultMaker): SecretMakers;
 }
 
 /** The vault of a store and what works with its secrets. The installation's keys are made on the first start. */
@@ -39,11 +46,19 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
   return {
     vault,
     keys,
+    ...makersWith(ports),
+    tokens: new Tokens(keys),
+    within: (attempt) =>
+      makersWith({ ...ports, vault: vaultWithin(vault, attempt), newId: () => attempt.newVaultId() }),
+  };
+}
+
+function makersWith(ports: ConstructorParameters<typeof LoginSecrets>[0]): SecretMakers {
+  return {
     keyring: new Keyring(ports),
     loginSecrets: new LoginSecrets(ports),
     oauthSecrets: new OauthSecrets(ports),
     onRampSecrets: new OnRampSecrets(ports),
     proxyKeys: new ProxyKeys(ports),
-    tokens: new Tokens(keys),
   };
 }

@@ -1,9 +1,9 @@
 import { apiKeyPairFromPrivate, stampBody } from '../stamps/sign.js';
-import type { Vault } from '../vault/vault.js';
+import type { SecretVault } from '../vault/attempt-vault.js';
 import { generatePrivateKey, publicKeyOf } from './curves.js';
 
 interface Ports {
-  readonly vault: Vault;
+  readonly vault: SecretVault;
   readonly randomness: { bytes(count: number): Uint8Array };
   /** Makes the id of a new vault. */
   readonly newId: () => string;

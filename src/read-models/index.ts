@@ -25,6 +25,7 @@ import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
 import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from './sub-organizations.js';
+import { unnamedVaultsModel } from './unnamed-vaults.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
@@ -43,6 +44,7 @@ export const readModels: readonly ReadModel[] = [
   walletsModel,
   authProxiesModel,
   endedVaultsModel,
+  unnamedVaultsModel,
   oauth2CredentialsModel,
   onRampCredentialsModel,
   invitationsModel,

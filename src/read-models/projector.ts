@@ -1,4 +1,5 @@
 import { bootStream } from '../domain/boots.js';
+import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import { isKept, type RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
@@ -24,8 +25,8 @@ export interface EventSource {
 }
 
 /**
- * Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries; and that
- * of all boots.
+ * Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries; that of
+ * all boots; and of vaults what they were made for.
  */
 const streamPattern = /^(?:organization|denials|webhook-deliveries)-(.+)$/;
 
@@ -131,7 +132,22 @@ export class Projector {
   }
 }
 
+const vaultPrefix = 'vault-';
+
+/** A vault that was made for a decision: of all its stream, read models see this much. */
+function attempted({ stream, type, data }: RecordedEvent): AttemptedVaultEvent | undefined {
+  if (type !== 'SecretSealed' || !stream.startsWith(vaultPrefix)) return undefined;
+  const { attempt } = data as { readonly attempt?: VaultAttempt };
+  return attempt && { type, data: { vaultId: stream.slice(vaultPrefix.length), attempt } };
+}
+
 function projected(recorded: RecordedEvent): ProjectedEvent[] {
+  const vault = attempted(recorded);
+  if (vault) {
+    const { id, position, revision } = recorded;
+    const { at, organizationId } = vault.data.attempt;
+    return [{ organizationId, id, position, revision, at, event: vault }];
+  }
   const organizationId = recorded.stream === bootStream ? '' : streamPattern.exec(recorded.stream)?.[1];
   if (organizationId === undefined) return [];
   const { type, data, metadata } = upcast(recorded);

@@ -1,6 +1,7 @@
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { BootEvent } from '../domain/boots.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { AttemptedVaultEvent } from '../domain/vault-attempt.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { Rows } from './database.js';
 
@@ -15,7 +16,7 @@ export interface ProjectedEvent {
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
   readonly id: string;
-  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent | BootEvent;
+  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent | BootEvent | AttemptedVaultEvent;
 }
 
 /**

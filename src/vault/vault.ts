@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { VaultAttempt } from '../domain/vault-attempt.js';
 import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import {
   StoreUnavailable,
@@ -39,6 +40,8 @@ interface SealedSecret extends WrappedKey {
   readonly name: string;
   /** Base64 of nonce ‖ ciphertext ‖ tag. */
   readonly sealed: string;
+  /** With the first secret of a vault that nothing recorded names yet. */
+  readonly attempt?: VaultAttempt;
 }
 
 /** A vault's stream as far as it was read. Everything in it is sealed. */
@@ -89,14 +92,23 @@ export class Vault {
 
   /**
    * Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret.
+   * @param attempt what the vault is made for, if nothing names it yet
    * @throws {CoordinatorError} NOT_FOUND for a vault that was shredded, UNAVAILABLE when the store cannot be had
    */
-  async seal(vaultId: string, organizationId: string, secrets: readonly NamedSecret[]): Promise<void> {
+  async seal(
+    vaultId: string,
+    organizationId: string,
+    secrets: readonly NamedSecret[],
+    attempt?: VaultAttempt,
+  ): Promise<void> {
     await this.change(vaultId, async (vault) => {
+      const isNew = vault.revision < 0;
       const missing = secrets.filter(({ name }) => !vault.secrets.has(name));
       const events: VaultEvent[] = [];
       for (const { name, secret } of missing) {
-        events.push({ type: 'SecretSealed', data: await this.sealOne({ organizationId, vaultId, name }, secret) });
+        const sealed = await this.sealOne({ organizationId, vaultId, name }, secret);
+        const data = attempt && isNew && events.length === 0 ? { ...sealed, attempt } : sealed;
+        events.push({ type: 'SecretSealed', data });
       }
       return events;
     });

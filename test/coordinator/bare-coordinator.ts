@@ -45,6 +45,8 @@ export interface Stamped {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+type RealPorts = Awaited<ReturnType<typeof preparePorts>>;
+
 export interface BareOptions {
   readonly store?: EventStore;
   readonly seed?: string;
@@ -80,8 +82,8 @@ export class BareCoordinator {
   private lastTimestamp = 0;
   private policies = 0;
 
-  private constructor(options: BareOptions & { readonly prepare: PreparePorts }) {
-    const { store, seed = 'bare', clock, prepare, registry, readModels: isProjecting, patienceMs } = options;
+  private constructor(options: BareOptions & { readonly prepare: RealPorts; readonly given: Partial<PreparePorts> }) {
+    const { store, seed = 'bare', clock, prepare, given, registry, readModels: isProjecting, patienceMs } = options;
     this.store = store ?? new InMemoryEventStore();
     this.keys = new SeededRandomness(`keys of ${seed}`);
     this.clock = clock ?? new ManualClock(startedAt);
@@ -115,9 +117,10 @@ export class BareCoordinator {
       clock: this.clock,
       randomness: new SeededRandomness(seed),
       proofs: EphemeralKey.make(new SeededRandomness(`proofs of ${seed}`)),
-      prepare,
+      // What a test puts in the place of a port stays there.
+      prepare: (attempt) => ({ ...prepare, ...prepare.within(attempt), ...given }),
       children,
-      shred: () => Promise.resolve(),
+      shred: (vaultId) => prepare.vault.shred(vaultId),
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
@@ -157,8 +160,13 @@ export class BareCoordinator {
 
   /** On a store that has the organization already, it is left as it is. */
   static async start(options: BareOptions = {}): Promise<BareCoordinator> {
-    const prepare = { ...(await preparePorts()), ...options.prepare };
-    const coordinator = new BareCoordinator({ ...options, prepare });
+    const { prepare: asked = {} } = options;
+    const isReal = (ports: object): ports is RealPorts => 'within' in ports;
+    const coordinator = new BareCoordinator({
+      ...options,
+      prepare: isReal(asked) ? asked : await preparePorts(),
+      given: isReal(asked) ? {} : asked,
+    });
     await foundOrganization(coordinator.store, {
       organizationId,
       organizationName: 'Acme',

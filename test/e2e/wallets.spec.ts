@@ -283,6 +283,23 @@ describe('importing', () => {
     });
   });
 
+  test('of imports at once one is kept: nothing sealed is left of the others, nor of the wallet once it is deleted', async () => {
+    const bundle = await seal(await begin(), published.bip84.mnemonic);
+    const vaults = async () =>
+      new Set((await coordinator.recorded()).flatMap(({ stream }) => (stream.startsWith('vault-') ? [stream] : [])));
+    const before = await vaults();
+    const done = await Promise.allSettled(['One', 'Two', 'Three'].map((name) => take(bundle, name)));
+    expect(done.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    // The target key went, the wallet came.
+    const after = await vaults();
+    const made = [...after].filter((stream) => !before.has(stream));
+    expect([made.length, after.size]).toEqual([1, before.size]);
+    const { wallets: listed } = await sdk().getWallets();
+    const { walletId } = listed.find(({ walletName }) => ['One', 'Two', 'Three'].includes(walletName))!;
+    await sdk().deleteWallets({ walletIds: [walletId], deleteWithoutExport: true });
+    expect((await vaults()).size).toBe(before.size - 1);
+  });
+
   test('a new import ends the one that waits; a bundle for the old key is refused, and the new one goes on', async () => {
     const old = await begin();
     const { data } = (await coordinator.events()).findLast((event) => event.type === 'ImportStarted')!;

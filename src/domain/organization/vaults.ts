@@ -1,5 +1,26 @@
 import type { OrganizationEvent, OrganizationView } from './organization.js';
 
+/** The vaults that an event gives a meaning, here or in a sub-organization that begins with it. */
+export function vaultsNamedBy(event: OrganizationEvent): readonly string[] {
+  switch (event.type) {
+    case 'WalletCreated':
+    case 'PrivateKeyCreated':
+    case 'ImportStarted':
+    case 'Oauth2CredentialCreated':
+    case 'Oauth2CredentialUpdated':
+    case 'FiatOnRampCredentialCreated':
+    case 'FiatOnRampCredentialUpdated':
+    case 'AuthProxyEnabled':
+      return [event.data.vaultId];
+    case 'OtpSent':
+      return event.data.vaultId === undefined ? [] : [event.data.vaultId];
+    case 'SubOrganizationCreated':
+      return event.data.founding?.flatMap(vaultsNamedBy) ?? [];
+    default:
+      return [];
+  }
+}
+
 /** The vaults that are to be shredded once this has been recorded: nothing of the organization needs them any more. */
 export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   switch (event.type) {
