@@ -4,7 +4,7 @@ import type { Attestation, VoteSelection } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
-import type { PolicyType, PolicyValue } from '../domain/policy/types.js';
+import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { PreparePorts } from './ports.js';
 
 /** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
@@ -99,6 +99,12 @@ export interface ActivityDefinition<
    * @throws {CoordinatorError} when the intent names what is not there, or holds a transaction that cannot be read
    */
   resources?(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
+  /**
+   * Stands in for `resources` where a request has several payloads: what policies may read of each, and each is decided
+   * alone.
+   * @throws {CoordinatorError} as `resources` does
+   */
+  payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
   /**

@@ -2,6 +2,7 @@ import type { AnyActivity, DecideContext } from '../activities/define-activity.j
 import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
@@ -19,7 +20,7 @@ import {
   type PolicyCredential,
   type PolicyUser,
 } from '../domain/policy/authorize.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import { derivedId } from './ids.js';
 import { permissionDenied, voteRefused } from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
@@ -89,10 +90,10 @@ export function decideSubmit(
 ): Verdict {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const { definition } = activityVersion(bench.registry, type);
-  const resources = definition.resources?.(intent, bench.organization) ?? {};
+  const about = aboutOf(definition, intent, bench.organization);
   const { authority } = party;
   const home = authority?.organization ?? bench.organization;
-  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, resources);
+  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, about);
   // Not a user yet, and none of the others' while policies count who is here.
   const guest = definition.byInvitation ? invitedBy(vote.publicKey, bench.organization, bench.now) : undefined;
   const asked = authorize(question, [party], policyContext({ ...bench, ...authority }, guest?.user));
@@ -150,13 +151,21 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   const { userId } = party;
   const { snapshot, approvals, question } = waiting(bench, open);
   const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
-  if (!snapshot.can({ type: wish, userId })) throw voteRefused(open, wish, approvals, userId);
+  const isRepeated = approvals.some((approval) => approval.userId === userId);
+  if (!snapshot.can({ type: wish, userId })) {
+    if (wish === 'approve' && !isRepeated) {
+      // Nobody's approval counts while a policy forbids it: the policy is the reason.
+      const forbidden = authorize(question, [...approvals, party], policyContext(bench));
+      if (forbidden.outcome === 'deny-explicit') throw permissionDenied(forbidden);
+    }
+    throw voteRefused(open, wish, approvals, userId);
+  }
   const voted = step(snapshot, { type: wish, userId });
   if (wish === 'reject') {
     const status = activityStatus(voted);
     return {
       outcome: 'deny-explicit',
-      events: [{ type: 'ActivityRejected', data: { activityId, status, vote } }],
+      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: rulesNumber } }],
     };
   }
 
@@ -210,7 +219,7 @@ export function submissionOf(open: OpenActivity): Vote {
 function waiting(bench: Bench, open: OpenActivity) {
   const { definition, ...version } = activityVersion(bench.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const resources = resourcesStillThere(definition, intent, bench.organization);
+  const about = aboutStillThere(definition, intent, bench.organization);
   const question = questionOf(
     bench.registry,
     open.type,
@@ -218,7 +227,7 @@ function waiting(bench: Bench, open: OpenActivity) {
     intent,
     submissionOf(open).userId,
     bench.organization,
-    resources,
+    about,
   );
   const approvals = standingApprovals(bench, open);
   const eligible = eligibleApprovers(question, approvals, policyContext(bench));
@@ -284,16 +293,21 @@ function isPossible(definition: AnyActivity, intent: object, organization: Organ
   }
 }
 
-/** What policies read of an activity that waits. What it was about may be gone: then nothing can be read of it. */
-function resourcesStillThere(
-  definition: AnyActivity,
-  intent: object,
-  organization: OrganizationView,
-): Readonly<Record<string, PolicyValue>> {
+/** What a request is about, as policies read it. */
+type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
+
+/** @throws {CoordinatorError} when it cannot be read */
+function aboutOf(definition: AnyActivity, intent: object, organization: OrganizationView): About {
+  const parts = definition.payloads?.(intent, organization);
+  return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
+}
+
+/** Of an activity that waits. What it is about may be gone, or not be read any more: policies are told, and decide. */
+function aboutStillThere(definition: AnyActivity, intent: object, organization: OrganizationView): About {
   try {
-    return definition.resources?.(intent, organization) ?? {};
+    return aboutOf(definition, intent, organization);
   } catch (error) {
-    if (error instanceof CoordinatorError) return {};
+    if (error instanceof CoordinatorError) return { resources: unreadable(error.message) };
     throw error;
   }
 }
@@ -305,7 +319,7 @@ function questionOf(
   intent: object,
   submitterId: string,
   submitterOrganization: OrganizationView,
-  resources: Readonly<Record<string, PolicyValue>>,
+  about: About,
 ): AuthorizationRequest {
   const { policy, params } = definition;
   const values: Record<string, PolicyValue | undefined> = {};
@@ -313,7 +327,7 @@ function questionOf(
   const { kind } = registry.versions.get(type)!;
   return {
     activity: { type, kind, params: values, ...(policy === 'root-quorum-only' ? {} : policy) },
-    resources,
+    ...about,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
     // The user of an auth proxy is nobody's own: its policy says all that it may do.
@@ -396,7 +410,7 @@ function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 }
 
 function decisionOf({ voteId }: Vote, { outcome, by, evaluations }: Authorization, revision: number): Decision {
-  return { voteId, outcome, by, policies: evaluations, revision };
+  return { voteId, outcome, by, policies: evaluations, revision, rules: rulesNumber };
 }
 
 function endOf(

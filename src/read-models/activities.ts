@@ -231,8 +231,25 @@ class PolicyOutcomeShape {
   @Described({ type: 'string' }, { about: 'OUTCOME_…' })
   outcome!: string;
 
-  @Described({ type: 'string' }, { optional: true, about: 'Why the policy could not be evaluated.' })
+  @Described({ type: 'string' }, { optional: true, about: 'Why the policy is in doubt.' })
   error?: string;
+
+  @Described(
+    { type: 'string' },
+    {
+      optional: true,
+      about:
+        'unreadable: something that the policy speaks of is there and cannot be read, so a DENY applies; ' +
+        'not-applicable: the request has no such thing. An ALLOW in doubt never applies.',
+    },
+  )
+  doubt?: string;
+
+  @Described(
+    { type: 'string' },
+    { optional: true, about: 'The payload that this was said of, where it was not said of all.' },
+  )
+  of?: string;
 }
 
 class PolicyEvaluationShape {
@@ -260,6 +277,12 @@ class PolicyEvaluationShape {
   @Described({ type: 'string' }, { about: "Last revision of the organization's stream that the decision has seen." })
   revision!: string;
 
+  @Described(
+    { type: 'integer' },
+    { optional: true, about: 'Number of the rules it was decided by; absent before rules were numbered.' },
+  )
+  rules?: number;
+
   @Nested(() => TimestampShape)
   createdAt!: object;
 }
@@ -277,7 +300,7 @@ export const getPolicyEvaluations = defineQuery({
   answer({ organizationId, activityId }, { rows }) {
     const { decisions } = activityOf(rows, organizationId, activityId);
     return {
-      policyEvaluations: decisions.map(({ voteId, outcome, by, policies, revision, at }) => ({
+      policyEvaluations: decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
         // One evaluation a vote, so the vote's id names it.
         id: voteId,
         activityId,
@@ -287,6 +310,7 @@ export const getPolicyEvaluations = defineQuery({
         outcome,
         decidedBy: by,
         revision: String(revision),
+        ...(rules === undefined ? {} : { rules }),
         createdAt: timestamp(at),
       })),
     };

@@ -19,6 +19,7 @@ import {
 import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { validate } from '../../src/schema/validate.js';
 import type { ActivityEvent, Decision, Vote } from '../../src/domain/activity/events.js';
+import { rulesNumber } from '../../src/domain/activity/rules.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
 import type { EventMetadata } from '../../src/event-store/chain.js';
@@ -38,8 +39,25 @@ export interface Redecided {
 
 type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
+/** What is said of each decision that an earlier release made by rules without a number. */
+export const beforeNumbers = 'made before rules were numbered, not decided again';
+
+/** The decisions of a stream that `redecide` leaves out, and why. */
+export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {
+  return stream.flatMap((recorded) => {
+    const event = eventOf(recorded);
+    return isDeciding(event) && rulesOf(event) === undefined
+      ? [{ revision: recorded.revision, why: beforeNumbers }]
+      : [];
+  });
+}
+
+function rulesOf({ type, data }: Deciding): number | undefined {
+  return type === 'ActivityRejected' ? data.rules : data.decision.rules;
+}
+
 /**
- * Makes every decision of a recorded stream again: from the events before it, what the deciding event itself says of the
+ * Makes every decision of a recorded stream again that was made by rules with a number: from the events before it, what the deciding event itself says of the
  * request, and its recorded time; for what a parent has decided in its sub-organization, also from the stream of the
  * parent. Checks on the way that each decision stands alone in one run of events of one cause.
  */
@@ -66,7 +84,11 @@ export function redecide(
       };
       // Proofs of what was decided are made by the driver, with the key of a boot.
       const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-      made.push(again(bench, event, effects, recorded.revision, parentStream));
+      const rules = rulesOf(event);
+      if (rules !== undefined && rules !== rulesNumber) {
+        throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which are not here`);
+      }
+      if (rules !== undefined) made.push(again(bench, event, effects, recorded.revision, parentStream));
     }
     apply(loaded, recorded);
   }

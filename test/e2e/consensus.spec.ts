@@ -405,6 +405,7 @@ test('get_policy_evaluations says for every vote what each policy said, and neve
     outcome,
     decidedBy,
     revision: textLike(/^\d+$/),
+    rules: 1,
     createdAt: { seconds: anyText, nanos: '0' },
   });
   expect(policyEvaluations).toEqual([

@@ -511,13 +511,14 @@ describe('policies', () => {
   test('a DENY on one wallet stops its export, whoever else is allowed', async () => {
     const { walletId } = await newWallet();
     await allow("activity.kind == 'EXPORT_WALLET'");
-    await coordinator.createPolicy({
+    const policyId = await coordinator.createPolicy({
       policyName: 'never this one',
       effect: 'EFFECT_DENY',
       condition: `activity.kind == 'EXPORT_WALLET' && wallet.id == '${walletId}'`,
     });
     const attempt = carol.client.submit('ACTIVITY_TYPE_EXPORT_WALLET', anExport(walletId));
     expect(await outcomesOf(attempt)).toContain('OUTCOME_DENY_EXPLICIT');
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
   });
 
   describe('an export that takes two', () => {

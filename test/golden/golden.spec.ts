@@ -9,7 +9,7 @@ import {
   type OrganizationEvent,
 } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
-import { redecide } from '../coordinator/redecide.js';
+import { notDecidedAgain, redecide } from '../coordinator/redecide.js';
 import { verifyVote } from '../coordinator/verify-vote.js';
 
 const folder = new URL('./', import.meta.url);
@@ -84,10 +84,14 @@ describe('streams of earlier releases', () => {
       expect(asLists(loaded.organization)).toStrictEqual(JSON.parse(read(file.replace('.jsonl', '.state.json'))));
     });
 
-    it('is decided as it was', () => {
+    it('is decided as it was, if its rules have a number', () => {
       const stream = recorded(file);
       const made = redecide(stream, registry, parentOf(stream));
-      expect(made.length).toBeGreaterThan(10);
+      const before = notDecidedAgain(stream);
+      expect(made.length + before.length).toBeGreaterThan(10);
+      // Rules had no number yet when the first streams were recorded.
+      if (file.endsWith('.v1.jsonl')) expect(made).toEqual([]);
+      else expect(before).toEqual([]);
       for (const { recorded: events, again, outcome, outcomeAgain } of made) {
         expect({ outcome: outcomeAgain, events: again }).toStrictEqual({ outcome, events });
       }

@@ -1,10 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
-import type { PolicyType, PolicyValue } from '../../domain/policy/types.js';
+import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
 import { Hex, OneOf } from '../../schema/fields.js';
 import { parseEip7702Authorization } from '../../transactions/ethereum.js';
 import { quoted } from '../../transactions/refusals.js';
@@ -68,9 +67,8 @@ interface RawIntent extends PayloadParams {
 /** Payloads as they are signed, and as policies read them where they can. */
 interface ReadPayloads {
   readonly parts: readonly BytesToSign[];
-  readonly eth: PolicyValue | undefined;
-  /** The namespace in which payloads differ, so that policies cannot read all of each. */
-  readonly differsIn: string | undefined;
+  /** The field of each payload that says something of its own, and what it says. */
+  readonly read: readonly { readonly field: string; readonly eth: PolicyValue | undefined }[];
 }
 
 const digestLength = 32;
@@ -85,24 +83,24 @@ export function payloadReader<Intent extends RawIntent>(
     const { encoding, hashFunction } = intent;
     checkEncoding(encoding, hashFunction, key);
     checkHashFunction(hashFunction, key);
-    const values: PolicyValue[] = [];
+    // Payloads that are alike are decided on once.
+    const distinct = new Map<string, { field: string; eth: PolicyValue | undefined }>();
+    const opaque = opaqueTo(encoding, key);
     const digests = payloadsOf(intent).map((payload, index) => {
       const field = fieldOf(index);
       if (payload === '') throw invalidField(field, 'is empty: send what is to be signed');
       const structured = readStructured(payload, encoding, field);
       if (structured) {
-        values.push(structured.policy);
+        const name = encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
+        if (!distinct.has(payload)) distinct.set(payload, { field, eth: { [name]: structured.policy } });
         return structured.digest;
       }
+      if (distinct.size === 0) distinct.set(payload, { field, eth: opaque });
       const plain = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL' ? readHex(payload, field) : Buffer.from(payload);
       return hashed(plain, hashFunction, field);
     });
     const parts = digests.map((bytes) => ({ bytes, addressFormat: key.addressFormat }));
-    if (values.length === 0) return { parts, eth: undefined, differsIn: undefined };
-    const name = encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
-    // Fields, and the fields of `domain` and `message`.
-    const isAlike = values.every((value) => isDeepStrictEqual(value, values[0]));
-    return { parts, eth: { [name]: inCommon(values, 2) }, differsIn: isAlike ? undefined : name };
+    return { parts, read: [...distinct.values()] };
   });
 
   return {
@@ -122,31 +120,26 @@ export function payloadReader<Intent extends RawIntent>(
       return { key, parts: read(intent, key).parts };
     },
 
-    /** What policies read of the key and of typed data or authorizations. @throws {CoordinatorError} as `read` does */
-    resources(intent: Intent, organization: OrganizationView): Readonly<Record<string, PolicyValue>> {
+    /** What policies read of the key, and of each payload that is not like another. @throws {CoordinatorError} as `read` does */
+    payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
-      const { eth, differsIn } = read(intent, key);
-      if (differsIn !== undefined) checkNoDenialReads(organization, differsIn);
-      return { ...keyResources(key), ...(eth === undefined ? {} : { eth }) };
+      const resources = keyResources(key);
+      return read(intent, key).read.map(({ field, eth }) => ({
+        name: field,
+        resources: eth === undefined ? resources : { ...resources, eth },
+      }));
     },
   };
 }
 
 /**
- * A field in which payloads differ is absent, and a DENY that reads it would be an error, which denies nothing: where a
- * DENY speaks of typed data at all, payloads that differ must come one by one.
- * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
+ * What policies on typed data and authorizations read of a payload that is not sent as one. How a payload is written is
+ * the requester's to choose, and the bytes may be the digest of anything; only a key that cannot sign such data has none.
  */
-function checkNoDenialReads(organization: OrganizationView, namespace: string): void {
-  const mention = new RegExp(`\\b${namespace}\\b`);
-  for (const { policyId, effect, condition } of organization.policies.values()) {
-    if (effect !== 'EFFECT_DENY' || condition === undefined || !mention.test(condition)) continue;
-    throw new CoordinatorError(
-      'FAILED_PRECONDITION',
-      `the payloads differ, and policy \`${policyId}\` denies by what eth.${namespace} says of each: ` +
-        'send each payload in an activity of its own',
-    );
-  }
+function opaqueTo(encoding: PayloadEncoding, { curve, addressFormat }: SigningKey): PolicyValue | undefined {
+  if (curve !== 'CURVE_SECP256K1' || signsWithSchnorr(addressFormat)) return undefined;
+  const hidden = unreadable(`the payload was sent as ${encoding}`);
+  return { eip_712: hidden, eip_7702_authorization: hidden };
 }
 
 function checkEncoding(encoding: PayloadEncoding, hashFunction: HashFunction, { curve, addressFormat }: SigningKey) {
@@ -221,24 +214,4 @@ function hashed(bytes: Uint8Array, hashFunction: HashFunction, field: string): U
           'hash the payload, or choose a hash function',
       );
   }
-}
-
-/**
- * What a policy may rely on for each of several values: of records, the members that are the same in all, so many levels
- * down; what differs is absent, so that a clause that reads it is an error and allows nothing.
- */
-function inCommon(values: readonly PolicyValue[], depth: number): PolicyValue | undefined {
-  const [first, ...others] = values;
-  if (others.every((other) => isDeepStrictEqual(other, first))) return first;
-  if (depth === 0 || !values.every(isRecord)) return undefined;
-  const names = Object.keys(values[0]!).filter((name) => values.every((value) => Object.hasOwn(value, name)));
-  const members = names.map((name): [string, PolicyValue | undefined] => {
-    const ofAll = values.map((value) => value[name]).filter((value) => value !== undefined);
-    return [name, ofAll.length === values.length ? inCommon(ofAll, depth - 1) : undefined];
-  });
-  return Object.fromEntries(members);
-}
-
-function isRecord(value: PolicyValue): value is Readonly<Record<string, PolicyValue | undefined>> {
-  return typeof value === 'object' && !Array.isArray(value);
 }

@@ -42,7 +42,7 @@ export const signRawPayload = defineActivity({
   ],
   policy: signingPolicy,
   params: payloads.params,
-  resources: payloads.resources,
+  payloads: payloads.payloads,
 
   check(intent, organization) {
     payloads.read(intent, organization);

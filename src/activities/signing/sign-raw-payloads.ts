@@ -32,7 +32,7 @@ export const signRawPayloads = defineActivity({
   result: SignRawPayloadsResult,
   policy: signingPolicy,
   params: payloads.params,
-  resources: payloads.resources,
+  payloads: payloads.payloads,
 
   check(intent, organization) {
     payloads.read(intent, organization);

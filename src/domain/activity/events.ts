@@ -74,6 +74,8 @@ export interface Decision {
   readonly policies: Authorization['evaluations'];
   /** Last revision of the organization's stream that the decision has seen. */
   readonly revision: number;
+  /** The number of the rules it was made by; absent in history from before rules were numbered. */
+  readonly rules?: number;
   /** Whose users and policies have allowed it, when it was not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number };
 }
@@ -101,7 +103,7 @@ export type ActivityEvent =
       }
     >
   | DomainEvent<'ActivityApproved', { activityId: string; status: ActivityStatus; vote: Vote; decision: Decision }>
-  | DomainEvent<'ActivityRejected', { activityId: string; status: ActivityStatus; vote: Vote }>
+  | DomainEvent<'ActivityRejected', { activityId: string; status: ActivityStatus; vote: Vote; rules?: number }>
   | DomainEvent<
       'ActivityCompleted',
       { activityId: string; status: ActivityStatus; result: Readonly<Record<string, unknown>> }

@@ -1,16 +1,21 @@
 import { Electorate } from './consensus.js';
-import { evaluate, type Scope } from './evaluate.js';
+import { conjunction, evaluate, type Meter, type Reading, type Scope } from './evaluate.js';
 import { compileClause } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import { PolicyError, PolicyEvaluationError, type CheckedExpression } from './syntax.js';
-import type {
-  Approval,
-  AuthorizationRequest,
-  Policy,
-  PolicyOutcome,
-  PolicyUser,
-  PolicyValue,
-  UserApproval,
+import { rootsOf } from './roots.js';
+import { PolicyError, type CheckedExpression } from './syntax.js';
+import {
+  Unreadable,
+  type Approval,
+  type AuthorizationRequest,
+  type Clause,
+  type Doubt,
+  type Policy,
+  type PolicyOutcome,
+  type PolicyUser,
+  type PolicyValue,
+  type RequestPart,
+  type UserApproval,
 } from './types.js';
 
 export type { Approval, AuthorizationRequest, PolicyCredential, PolicyUser } from './types.js';
@@ -24,17 +29,33 @@ export interface AuthorizationContext {
   readonly now: number;
 }
 
+/** What one policy said. */
+export interface Evaluation {
+  readonly policyId: string;
+  readonly outcome: PolicyOutcome;
+  /** Why it is in doubt. */
+  readonly error?: string;
+  /**
+   * `unreadable`: something that the policy speaks of is there and cannot be read; a DENY then applies. `not-applicable`:
+   * the request has no such thing. An ALLOW in doubt never applies.
+   */
+  readonly doubt?: Doubt['kind'];
+  /** Which payload it said it of, where it did not say the same of all. */
+  readonly of?: string;
+}
+
 /** The decision, what it rests on, and what each policy said, in the order of `policies`. */
 export interface Authorization {
   readonly outcome: 'allow' | 'deny-explicit' | 'deny-implicit' | 'consensus-needed';
   readonly by: 'root-quorum' | 'policy' | 'own-credentials' | 'none';
-  readonly evaluations: readonly { policyId: string; outcome: PolicyOutcome; error?: string }[];
+  readonly evaluations: readonly Evaluation[];
 }
 
 /**
  * Decides one request (client protocol 9.4 and 9.5, design section 5). `approvals` are the live ones in vote order. Only
- * the first of a user counts, only with a credential of that user, and for policies only of users in `context.users`. An error
- * never allows, and without an approval nothing is allowed.
+ * the first of a user counts, only with a credential of that user, and for policies only of users in `context.users`. A doubt
+ * never allows, and denies where a DENY has it; without an approval nothing is allowed. Of several payloads each is decided
+ * alone, and the worst counts.
  */
 export function authorize(
   request: AuthorizationRequest,
@@ -47,10 +68,14 @@ export function authorize(
   if (request.rootQuorumOnly) {
     return { outcome: isRootPathOpen ? 'consensus-needed' : 'deny-implicit', by: 'none', evaluations: [] };
   }
+  const court = new Court(request, approvals, context);
+  return combined(
+    partsOf(request).map((part) => ({ of: part.name, ...authorizePart(request, court.hearing(part), isRootPathOpen) })),
+  );
+}
 
-  const hearing = new Hearing(request, approvals, context);
-  const opinions: Opinion[] = [];
-  for (const policy of context.policies) opinions.push(hearing.opinionOf(policy));
+function authorizePart(request: AuthorizationRequest, hearing: Hearing, isRootPathOpen: boolean): Authorization {
+  const { opinions } = hearing;
   const evaluations = opinions.map(({ evaluation }) => evaluation);
   const says = (outcome: PolicyOutcome) => evaluations.some((evaluation) => evaluation.outcome === outcome);
 
@@ -87,15 +112,61 @@ export function eligibleApprovers(
     for (const userId of context.rootQuorum.userIds) eligible.add(userId);
   }
   if (request.rootQuorumOnly) return eligible;
-  const hearing = new Hearing(request, approvals, context);
+  const court = new Court(request, approvals, context);
   const contributors: string[] = [];
-  for (const policy of context.policies) {
-    if (policy.effect === 'EFFECT_ALLOW') contributors.push(...hearing.contributorsTo(policy));
-    else if (hearing.opinionOf(policy).evaluation.outcome === 'OUTCOME_DENY_EXPLICIT') return eligible;
+  for (const part of partsOf(request)) {
+    const hearing = court.hearing(part);
+    if (hearing.opinions.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
+    const toPart = hearing.contributors;
+    // What no vote can get for one payload, none can get for the request.
+    if (toPart.length === 0) return eligible;
+    contributors.push(...toPart);
   }
   for (const userId of contributors) eligible.add(userId);
   return eligible;
 }
+
+/** What there is to decide on: the payloads of a request, or the request itself. */
+type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
+
+function partsOf({ resources, parts }: AuthorizationRequest): readonly Part[] {
+  return parts && parts.length > 0 ? parts : [{ resources }];
+}
+
+/** The names whose values are not the same in all payloads. */
+function differingNames([first, ...others]: readonly RequestPart[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { resources } of others) {
+    for (const name of Object.keys({ ...first?.resources, ...resources })) {
+      if (resources[name] !== first?.resources[name]) names.add(name);
+    }
+  }
+  return names;
+}
+
+/** From the best to the worst. */
+const severity = ['allow', 'consensus-needed', 'deny-implicit', 'deny-explicit'] as const;
+
+/** The decision about several payloads: the worst about any. What a policy said of all alike, it has said once. */
+function combined(parts: readonly (Authorization & { readonly of: string | undefined })[]): Authorization {
+  const [first, ...others] = parts;
+  if (!first) throw new Error('there is nothing to decide on');
+  if (others.length === 0) return { outcome: first.outcome, by: first.by, evaluations: first.evaluations };
+  const worst = parts.reduce((a, b) => (severity.indexOf(b.outcome) > severity.indexOf(a.outcome) ? b : a));
+  const evaluations = first.evaluations.flatMap((_, index) => {
+    const said = parts.map(({ of, evaluations }) => ({ ...evaluations[index]!, ...(of === undefined ? {} : { of }) }));
+    const distinct = new Map(said.toReversed().map((one) => [`${one.outcome} ${one.doubt ?? ''}`, one]));
+    if (distinct.size === 1) {
+      const { of: _of, ...alike } = said[0]!;
+      return [alike];
+    }
+    return [...distinct.values()].toReversed();
+  });
+  return { outcome: worst.outcome, by: worst.by, evaluations };
+}
+
+/** Most steps that the policies take over all payloads of one request: a tenth of a second. */
+const maxStepsOfParts = 1_000_000;
 
 type RootQuorum = AuthorizationContext['rootQuorum'];
 
@@ -117,120 +188,122 @@ function isThreshold(threshold: number): boolean {
   return threshold >= 1;
 }
 
-/** What one policy says. */
+/** What one policy says of one part of a request. */
 interface Opinion {
-  readonly evaluation: Authorization['evaluations'][number];
-  /** It is an ALLOW with a condition of its own that is true, and its consensus is not met. */
+  readonly evaluation: Evaluation;
+  /** It is an ALLOW with a condition of its own that is true or in doubt, and it does not apply. */
   readonly isSpokenTo: boolean;
+  /** Ids of the users who can matter to it, if it is an ALLOW and votes are all that it may lack. */
+  contributors(): readonly string[];
 }
 
-/** The clauses of one policy that speak now, or why there are none. */
-type Clauses =
-  | { readonly kind: 'inactive' }
-  | { readonly kind: 'error'; readonly error: string; readonly isConditionTrue: boolean }
-  | {
-      readonly kind: 'clauses';
-      readonly isConditionTrue: boolean;
-      readonly consensus: CheckedExpression;
-      readonly isConsensusMet: boolean;
-    };
+/** A consensus, and what it is of the approvals there are. */
+interface ConsensusReading {
+  readonly expression: CheckedExpression;
+  readonly reading: Reading;
+  /** Nobody's approval is no consensus, whatever the expression says of an empty list. */
+  readonly isMet: boolean;
+}
 
 /** One request under one state of the organization. Makes nothing before a policy asks for it. */
-class Hearing {
+class Court {
   private readonly values = new Map<string, PolicyValue | undefined>();
-  private readonly scope: Scope;
+  private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
+  private readonly conditions = new Map<CheckedExpression, Reading>();
+  private readonly differing: ReadonlySet<string>;
+  private readonly meter: Meter = { steps: 0 };
   private knownElectorate: Electorate | undefined;
   private knownApprovals: readonly UserApproval[] | undefined;
   private knownUsers: readonly PolicyUser[] | undefined;
+  private readonly policies: readonly Policy[];
 
   constructor(
-    private readonly request: AuthorizationRequest,
+    readonly request: AuthorizationRequest,
     private readonly approvals: readonly Approval[],
-    private readonly context: AuthorizationContext,
+    readonly context: AuthorizationContext,
   ) {
-    this.scope = { now: context.now, value: (name) => this.valueOf(name) };
+    this.policies = Array.isArray(context.policies) ? (context.policies as readonly Policy[]) : [...context.policies];
+    this.differing = differingNames(request.parts ?? []);
   }
 
-  hasApproved(userId: string): boolean {
-    return this.userApprovals.some(({ user }) => user.userId === userId);
+  /** `part` is one payload of the request, or all of it. */
+  hearing({ resources }: Part): Hearing {
+    const { parts: _parts, ...request } = this.request;
+    return new Hearing(this, this.policies, { ...request, ...(resources === undefined ? {} : { resources }) });
   }
 
-  opinionOf(policy: Policy): Opinion {
-    const { policyId, effect } = policy;
-    const clauses = this.clausesOf(policy);
-    const isAllow = effect === 'EFFECT_ALLOW';
-    const isSpeaking = isAllow && policy.condition !== undefined;
-    if (clauses.kind === 'inactive') {
-      return { evaluation: { policyId, outcome: 'OUTCOME_TIME_INACTIVE' }, isSpokenTo: false };
+  /** What a consensus is of the approvals, or why it has no meaning; it cannot differ between the parts of a request. */
+  consensus(text: string | undefined): ConsensusReading | Unreadable {
+    if (text === undefined)
+      return { expression: anybody, reading: { truth: 'true' }, isMet: this.userApprovals.length > 0 };
+    let known = this.consensuses.get(text);
+    if (!known) {
+      const expression = this.compile(text, 'consensus');
+      known = expression instanceof Unreadable ? expression : { expression, ...this.electorate.read(expression) };
+      this.consensuses.set(text, known);
     }
-    const { isConditionTrue } = clauses;
-    if (clauses.kind === 'error') {
-      const { error } = clauses;
-      return { evaluation: { policyId, outcome: 'OUTCOME_ERROR', error }, isSpokenTo: isSpeaking && isConditionTrue };
-    }
-    const { consensus, isConsensusMet } = clauses;
-    let outcome: PolicyOutcome = 'OUTCOME_DENY_IMPLICIT';
-    if (isConditionTrue && isConsensusMet) outcome = isAllow ? 'OUTCOME_ALLOW' : 'OUTCOME_DENY_EXPLICIT';
-    else if (isAllow && isConditionTrue && this.isWaiting(consensus)) outcome = 'OUTCOME_REQUIRES_CONSENSUS';
-    return { evaluation: { policyId, outcome }, isSpokenTo: isSpeaking && isConditionTrue && !isConsensusMet };
+    return known;
   }
 
-  /** Ids of the users who can matter to this ALLOW policy, if votes are all that it may lack. */
-  contributorsTo(policy: Policy): readonly string[] {
-    const clauses = this.clausesOf(policy);
-    if (clauses.kind !== 'clauses' || !clauses.isConditionTrue) return [];
-    const { consensus, isConsensusMet } = clauses;
-    return isConsensusMet || this.electorate.isReachable(consensus) ? this.electorate.contributors(consensus) : [];
-  }
-
-  /** Whether votes of others may still fulfil the consensus, and the submitter's is one that counts. */
-  private isWaiting(consensus: CheckedExpression): boolean {
-    return this.electorate.contributes(consensus, this.request.submitterId) && this.electorate.isReachable(consensus);
-  }
-
-  private clausesOf({ condition, consensus, time }: Policy): Clauses {
-    let isConditionTrue = false;
+  compile(text: string, clause: Clause): CheckedExpression | Unreadable {
     try {
-      if (time !== undefined && !this.isTrue(time, 'time')) return { kind: 'inactive' };
-      isConditionTrue = condition === undefined || this.isTrue(condition, 'condition');
-      const compiled =
-        consensus === undefined ? anybody : compileClause(consensus, 'consensus', this.context.environment);
-      const isConsensusMet = this.electorate.isSatisfied(compiled);
-      return { kind: 'clauses', isConditionTrue, consensus: compiled, isConsensusMet };
+      return compileClause(text, clause, this.context.environment);
     } catch (error) {
-      if (error instanceof PolicyEvaluationError || error instanceof PolicyError) {
-        return { kind: 'error', error: error.message, isConditionTrue };
-      }
+      // It had a meaning when it was written: what it would say now is not known.
+      if (error instanceof PolicyError) return new Unreadable(error.message);
       throw error;
     }
   }
 
-  private isTrue(text: string, clause: 'condition' | 'time'): boolean {
-    return evaluate(compileClause(text, clause, this.context.environment), this.scope) === true;
+  /**
+   * What a condition or time is of one part. One that speaks of nothing in which the parts differ is evaluated once; the
+   * others together may not take as long as there are payloads.
+   */
+  read(expression: CheckedExpression, scope: Scope): Reading {
+    if (this.differing.size === 0) return evaluate(expression, scope);
+    const isShared = [...rootsOf(expression)].every((name) => !this.differing.has(name));
+    const known = isShared ? this.conditions.get(expression) : undefined;
+    if (known) return known;
+    if (this.meter.steps > maxStepsOfParts) {
+      return unreadableBy(new Unreadable(`more than ${maxStepsOfParts} steps are needed for all payloads`));
+    }
+    const reading = evaluate(expression, scope, this.meter);
+    if (isShared) this.conditions.set(expression, reading);
+    return reading;
   }
 
-  private valueOf(name: string): PolicyValue | undefined {
+  /** The value of a name that a condition cannot speak of, or that does not differ between the parts of a request. */
+  valueOf(name: string): PolicyValue | undefined {
     if (this.values.has(name)) return this.values.get(name);
-    const namespace = this.context.environment.namespaces.get(name);
-    const value = namespace?.value(this.request, this.userApprovals, this.context);
+    const value = this.namespaceValue(name, this.request);
     this.values.set(name, value);
     return value;
   }
 
-  private get electorate(): Electorate {
-    this.knownElectorate ??= new Electorate(this.users, this.userApprovals, this.scope);
+  namespaceValue(name: string, request: AuthorizationRequest): PolicyValue | undefined {
+    const namespace = this.context.environment.namespaces.get(name);
+    const { userApprovals } = this;
+    return namespace?.value(request, userApprovals, {
+      now: this.context.now,
+      user: (userId) => this.users.find((one) => one.userId === userId),
+    });
+  }
+
+  get electorate(): Electorate {
+    const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
+    this.knownElectorate ??= new Electorate(this.users, this.userApprovals, scope);
     return this.knownElectorate;
+  }
+
+  get userApprovals(): readonly UserApproval[] {
+    this.knownApprovals ??= this.resolveApprovals();
+    return this.knownApprovals;
   }
 
   private get users(): readonly PolicyUser[] {
     const { users } = this.context;
     this.knownUsers ??= Array.isArray(users) ? (users as readonly PolicyUser[]) : [...users];
     return this.knownUsers;
-  }
-
-  private get userApprovals(): readonly UserApproval[] {
-    this.knownApprovals ??= this.resolveApprovals();
-    return this.knownApprovals;
   }
 
   private resolveApprovals(): UserApproval[] {
@@ -242,6 +315,133 @@ class Hearing {
     }
     return resolved;
   }
+}
+
+/** What the policies say of one part of a request. */
+class Hearing {
+  private readonly values = new Map<string, PolicyValue | undefined>();
+  private readonly scope: Scope;
+  private knownOpinions: readonly Opinion[] | undefined;
+
+  constructor(
+    private readonly court: Court,
+    private readonly policies: readonly Policy[],
+    private readonly request: AuthorizationRequest,
+  ) {
+    this.scope = { now: court.context.now, value: (name) => this.valueOf(name) };
+  }
+
+  hasApproved(userId: string): boolean {
+    return this.court.userApprovals.some(({ user }) => user.userId === userId);
+  }
+
+  get opinions(): readonly Opinion[] {
+    this.knownOpinions ??= this.policies.map((policy) => this.opinionOf(policy));
+    return this.knownOpinions;
+  }
+
+  /** Ids of the users who can matter to some ALLOW. */
+  get contributors(): readonly string[] {
+    return this.opinions.flatMap((opinion) => opinion.contributors());
+  }
+
+  private opinionOf(policy: Policy): Opinion {
+    const { policyId, effect } = policy;
+    const time = this.read(policy.time, 'time');
+    if (time.truth === 'false') return silent({ policyId, outcome: 'OUTCOME_TIME_INACTIVE' });
+    const condition = this.read(policy.condition, 'condition');
+    const consensus = this.court.consensus(policy.consensus);
+    return effect === 'EFFECT_DENY'
+      ? denial(policyId, [
+          time,
+          condition,
+          consensus instanceof Unreadable ? unreadableBy(consensus) : consensus.reading,
+        ])
+      : this.permission(policy, time, condition, consensus);
+  }
+
+  private permission(
+    { policyId, condition: text }: Policy,
+    time: Reading,
+    condition: Reading,
+    consensus: ConsensusReading | Unreadable,
+  ): Opinion {
+    const isDoubtOrTrue = (['true', 'unreadable'] as const).some(
+      (truth) => conjunction([time.truth, condition.truth]) === truth,
+    );
+    const isSpeaking = text !== undefined && isDoubtOrTrue;
+    const doubts = [time.doubt, condition.doubt, consensus instanceof Unreadable ? consensus : consensus.reading.doubt];
+    const doubt = doubts.find((one) => one instanceof Unreadable) ?? doubts.find((one) => one !== undefined);
+    if (doubt || consensus instanceof Unreadable) {
+      const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(doubt) };
+      return { ...silent(evaluation), isSpokenTo: isSpeaking };
+    }
+    const isTrue = condition.truth === 'true';
+    const { expression, isMet } = consensus;
+    let outcome: PolicyOutcome = 'OUTCOME_DENY_IMPLICIT';
+    if (isTrue && isMet) outcome = 'OUTCOME_ALLOW';
+    else if (isTrue && this.isWaiting(expression)) outcome = 'OUTCOME_REQUIRES_CONSENSUS';
+    return {
+      evaluation: { policyId, outcome },
+      isSpokenTo: isSpeaking && !isMet,
+      contributors: () => {
+        const { electorate } = this.court;
+        return isTrue && (isMet || electorate.isReachable(expression)) ? electorate.contributors(expression) : [];
+      },
+    };
+  }
+
+  /**
+   * Whether votes of others may still fulfil the consensus, and the submitter may ask for them: its own is one that
+   * counts, or the consensus says itself what the part of the requester is.
+   */
+  private isWaiting(consensus: CheckedExpression): boolean {
+    const { electorate } = this.court;
+    const mayAsk = rootsOf(consensus).has('requester') || electorate.contributes(consensus, this.request.submitterId);
+    return mayAsk && electorate.isReachable(consensus);
+  }
+
+  /** A clause that is left out restricts nothing. */
+  private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
+    if (text === undefined) return { truth: 'true' };
+    const compiled = this.court.compile(text, clause);
+    return compiled instanceof Unreadable ? unreadableBy(compiled) : this.court.read(compiled, this.scope);
+  }
+
+  private valueOf(name: string): PolicyValue | undefined {
+    if (this.values.has(name)) return this.values.get(name);
+    const value = this.court.namespaceValue(name, this.request);
+    this.values.set(name, value);
+    return value;
+  }
+}
+
+/** A DENY applies when all that it says is true, or cannot be told to be false. */
+function denial(policyId: string, readings: readonly Reading[]): Opinion {
+  const truth = conjunction(readings.map((reading) => reading.truth));
+  switch (truth) {
+    case 'true':
+      return silent({ policyId, outcome: 'OUTCOME_DENY_EXPLICIT' });
+    case 'false':
+      return silent({ policyId, outcome: 'OUTCOME_DENY_IMPLICIT' });
+    default: {
+      const outcome = truth === 'unreadable' ? 'OUTCOME_DENY_EXPLICIT' : 'OUTCOME_ERROR';
+      const error = readings.find((reading) => reading.truth === truth)?.doubt?.reason;
+      return silent({ policyId, outcome, ...(error === undefined ? {} : { error }), doubt: truth });
+    }
+  }
+}
+
+function silent(evaluation: Evaluation): Opinion {
+  return { evaluation, isSpokenTo: false, contributors: () => [] };
+}
+
+function unreadableBy(doubt: Unreadable): Reading {
+  return { truth: 'unreadable', doubt };
+}
+
+function inDoubt(doubt: Doubt | undefined): Pick<Evaluation, 'error' | 'doubt'> {
+  return doubt ? { error: doubt.reason, doubt: doubt.kind } : {};
 }
 
 /** The consensus of a policy that has none: anybody's approval will do. */

@@ -1,7 +1,7 @@
 import { analyse, type Analysis, type Term } from './consensus-analysis.js';
-import { evaluate, evaluateBody, type Meter, type Scope } from './evaluate.js';
+import { evaluate, evaluateBody, isCertain, type Meter, type Reading, type Scope } from './evaluate.js';
 import { approverValue, credentialValue } from './namespaces.js';
-import { PolicyEvaluationError, type CheckedExpression } from './syntax.js';
+import type { CheckedExpression } from './syntax.js';
 import type { PolicyUser, PolicyValue, UserApproval } from './types.js';
 
 /** Most evaluation steps that one question about a consensus may take: some ten milliseconds. */
@@ -12,7 +12,7 @@ const maxStepsInAll = 1_000_000;
 /**
  * Answers whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
  *
- * A set of approvals satisfies a consensus when it is not empty and the expression is true of it without an error: an
+ * A set of approvals satisfies a consensus when it is not empty and the expression is true of it and nowhere in doubt: an
  * activity that nobody approved has no consensus, whatever the expression says of an empty list. Users approve with one
  * of their credentials, so one without any cannot approve.
  *
@@ -41,13 +41,10 @@ export class Electorate {
     this.scope = scopeOf(this.castBallots, outer);
   }
 
-  /**
-   * Whether the approvals cast satisfy the consensus.
-   * @throws {PolicyEvaluationError}
-   */
-  isSatisfied(consensus: CheckedExpression): boolean {
-    const isTrue = evaluate(consensus, this.scope) === true;
-    return isTrue && this.cast.length > 0;
+  /** What the consensus is of the approvals cast, and whether they satisfy it. */
+  read(consensus: CheckedExpression): { readonly reading: Reading; readonly isMet: boolean } {
+    const reading = evaluate(consensus, this.scope);
+    return { reading, isMet: isCertain(reading) && this.cast.length > 0 };
   }
 
   /** Whether some approvals of further users, with those cast, would satisfy the consensus. */
@@ -177,26 +174,14 @@ class Trial {
 
   holds(ballots: readonly Ballot[]): boolean {
     if (ballots.length === 0) return false;
-    const scope = scopeOf(ballots, this.outer);
-    try {
-      return evaluate(this.consensus, scope, this.meter) === true;
-    } catch (error) {
-      return asError(error) !== 'error';
-    }
+    return isCertain(evaluate(this.consensus, scopeOf(ballots, this.outer), this.meter));
   }
 
-  predicate(body: CheckedExpression, element: PolicyValue): boolean | 'error' {
-    try {
-      return evaluateBody(body, element, this.outer, this.meter) === true;
-    } catch (error) {
-      return asError(error);
-    }
+  /** A doubt anywhere keeps an ALLOW from applying, so what the outcome would be nonetheless does not matter here. */
+  predicate(body: CheckedExpression, element: PolicyValue): boolean | 'doubt' {
+    const { truth, doubt } = evaluateBody(body, element, this.outer, this.meter);
+    return doubt ? 'doubt' : truth === 'true';
   }
-}
-
-function asError(error: unknown): 'error' {
-  if (error instanceof PolicyEvaluationError) return 'error';
-  throw error;
 }
 
 /**
@@ -215,12 +200,12 @@ function signature(
 function letterOf({ filters, last }: Term, element: PolicyValue, trial: Trial): string {
   for (const filter of filters) {
     const isKept = trial.predicate(filter, element);
-    if (isKept !== true) return isKept === 'error' ? 'e' : 'n';
+    if (isKept !== true) return isKept === 'doubt' ? 'd' : 'n';
   }
   if (last === 'count') return 'c';
   const value = trial.predicate(last.body, element);
   if (value === (last.method === 'all')) return 'n';
-  return value === 'error' ? 'e' : last.method === 'any' ? 't' : 'f';
+  return value === 'doubt' ? 'd' : last.method === 'any' ? 't' : 'f';
 }
 
 function isNeutral(letters: string): boolean {

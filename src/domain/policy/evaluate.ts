@@ -1,6 +1,6 @@
-import { integerRange, PolicyEvaluationError, type CheckedExpression, type Equality } from './syntax.js';
+import { integerRange, located, type CheckedExpression, type Equality, type Position } from './syntax.js';
 import { isInCronSpan } from './time.js';
-import { NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
+import { Doubt, NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
 
 /** Values of the root names in one request, and the time of the decision in milliseconds since the epoch. */
 export interface Scope {
@@ -17,36 +17,65 @@ export interface Meter {
   steps: number;
 }
 
+/** The four outcomes of an expression (docs/reference/policy-language.md, "Doubt"). */
+export type Truth = 'true' | 'false' | 'unreadable' | 'not-applicable';
+
+/** What an expression is of a request. `doubt` is the gravest anywhere in the text, though the outcome may not rest on it. */
+export interface Reading {
+  readonly truth: Truth;
+  readonly doubt?: Doubt | undefined;
+}
+
+/** Whether nothing in the text was in doubt, and all of it is true: what an ALLOW needs. */
+export function isCertain({ truth, doubt }: Reading): boolean {
+  return truth === 'true' && !doubt;
+}
+
+/** The outcome of several expressions that are joined by `&&`. */
+export function conjunction(truths: readonly Truth[]): Truth {
+  return (['false', 'not-applicable', 'unreadable'] as const).find((truth) => truths.includes(truth)) ?? 'true';
+}
+
 /**
- * The value of a checked expression. Total and deterministic. Both sides of `&&` and `||` and every element of a list
- * are always evaluated, so an error anywhere is an error of the whole (client protocol 9.2). The steps taken are added
- * to `meter`.
- * @throws {PolicyEvaluationError} and nothing else: a missing value, an index or integer out of range, too many steps
+ * What a checked expression is of a request. Total and deterministic, and the order of operands never matters: both
+ * sides of `&&` and `||` and every element of a list are always evaluated. The steps taken are added to `meter`; an
+ * expression that needs too many is unreadable.
  */
-export function evaluate(expression: CheckedExpression, scope: Scope, meter?: Meter): PolicyValue {
+export function evaluate(expression: CheckedExpression, scope: Scope, meter?: Meter): Reading {
   return new Evaluation(scope).run(expression, meter);
 }
 
 /** As `evaluate`, of a quantifier's body for one element, where no other quantifier encloses it. */
-export function evaluateBody(body: CheckedExpression, element: PolicyValue, scope: Scope, meter?: Meter): PolicyValue {
+export function evaluateBody(body: CheckedExpression, element: PolicyValue, scope: Scope, meter?: Meter): Reading {
   const evaluation = new Evaluation(scope);
   evaluation.variables[0] = element;
   return evaluation.run(body, meter);
 }
 
+/** What a boolean expression is while it is evaluated. */
+type Outcome = boolean | Doubt;
+
 class Evaluation {
   readonly variables: (PolicyValue | undefined)[] = [];
   private steps = 0;
+  /** The first of each kind stands for the others: a long list has no need of as many reasons. */
+  private unreadable: Unreadable | undefined;
+  private notApplicable: NotApplicable | undefined;
 
   constructor(private readonly scope: Scope) {}
 
-  run(expression: CheckedExpression, meter: Meter | undefined): PolicyValue {
-    if (!meter) return this.value(expression);
+  run(expression: CheckedExpression, meter: Meter | undefined): Reading {
+    let value: PolicyValue;
     try {
-      return this.value(expression);
+      value = this.value(expression);
+    } catch (error) {
+      if (!(error instanceof OutOfSteps)) throw error;
+      value = this.unreadable = new Unreadable(located(`more than ${maxSteps} steps are needed`, error.at));
     } finally {
-      meter.steps += this.steps;
+      if (meter) meter.steps += this.steps;
     }
+    const truth = value instanceof Doubt ? value.kind : value === true ? 'true' : 'false';
+    return { truth, doubt: this.unreadable ?? this.notApplicable };
   }
 
   private value(node: CheckedExpression): PolicyValue {
@@ -54,40 +83,40 @@ class Evaluation {
     switch (node.kind) {
       case 'constant':
         return node.value;
-      case 'root':
-        return typed(this.scope.value(node.name), node, node.name);
+      case 'root': {
+        const value = this.scope.value(node.name);
+        return value === undefined ? this.lacks(node, node.name) : this.typed(value, node, node.name);
+      }
       case 'variable':
-        return typed(this.variables[node.slot], node, node.path);
+        return this.typed(this.variables[node.slot], node, node.path);
       case 'list':
         return node.items.map((item) => this.value(item));
       case 'field': {
-        const record = this.value(node.of) as Readonly<Record<string, PolicyValue | undefined>>;
-        return typed(Object.hasOwn(record, node.field) ? record[node.field] : undefined, node, node.path);
+        const record = this.value(node.of);
+        if (record instanceof Doubt) return record;
+        const fields = record as Readonly<Record<string, PolicyValue | undefined>>;
+        return this.typed(Object.hasOwn(fields, node.field) ? fields[node.field] : undefined, node, node.path);
       }
       case 'index':
         return this.index(node);
       case 'slice':
         return this.slice(node);
-      case 'count':
-        return BigInt(this.list(node.of).length);
-      case 'contains': {
-        const item = this.value(node.item);
+      case 'count': {
         const list = this.list(node.of);
-        return node.equality === 'dynamic'
-          ? this.dynamicallyContains(node, list, item)
-          : this.contains(node, list, item);
+        return list instanceof Doubt ? list : BigInt(list.length);
       }
+      case 'contains':
+        return this.contains(node);
       case 'quantifier':
         return this.quantifier(node);
-      case 'not':
-        return !(this.value(node.operand) as boolean);
+      case 'not': {
+        const operand = this.outcome(node.operand);
+        return operand instanceof Doubt ? operand : !operand;
+      }
       case 'logical': {
         const isAnd = node.operator === '&&';
-        let result = isAnd;
-        for (const operand of node.operands) {
-          const value = this.value(operand) as boolean;
-          if (value !== isAnd) result = value;
-        }
+        let result: Outcome = isAnd;
+        for (const operand of node.operands) result = stronger(isAnd, result, this.outcome(operand));
         return result;
       }
       case 'comparison':
@@ -96,46 +125,78 @@ class Evaluation {
         return isInCronSpan(node.span, this.scope.now);
       case 'cast': {
         const value = this.value(node.of);
-        if (isOfType(value, node.type)) return value;
-        throw new PolicyEvaluationError(`${kindOf(value)} is read where the type must be ${node.type.kind}`, node.at);
+        if (value instanceof Doubt || isOfType(value, node.type)) return value;
+        return this.cannotRead(node, () => `${kindOf(value)} is read where the type must be ${node.type.kind}`);
       }
     }
   }
 
-  private step(node: CheckedExpression, count = 1): void {
-    this.steps += count;
-    if (this.steps > maxSteps) throw new PolicyEvaluationError(`more than ${maxSteps} steps are needed`, node.at);
+  private outcome(node: CheckedExpression): Outcome {
+    return this.value(node) as Outcome;
   }
 
-  private list(node: CheckedExpression): readonly PolicyValue[] {
-    return this.value(node) as readonly PolicyValue[];
+  /** A value just read, if it is what its declaration says; what comes from a request is not trusted to be. */
+  private typed(value: PolicyValue | undefined, node: CheckedExpression, path: string): PolicyValue {
+    if (value === undefined) return this.cannotRead(node, () => `missing field: ${path}`);
+    if (value instanceof Doubt) {
+      if (value === this.unreadable || value === this.notApplicable) return value;
+      if (value instanceof NotApplicable) return this.lacks(node, path);
+      return this.cannotRead(node, () => `${path} cannot be read: ${value.reason}`);
+    }
+    if (isOfType(value, node.type)) return value;
+    return this.cannotRead(node, () => `the value of ${path} does not fit its type ${node.type.kind}`);
+  }
+
+  private cannotRead(node: CheckedExpression, reason: () => string): Unreadable {
+    return (this.unreadable ??= new Unreadable(located(reason(), node.at)));
+  }
+
+  private lacks(node: CheckedExpression, path: string): NotApplicable {
+    return (this.notApplicable ??= new NotApplicable(located(`missing field: ${path}`, node.at)));
+  }
+
+  private step(node: CheckedExpression, count = 1): void {
+    this.steps += count;
+    if (this.steps > maxSteps) throw new OutOfSteps(node.at);
+  }
+
+  private list(node: CheckedExpression): readonly PolicyValue[] | Doubt {
+    return this.value(node) as readonly PolicyValue[] | Doubt;
   }
 
   private index(node: Extract<CheckedExpression, { kind: 'index' }>): PolicyValue {
     const of = this.value(node.of);
     const key = this.value(node.index);
+    const doubt = graver(of, key);
+    if (doubt) return doubt;
     if (typeof key === 'string') {
       // An array has properties by name too, `length` among them.
-      if (!isRecord(of)) throw new PolicyEvaluationError(`${kindOf(of)} has no entries: ${node.path}`, node.at);
+      if (!isRecord(of)) return this.cannotRead(node, () => `${kindOf(of)} has no entries: ${node.path}`);
       const map = of as Readonly<Record<string, PolicyValue | undefined>>;
-      return typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
+      return this.typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
     }
-    if (typeof key !== 'bigint') throw new PolicyEvaluationError(`${kindOf(key)} is no index: ${node.path}`, node.at);
+    if (typeof key !== 'bigint') return this.cannotRead(node, () => `${kindOf(key)} is no index: ${node.path}`);
     const sequence = this.elements(of, node);
+    if (sequence instanceof Doubt) return sequence;
     const position = Number(key);
     if (position < 0 || position >= sequence.length) {
-      throw new PolicyEvaluationError(`no element \`${position}\`: there are ${sequence.length}`, node.at);
+      return this.cannotRead(node, () => `no element \`${position}\`: there are ${sequence.length}`);
     }
-    return typed(sequence[position], node, node.path);
+    return this.typed(sequence[position], node, node.path);
   }
 
   private slice(node: Extract<CheckedExpression, { kind: 'slice' }>): PolicyValue {
     const of = this.value(node.of);
-    const from = Number(this.value(node.from));
-    const to = Number(this.value(node.to));
+    const start = this.value(node.from);
+    const end = this.value(node.to);
+    const doubt = graver(of, graver(start, end) ?? start);
+    if (doubt) return doubt;
+    const from = Number(start);
+    const to = Number(end);
     const sequence = this.elements(of, node);
+    if (sequence instanceof Doubt) return sequence;
     if (from < 0 || from > to || to > sequence.length) {
-      throw new PolicyEvaluationError(`no slice \`${from}..${to}\`: there are ${sequence.length} elements`, node.at);
+      return this.cannotRead(node, () => `no slice \`${from}..${to}\`: there are ${sequence.length} elements`);
     }
     const part = sequence.slice(from, to);
     return typeof of === 'string' && typeof part !== 'string' ? (part as readonly string[]).join('') : part;
@@ -145,9 +206,9 @@ class Evaluation {
    * What can be indexed. A string counts as code points, so that no part of a character is an element; finding them
    * takes time by its length, which the steps must show.
    */
-  private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] {
+  private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] | Doubt {
     if (typeof of !== 'string') {
-      if (!Array.isArray(of)) throw new PolicyEvaluationError(`${kindOf(of)} has no elements`, node.at);
+      if (!Array.isArray(of)) return this.cannotRead(node, () => `${kindOf(of)} has no elements`);
       const list = of as readonly PolicyValue[];
       this.step(node, list.length >> 6);
       return list;
@@ -157,20 +218,28 @@ class Evaluation {
   }
 
   private quantifier(node: Extract<CheckedExpression, { kind: 'quantifier' }>): PolicyValue {
-    const kept: PolicyValue[] = [];
     const list = this.list(node.of);
+    if (list instanceof Doubt) return list;
+    const kept: PolicyValue[] = [];
+    const isAll = node.method === 'all';
+    let result: Outcome = isAll;
+    let doubt: Doubt | undefined;
     for (const element of list) {
       this.variables[node.slot] = element;
-      if (this.value(node.body) as boolean) kept.push(element);
+      const outcome = this.outcome(node.body);
+      result = stronger(isAll, result, outcome);
+      if (outcome === true) kept.push(element);
+      else if (outcome !== false) doubt = doubt ? graver(doubt, outcome) : outcome;
     }
-    if (node.method === 'filter') return kept;
-    return node.method === 'any' ? kept.length > 0 : kept.length === list.length;
+    return node.method === 'filter' ? (doubt ?? kept) : result;
   }
 
-  private comparison(node: Extract<CheckedExpression, { kind: 'comparison' }>): boolean {
+  private comparison(node: Extract<CheckedExpression, { kind: 'comparison' }>): Outcome {
     const { operator, equality } = node;
     const left = this.value(node.left);
     const right = this.value(node.right);
+    const doubt = graver(left, right);
+    if (doubt) return doubt;
     if (operator === '==' || operator === '!=') {
       const isEqual =
         equality === 'dynamic'
@@ -180,10 +249,10 @@ class Evaluation {
               { value: right, type: node.right.type },
             )
           : this.areEqual(node, equality, left, right);
-      return isEqual === (operator === '==');
+      return isEqual instanceof Doubt ? isEqual : isEqual === (operator === '==');
     }
     if (equality === 'dynamic' && (typeof left !== 'bigint' || typeof right !== 'bigint')) {
-      throw new PolicyEvaluationError(`\`${operator}\` cannot compare ${kindOf(left)} with ${kindOf(right)}`, node.at);
+      return this.cannotRead(node, () => `\`${operator}\` cannot compare ${kindOf(left)} with ${kindOf(right)}`);
     }
     switch (operator) {
       case '<':
@@ -197,29 +266,37 @@ class Evaluation {
     }
   }
 
-  private contains(
-    node: Extract<CheckedExpression, { kind: 'contains' }>,
-    list: readonly PolicyValue[],
-    item: PolicyValue,
-  ): boolean {
+  private contains(node: Extract<CheckedExpression, { kind: 'contains' }>): Outcome {
+    const item = this.value(node.item);
+    const list = this.list(node.of);
+    const doubt = graver(item, list);
+    if (doubt) return doubt;
     const { equality, members } = node;
     if (members) return members.has(equality === 'hex' && typeof item === 'string' ? this.lowerCase(node, item) : item);
-    this.step(node, list.length);
-    return equality === 'exact' ? list.includes(item) : list.some((one) => this.areEqual(node, equality, one, item));
-  }
-
-  /** Compares with every element: one of another type is an error also behind one that is equal. */
-  private dynamicallyContains(
-    node: Extract<CheckedExpression, { kind: 'contains' }>,
-    list: readonly PolicyValue[],
-    item: PolicyValue,
-  ): boolean {
-    this.step(node, list.length);
+    const elements = list as readonly PolicyValue[];
+    this.step(node, elements.length);
     const type = node.of.type.kind === 'list' ? node.of.type.of : node.of.type;
     const sought = { value: item, type: node.item.type };
-    let isFound = false;
-    for (const value of list) if (this.areDynamicallyEqual(node, { value, type }, sought)) isFound = true;
-    return isFound;
+    let result: Outcome = false;
+    for (const element of elements) {
+      const outcome = this.isSought(node, { value: element, type }, sought);
+      result = stronger(false, result, outcome);
+    }
+    return result;
+  }
+
+  private isSought(
+    node: Extract<CheckedExpression, { kind: 'contains' }>,
+    { value, type }: Operand,
+    sought: Operand,
+  ): Outcome {
+    if (value instanceof Doubt || !isOfType(value, type)) {
+      const read = this.typed(value, { ...node, type }, 'an element of the list');
+      return read instanceof Doubt ? read : false;
+    }
+    return node.equality === 'dynamic'
+      ? this.areDynamicallyEqual(node, { value, type }, sought)
+      : this.areEqual(node, node.equality, value, sought.value);
   }
 
   private areEqual(node: CheckedExpression, equality: Equality, left: PolicyValue, right: PolicyValue): boolean {
@@ -230,7 +307,7 @@ class Evaluation {
     return this.lowerCase(node, left) === this.lowerCase(node, right);
   }
 
-  private areDynamicallyEqual(node: CheckedExpression, left: Operand, right: Operand): boolean {
+  private areDynamicallyEqual(node: CheckedExpression, left: Operand, right: Operand): Outcome {
     const isScalar = typeof left.value !== 'object' && typeof right.value !== 'object';
     if (isScalar && typeof left.value === typeof right.value) {
       return this.areEqual(node, 'prefixed-hex', left.value, right.value);
@@ -243,13 +320,41 @@ class Evaluation {
       if (typeof one.value !== 'bigint' || other.type.kind !== 'string' || typeof other.value !== 'string') continue;
       if (decimalPattern.test(other.value)) return String(one.value) === other.value;
     }
-    throw new PolicyEvaluationError(`${kindOf(left.value)} cannot be compared with ${kindOf(right.value)}`, node.at);
+    return this.cannotRead(node, () => `${kindOf(left.value)} cannot be compared with ${kindOf(right.value)}`);
   }
 
   private lowerCase(node: CheckedExpression, text: string): string {
     this.step(node, text.length >> 10);
     return text.toLowerCase();
   }
+}
+
+/** The budget of steps is used up: what is left to evaluate is not known. */
+class OutOfSteps extends Error {
+  constructor(readonly at: Position) {
+    super('out of steps');
+  }
+}
+
+/** The one of two operands that keeps a function from having a value: an unreadable one before one that is not there. */
+function graver(a: PolicyValue, b: PolicyValue): Doubt | undefined {
+  if (a instanceof Unreadable) return a;
+  if (b instanceof Unreadable) return b;
+  if (a instanceof Doubt) return a;
+  return b instanceof Doubt ? b : undefined;
+}
+
+/**
+ * Which of two outcomes decides: for `&&` false, then not applicable, then unreadable, then true; for `||` true, then
+ * unreadable, then not applicable, then false (docs/reference/policy-language.md, "Doubt").
+ */
+function stronger(isAnd: boolean, a: Outcome, b: Outcome): Outcome {
+  return strength(isAnd, b) > strength(isAnd, a) ? b : a;
+}
+
+function strength(isAnd: boolean, outcome: Outcome): number {
+  if (typeof outcome === 'boolean') return outcome === isAnd ? 0 : 3;
+  return outcome instanceof Unreadable === isAnd ? 1 : 2;
 }
 
 /** One side of a comparison, and what its type was when the policy was written. */
@@ -265,7 +370,7 @@ function isPrefixedHex(text: string): boolean {
 }
 
 function isRecord(value: PolicyValue): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Doubt);
 }
 
 /** What a value is, for messages. */
@@ -280,19 +385,6 @@ function kindOf(value: PolicyValue): string {
     default:
       return Array.isArray(value) ? 'a list' : 'a record';
   }
-}
-
-/** A value just read, if it is what its declaration says; what comes from a request is not trusted to be. */
-function typed(value: PolicyValue | undefined, node: CheckedExpression, path: string): PolicyValue {
-  if (value === undefined) throw new PolicyEvaluationError(`missing field: ${path}`, node.at);
-  if (value instanceof NotApplicable) throw new PolicyEvaluationError(`${path} is ${value.reason}`, node.at);
-  if (value instanceof Unreadable) {
-    throw new PolicyEvaluationError(`${path} cannot be read: ${value.reason}`, node.at);
-  }
-  if (!isOfType(value, node.type)) {
-    throw new PolicyEvaluationError(`the value of ${path} does not fit its type ${node.type.kind}`, node.at);
-  }
-  return value;
 }
 
 /** Looks at the value itself, not into it: what lies inside is looked at when it is read. */

@@ -1,4 +1,13 @@
-import type { AuthorizationRequest, Clause, PolicyType, PolicyUser, PolicyValue, UserApproval } from './types.js';
+import {
+  notApplicable,
+  unreadable,
+  type AuthorizationRequest,
+  type Clause,
+  type PolicyType,
+  type PolicyUser,
+  type PolicyValue,
+  type UserApproval,
+} from './types.js';
 
 /** One root name of the policy language: where it may be used, what it is, and its value in a request. */
 export interface Namespace {
@@ -6,14 +15,19 @@ export interface Namespace {
   readonly clauses: readonly Clause[];
   readonly type: PolicyType;
   /**
-   * Undefined when the request has no such thing; reading it is then an error. `approvals` are in vote order, one per
-   * user; `context.now` is milliseconds since the epoch.
+   * Undefined when the request has no such thing, as NotApplicable. `approvals` are in vote order, one per user.
    */
   value(
     request: AuthorizationRequest,
     approvals: readonly UserApproval[],
-    context: { readonly now: number },
+    context: NamespaceContext,
   ): PolicyValue | undefined;
+}
+
+/** The organization that decides. `now` is milliseconds since the epoch. */
+interface NamespaceContext {
+  readonly now: number;
+  user(userId: string): PolicyUser | undefined;
 }
 
 /** Everything that policies of a build can speak of. Build it once: compiled expressions are kept by its identity. */
@@ -37,7 +51,7 @@ const credentialType: PolicyType = {
   fields: { id: string, user_id: string, type: string, credential_id: string, public_key: string },
 };
 
-/** One element of `approvers`. */
+/** One element of `approvers`, and `requester`. */
 export function approverValue(user: PolicyUser): PolicyValue {
   return { id: user.userId, tags: user.tags, email: user.email, alias: user.userName };
 }
@@ -67,6 +81,16 @@ const credentials: Namespace = {
   value: (_request, approvals) => approvals.map(credentialValue),
 };
 
+const requester: Namespace = {
+  name: 'requester',
+  clauses: ['condition', 'consensus'],
+  type: userType,
+  value: ({ submitterId }, _approvals, { user }) => {
+    const submitter = user(submitterId);
+    return submitter ? approverValue(submitter) : unreadable('the user who asked is no longer here');
+  },
+};
+
 const time: Namespace = {
   name: 'time',
   clauses: ['time'],
@@ -83,6 +107,7 @@ export function policyEnvironment(
   params: Readonly<Record<string, PolicyType>>,
   extra: readonly Namespace[] = [],
 ): PolicyEnvironment {
+  const unexposed = Object.fromEntries(Object.keys(params).map((name) => [name, notApplicable]));
   const activity: Namespace = {
     name: 'activity',
     clauses: ['condition'],
@@ -97,10 +122,11 @@ export function policyEnvironment(
         params: { kind: 'record', name: 'ActivityParams', fields: params },
       },
     },
-    value: (request) => request.activity,
+    // What a type of activity does not expose, none of that type has, whatever is sent.
+    value: ({ activity: { params: given, ...rest } }) => ({ ...rest, params: { ...unexposed, ...given } }),
   };
   const namespaces = new Map<string, Namespace>();
-  for (const namespace of [activity, approvers, credentials, time, ...extra]) {
+  for (const namespace of [activity, approvers, credentials, requester, time, ...extra]) {
     if (namespaces.has(namespace.name)) throw new Error(`namespace \`${namespace.name}\` is declared twice`);
     namespaces.set(namespace.name, namespace);
   }

@@ -1,10 +1,17 @@
 import type { Namespace } from './namespaces.js';
-import type { PolicyType } from './types.js';
+import {
+  Doubt,
+  notApplicable,
+  Unreadable,
+  type AuthorizationRequest,
+  type PolicyType,
+  type PolicyValue,
+} from './types.js';
 
 /*
  * The namespaces of client protocol 9.3 that speak of keys and of what is signed. Integers are bigint, in the chain's
- * smallest unit. A field that a request lacks is absent, so that reading it is an error; it is empty only where said
- * so: what a DENY speaks of must not become an error by what a request leaves out.
+ * smallest unit. A field that a request lacks is absent, which is unreadable; it is empty, or not applicable, only where
+ * said so: what a DENY speaks of must not go away by what a request leaves out.
  */
 
 const bool: PolicyType = { kind: 'bool' };
@@ -183,9 +190,27 @@ export const tronTxType = record('TronTransaction', {
   ),
 });
 
+function resourceOf({ resources }: AuthorizationRequest, name: string): PolicyValue | undefined {
+  return resources instanceof Unreadable ? resources : resources?.[name];
+}
+
 /** A root whose value the request brings along under the same name. */
 function resource(name: string, type: PolicyType): Namespace {
-  return { name, clauses: ['condition'], type, value: (request) => request.resources?.[name] };
+  return { name, clauses: ['condition'], type, value: (request) => resourceOf(request, name) };
+}
+
+/** A root whose fields are namespaces of their own: what was read as one of them is surely not another. */
+function chain(name: string, typeName: string, fields: Readonly<Record<string, PolicyType>>): Namespace {
+  const none = Object.fromEntries(Object.keys(fields).map((field) => [field, notApplicable]));
+  const value = (request: AuthorizationRequest): PolicyValue | undefined => {
+    const given = resourceOf(request, name);
+    return isRecord(given) ? { ...none, ...given } : given;
+  };
+  return { name, clauses: ['condition'], type: record(typeName, fields), value };
+}
+
+function isRecord(value: PolicyValue | undefined): value is Readonly<Record<string, PolicyValue | undefined>> {
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Doubt);
 }
 
 /**
@@ -197,11 +222,12 @@ export const resourceNamespaces: readonly Namespace[] = [
   resource('wallets', list(walletType)),
   resource('wallet_account', walletAccountType),
   resource('private_key', privateKeyType),
-  resource(
-    'eth',
-    record('Ethereum', { tx: ethTxType, eip_712: eip712Type, eip_7702_authorization: eip7702AuthorizationType }),
-  ),
-  resource('solana', record('Solana', { tx: solanaTxType })),
-  resource('bitcoin', record('Bitcoin', { tx: bitcoinTxType })),
-  resource('tron', record('Tron', { tx: tronTxType })),
+  chain('eth', 'Ethereum', {
+    tx: ethTxType,
+    eip_712: eip712Type,
+    eip_7702_authorization: eip7702AuthorizationType,
+  }),
+  chain('solana', 'Solana', { tx: solanaTxType }),
+  chain('bitcoin', 'Bitcoin', { tx: bitcoinTxType }),
+  chain('tron', 'Tron', { tx: tronTxType }),
 ];

@@ -18,23 +18,7 @@ export class PolicyError extends Error {
   }
 }
 
-/** A clause has no value for this request: something it reads is missing or out of range. It then never applies. */
-export class PolicyEvaluationError extends Error {
-  readonly at: Position;
-
-  constructor(message: string, at: Position) {
-    // An error is a usual outcome of a policy (it speaks of what the request has not), and recording a stack takes ten
-    // times as long as evaluating.
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
-    super(located(message, at));
-    Error.stackTraceLimit = stackTraceLimit;
-    this.name = 'PolicyEvaluationError';
-    this.at = at;
-  }
-}
-
-/** One line of bounded length, whatever a policy's text put into it. */
+/** One line of bounded length that ends with the place, whatever a policy's text put into it. */
 export function located(message: string, { line, column }: Position): string {
   const text = /[\p{Cc}\u2028\u2029]/u.test(message) ? message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') : message;
   return `${text.length > 300 ? `${text.slice(0, 300)}…` : text} (line ${line}, column ${column})`;

@@ -15,19 +15,21 @@ export type PolicyType =
   | { readonly kind: 'map'; readonly of: PolicyType }
   | { readonly kind: 'record'; readonly name: string; readonly fields: Readonly<Record<string, PolicyType>> };
 
-/** Stands for a value that is there and cannot be read: undecodable, of the wrong type, deleted meanwhile. */
-export class Unreadable {
-  readonly doubt = 'unreadable';
+/** Stands where a value is not, and says why. `reason` ends up in decisions and refusals, so it says nothing secret. */
+export abstract class Doubt {
+  abstract readonly kind: 'unreadable' | 'not-applicable';
 
-  /** `reason` ends up in decisions and refusals, so it says nothing secret. */
   constructor(readonly reason: string) {}
 }
 
-/** Stands for what this type of activity, with this kind of key, never has, whatever is sent. */
-export class NotApplicable {
-  readonly doubt = 'not-applicable';
+/** Stands for a value that is there and cannot be read: undecodable, of the wrong type, deleted meanwhile. */
+export class Unreadable extends Doubt {
+  readonly kind = 'unreadable';
+}
 
-  constructor(readonly reason: string) {}
+/** Stands for what this type of activity, with this kind of key, never has, whatever is sent. */
+export class NotApplicable extends Doubt {
+  readonly kind = 'not-applicable';
 }
 
 /**
@@ -35,13 +37,7 @@ export class NotApplicable {
  * and as unreadable as one that says why. A NotApplicable one must not depend on anything that a requester can choose.
  */
 export type PolicyValue =
-  | boolean
-  | bigint
-  | string
-  | Unreadable
-  | NotApplicable
-  | readonly PolicyValue[]
-  | { readonly [field: string]: PolicyValue | undefined };
+  boolean | bigint | string | Doubt | readonly PolicyValue[] | { readonly [field: string]: PolicyValue | undefined };
 
 /** The marker of what is there and cannot be read: every policy that reads it is in doubt, and a DENY then applies. */
 export function unreadable(reason: string): Unreadable {
@@ -108,7 +104,16 @@ export interface UserApproval {
   readonly credential: PolicyCredential;
 }
 
-/** What is to be decided. `resources` are the roots of namespaces that speak of wallets, keys and transactions. */
+/** By name, the roots of the namespaces that speak of wallets, keys and transactions; or why none can be read. */
+export type Resources = Readonly<Record<string, PolicyValue>> | Unreadable;
+
+/** One of several payloads, each of which is decided alone; `name` says which it is. */
+export interface RequestPart {
+  readonly name: string;
+  readonly resources: Readonly<Record<string, PolicyValue>>;
+}
+
+/** What is to be decided. `parts` stand in for `resources` where there are several payloads. */
 export interface AuthorizationRequest {
   readonly activity: {
     readonly type: string;
@@ -117,7 +122,8 @@ export interface AuthorizationRequest {
     readonly action?: string;
     readonly params: Readonly<Record<string, PolicyValue | undefined>>;
   };
-  readonly resources?: Readonly<Record<string, PolicyValue>>;
+  readonly resources?: Resources | undefined;
+  readonly parts?: readonly RequestPart[];
   readonly submitterId: string;
   /** Policies cannot grant it (client protocol 9.4). */
   readonly rootQuorumOnly: boolean;

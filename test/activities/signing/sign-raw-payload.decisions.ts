@@ -13,6 +13,7 @@ import {
   walletAccountType,
   walletType,
 } from '../../../src/domain/policy/resource-namespaces.js';
+import { unreadable } from '../../../src/domain/policy/types.js';
 import { conforms } from '../../domain/policy/conforms.js';
 import { fromHex, readVectors } from '../../keyring/read-vectors.js';
 import { id } from '../given.js';
@@ -384,6 +385,11 @@ describe('sign_raw_payload', () => {
       expect(resources).toEqual({
         wallet: { id: wallet.walletId, label: 'wallet 100', imported: false, exported: false },
         wallet_account: { address: ethereum },
+        // It could be the digest of typed data.
+        eth: {
+          eip_712: unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL'),
+          eip_7702_authorization: unreadable('the payload was sent as PAYLOAD_ENCODING_HEXADECIMAL'),
+        },
       });
       expect(conforms(walletType, resources['wallet'])).toEqual([]);
       expect(conforms(walletAccountType, resources['wallet_account'])).toEqual([]);

@@ -122,12 +122,26 @@ export class Signers {
     return given(...this.history, ...after).when(definition, intent, prepared === undefined ? {} : { prepared });
   }
 
-  /** What policies read of a request. */
+  /** What policies read of each payload of a request, by the field that it came in. */
+  payloads<Intent extends object>(
+    definition: Definition<Intent, object, unknown>,
+    intent: object,
+  ): Readonly<Record<string, Readonly<Record<string, PolicyValue>>>> {
+    const parts = definition.payloads!(validate(definition.intent, intent, 'parameters'), this.organization());
+    return Object.fromEntries(parts.map(({ name, resources }) => [name, resources]));
+  }
+
+  /** What policies read of a request that has one payload, or none. */
   resources<Intent extends object>(
     definition: Definition<Intent, object, unknown>,
     intent: object,
   ): Readonly<Record<string, PolicyValue>> {
-    return definition.resources!(validate(definition.intent, intent, 'parameters'), this.organization());
+    if (!definition.payloads) {
+      return definition.resources!(validate(definition.intent, intent, 'parameters'), this.organization());
+    }
+    const [only, ...others] = Object.values(this.payloads(definition, intent));
+    if (!only || others.length > 0) throw new Error('there is more than one payload');
+    return only;
   }
 
   organization() {

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { authorize, eligibleApprovers, type AuthorizationContext } from '../../../src/domain/policy/authorize.js';
-import type {
-  Approval,
-  AuthorizationRequest,
-  Policy,
-  PolicyUser,
-  PolicyValue,
+import {
+  Doubt,
+  unreadable,
+  type Approval,
+  type AuthorizationRequest,
+  type Policy,
+  type PolicyUser,
+  type PolicyValue,
 } from '../../../src/domain/policy/types.js';
 import { environment } from './environment.js';
 
@@ -63,7 +65,10 @@ describe.each(['root-quorum', 'effects', 'consensus', 'own-credentials', 'time',
         const { evaluations, ...decision } = authorize(request, approvals, context);
         const outcomes = evaluations.map(({ policyId, outcome }) => ({ policyId, outcome }));
         expect({ ...decision, evaluations: outcomes }).toEqual(vector.expected);
-        for (const { outcome, error } of evaluations) expect(error === undefined).toBe(outcome !== 'OUTCOME_ERROR');
+        for (const { outcome, error, doubt } of evaluations) {
+          expect([error === undefined, doubt === undefined]).toEqual([!doubt, !error]);
+          if (outcome === 'OUTCOME_ERROR') expect(doubt).toBeDefined();
+        }
         expect([...eligibleApprovers(request, approvals, context)].sort()).toEqual(vector.eligible);
       },
     );
@@ -96,7 +101,12 @@ describe('authorizing', () => {
   it('says what the error was, and where', () => {
     const broken = policy({ policyId: 'p', effect: 'EFFECT_ALLOW', condition: "true ||\nwallet.id == 'x'" });
     expect(authorize(request, [approval('ops-1', 'o1')], context([broken])).evaluations).toEqual([
-      { policyId: 'p', outcome: 'OUTCOME_ERROR', error: 'missing field: wallet (line 2, column 1)' },
+      {
+        policyId: 'p',
+        outcome: 'OUTCOME_ERROR',
+        error: 'missing field: wallet (line 2, column 1)',
+        doubt: 'not-applicable',
+      },
     ]);
   });
 
@@ -291,5 +301,135 @@ describe('authorizing', () => {
       { numRuns: 300 },
     );
     expect(allowed).toBeGreaterThan(30);
+  });
+
+  /** Anything of a request or of the organization that a policy may read, made unreadable. */
+  const doubted = (value: PolicyValue | undefined): PolicyValue =>
+    value !== undefined && typeof value === 'object' && !Array.isArray(value) && !(value instanceof Doubt)
+      ? Object.fromEntries(Object.keys(value).map((name) => [name, unreadable('for this test')]))
+      : unreadable('for this test');
+  const readable: Readonly<Record<string, PolicyValue>> = {
+    wallet: { id: 'x', imported: false },
+    eth: { tx: { to: '0xto', value: 5n, args: { wad: 7n } }, eip_712: { chain_id: 1n } },
+  };
+  const reads = fc
+    .array(
+      fc.constantFrom(
+        "wallet.id == 'x'",
+        "!(wallet.id == 'x')",
+        'wallet.imported',
+        "eth.tx.to == '0xto'",
+        "eth.tx.args['wad'] > 7",
+        'eth.eip_712.chain_id == 1',
+        "private_key.id == 'x'",
+        "activity.resource == 'WALLET'",
+        "requester.id == 'ops-1'",
+        "[1, 2].any(x, x == 2 && wallet.id == 'x')",
+      ),
+      { minLength: 1, maxLength: 3 },
+    )
+    .chain((parts) => fc.constantFrom(parts.join(' && '), parts.join(' || '), `!(${parts.join(' || ')})`));
+  const worse = { allow: 0, 'consensus-needed': 1, 'deny-implicit': 2, 'deny-explicit': 3 } as const;
+
+  it('never gets better by a doubt, whatever is in doubt', () => {
+    const seen = new Set<string>();
+    const doubtful = fc
+      .array(
+        fc.record({ effect: fc.constantFrom('EFFECT_ALLOW' as const, 'EFFECT_DENY' as const), condition: reads }),
+        { minLength: 1, maxLength: 4 },
+      )
+      .map((list) => list.map((fields, index) => policy({ policyId: `p${index}`, ...fields })));
+    const lost = fc.subarray(['wallet', 'eth', 'all']);
+    fc.assert(
+      fc.property(
+        questions,
+        approvalLists,
+        doubtful,
+        lost,
+        fc.boolean(),
+        (question, approvals, list, names, isDeep) => {
+          const resources = names.includes('all')
+            ? unreadable('for this test')
+            : Object.fromEntries(
+                Object.entries(readable).map(([name, value]) => [
+                  name,
+                  !names.includes(name) ? value : isDeep ? doubted(value) : unreadable('for this test'),
+                ]),
+              );
+          const clear = authorize({ ...question, resources: readable }, approvals, context(list));
+          const clouded = authorize({ ...question, resources }, approvals, context(list));
+          expect(worse[clouded.outcome]).toBeGreaterThanOrEqual(worse[clear.outcome]);
+          if (clouded.outcome !== clear.outcome) seen.add(`${clear.outcome} ${clouded.outcome}`);
+          // One payload of several that is in doubt does as much.
+          const parts = [
+            { name: 'one', resources: readable },
+            {
+              name: 'other',
+              resources: resources instanceof Doubt ? { wallet: resources, eth: resources } : resources,
+            },
+          ];
+          const { outcome } = authorize({ ...question, parts }, approvals, context(list));
+          expect(worse[outcome]).toBeGreaterThanOrEqual(worse[clear.outcome]);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+    for (const turn of ['allow consensus-needed', 'allow deny-explicit', 'allow deny-implicit']) {
+      expect([...seen]).toContain(turn);
+    }
+    expect([...seen]).toContain('deny-implicit deny-explicit');
+  });
+
+  it('never gets better by one more DENY', () => {
+    let denied = 0;
+    fc.assert(
+      fc.property(questions, approvalLists, policies, reads, (question, approvals, list, condition) => {
+        const asked = { ...question, resources: readable };
+        const before = authorize(asked, approvals, context(list)).outcome;
+        const more = [...list, policy({ policyId: 'more', effect: 'EFFECT_DENY', condition })];
+        const after = authorize(asked, approvals, context(more)).outcome;
+        expect(worse[after]).toBeGreaterThanOrEqual(worse[before]);
+        denied += Number(after !== before);
+      }),
+      { numRuns: 500 },
+    );
+    expect(denied).toBeGreaterThan(20);
+  });
+
+  it.each([
+    ['does not compile any more', { condition: 'no such name' }, 'deny-explicit'],
+    ['does not compile any more, in its consensus', { consensus: 'no such name' }, 'deny-explicit'],
+    ['does not compile any more, in its time', { time: 'no such name' }, 'deny-explicit'],
+    ['does not compile any more, where another clause is false', { condition: 'nope', consensus: 'false' }, 'allow'],
+    ['cannot be read in its consensus', { consensus: "approvers[3].id == 'x'" }, 'deny-explicit'],
+    ['speaks of what the request has not', { condition: "private_key.id == 'x'" }, 'allow'],
+    ['is unreadable and not applicable', { condition: "private_key.id == 'x' && wallet.label == 'x'" }, 'allow'],
+    ['is unreadable or not applicable', { condition: "private_key.id == 'x' || wallet.label == 'x'" }, 'deny-explicit'],
+  ] as const)('a DENY that %s', (_name, clauses, outcome) => {
+    const list = [
+      policy({ policyId: 'a', effect: 'EFFECT_ALLOW' }),
+      policy({ policyId: 'd', effect: 'EFFECT_DENY', ...clauses }),
+    ];
+    const asked = { ...request, resources: readable };
+    expect(authorize(asked, [approval('ops-1', 'o1')], context(list)).outcome).toBe(outcome);
+  });
+
+  it('bounds the steps that policies take over all payloads', () => {
+    const long = { wallets: Array.from({ length: 10_000 }, () => ({ id: 'w', imported: true })) };
+    const parts = Array.from({ length: 100 }, (_, index) => ({
+      name: String(index),
+      resources: { ...long, wallets: [...long.wallets] },
+    }));
+    const deny = policy({ policyId: 'd', effect: 'EFFECT_DENY', condition: "wallets.any(w, w.id == 'x')" });
+    const { outcome, evaluations } = authorize({ ...request, parts }, [approval('ops-1', 'o1')], context([deny]));
+    expect(outcome).toBe('deny-explicit');
+    expect(evaluations).toMatchObject([
+      { outcome: 'OUTCOME_DENY_IMPLICIT', of: '0' },
+      {
+        outcome: 'OUTCOME_DENY_EXPLICIT',
+        doubt: 'unreadable',
+        error: 'more than 1000000 steps are needed for all payloads',
+      },
+    ]);
   });
 });

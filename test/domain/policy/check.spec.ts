@@ -36,6 +36,12 @@ describe('checking the types of a policy', () => {
     ['consensus', "approvers.any(user, user.id == 'a' && user.tags.contains('t') && user.alias != user.email)"],
     ['consensus', "credentials.any(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR' && c.user_id == 'a')"],
     ['consensus', 'approvers.count() >= 2 || approvers.count() == 0 || approvers.count() in [1, 3]'],
+    [
+      'consensus',
+      '1 <= approvers.count() && 0 < approvers.count() && 0 != approvers.count() || 0 >= approvers.count()',
+    ],
+    ['consensus', 'approvers.any(user, user.id != requester.id) && requester.tags.count() >= 1'],
+    ['condition', "requester.email == 'a@x' || requester.alias == 'b'"],
     ['consensus', "['a', 'b'].all(tag, approvers.any(user, tag in user.tags))"],
     ['consensus', 'true'],
     ['time', "time.now >= Timestamp('2026-03-01T00:00:00Z') && CronSpan('0 9 * * 1-5', '8h', 'America/New_York')"],

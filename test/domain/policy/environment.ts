@@ -1,15 +1,24 @@
 import { policyEnvironment, type Namespace } from '../../../src/domain/policy/namespaces.js';
-import type { PolicyType } from '../../../src/domain/policy/types.js';
+import { Unreadable, type PolicyType } from '../../../src/domain/policy/types.js';
 
 const string: PolicyType = { kind: 'string' };
 const int: PolicyType = { kind: 'int' };
 
 /** A resource namespace as later ones are declared: its value comes from the request's resources. */
 function resource(name: string, type: PolicyType): Namespace {
-  return { name, clauses: ['condition'], type, value: (request) => request.resources?.[name] };
+  return {
+    name,
+    clauses: ['condition'],
+    type,
+    value: ({ resources }) => (resources instanceof Unreadable ? resources : resources?.[name]),
+  };
 }
 
-const wallet: PolicyType = { kind: 'record', name: 'Wallet', fields: { id: string, imported: { kind: 'bool' } } };
+const wallet: PolicyType = {
+  kind: 'record',
+  name: 'Wallet',
+  fields: { id: string, imported: { kind: 'bool' }, label: string },
+};
 
 /** What the policies of these tests may speak of. */
 export const environment = policyEnvironment(
@@ -31,6 +40,7 @@ export const environment = policyEnvironment(
             value: int,
             args: { kind: 'map', of: int },
             nested: { kind: 'map', of: { kind: 'map', of: string } },
+            anything: { kind: 'map', of: { kind: 'dynamic' } },
             amounts: { kind: 'list', of: int },
           },
         },

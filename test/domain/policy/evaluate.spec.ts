@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { evaluate, maxSteps, type Scope } from '../../../src/domain/policy/evaluate.js';
+import { evaluate, maxSteps, type Reading, type Scope, type Truth } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
-import { PolicyError, PolicyEvaluationError } from '../../../src/domain/policy/syntax.js';
-import type { PolicyValue } from '../../../src/domain/policy/types.js';
+import { PolicyError } from '../../../src/domain/policy/syntax.js';
+import { notApplicable, unreadable, type PolicyValue } from '../../../src/domain/policy/types.js';
 import { environment } from './environment.js';
 
 const values: Readonly<Record<string, PolicyValue>> = {
@@ -33,18 +33,22 @@ const values: Readonly<Record<string, PolicyValue>> = {
 
 const scope: Scope = { now: 0, value: (name) => values[name] };
 
-function run(text: string, given: Scope = scope): PolicyValue {
+function read(text: string, given: Scope = scope): Reading {
   return evaluate(compileClause(text, 'condition', environment), given);
 }
 
+/** The outcome of an expression that is nowhere in doubt. */
+function run(text: string, given: Scope = scope): boolean {
+  const { truth, doubt } = read(text, given);
+  if (doubt) throw new Error(doubt.reason);
+  return truth === 'true';
+}
+
+/** Why an expression is in doubt. */
 function failure(text: string, given: Scope = scope): string {
-  try {
-    run(text, given);
-  } catch (error) {
-    if (error instanceof PolicyEvaluationError) return error.message;
-    throw error;
-  }
-  throw new Error(`\`${text}\` has a value`);
+  const { doubt } = read(text, given);
+  if (doubt) return doubt.reason;
+  throw new Error(`\`${text}\` is nowhere in doubt`);
 }
 
 describe('evaluating a policy', () => {
@@ -103,7 +107,7 @@ describe('evaluating a policy', () => {
     ['[1, 2].any(x, x == 1 && [1][x] == 1)', 'no element `1`: there are 1 (line 1, column 28)'],
     ['[0, 1].any(x, [5][x] == 5)', 'no element `1`: there are 1 (line 1, column 18)'],
     ['[1, 0].all(x, [5][x] == 6)', 'no element `1`: there are 1 (line 1, column 18)'],
-  ])('%s has no value', (text, message) => {
+  ])('%s is in doubt', (text, message) => {
     expect(failure(text)).toEqual(message);
   });
 
@@ -159,7 +163,17 @@ describe('evaluating a policy', () => {
     );
   });
 
-  it('throws PolicyEvaluationError or gives a bool, whatever the program and the data', () => {
+  it('counts the elements of a list whose type shows only when read', () => {
+    const text = "7 in eth.tx.anything['list']";
+    const given = (length: number): Scope => ({
+      now: 0,
+      value: () => ({ tx: { anything: { list: Array.from({ length }, () => 1n) } } }),
+    });
+    expect(run(text, given(1_000))).toBe(false);
+    expect(failure(`${text} || ${text}`, given(60_000))).toMatch(`more than ${maxSteps} steps are needed`);
+  });
+
+  it('has one of four outcomes, and always the same, whatever the program and the data', () => {
     fc.assert(
       fc.property(programs, data, (text, given) => {
         const scopeOfAny: Scope = { now: 0, value: (name) => (Object.hasOwn(given, name) ? given[name] : undefined) };
@@ -170,76 +184,208 @@ describe('evaluating a policy', () => {
           expect(error).toBeInstanceOf(PolicyError);
           return;
         }
-        const once = outcome(() => evaluate(compiled, scopeOfAny));
-        expect(outcome(() => evaluate(compiled, scopeOfAny))).toBe(once);
+        const once = evaluate(compiled, scopeOfAny);
+        expect(['true', 'false', 'unreadable', 'not-applicable']).toContain(once.truth);
+        if (once.truth === 'unreadable' || once.truth === 'not-applicable') expect(once.doubt).toBeDefined();
+        expect(evaluate(compiled, scopeOfAny)).toEqual(once);
       }),
       { numRuns: 2_000 },
     );
   });
 
-  it('is the same as a slow reference that knows no laziness', () => {
+  it('is the same as the tables of outcomes, and so is the program with its operands in another order', () => {
+    const seen = new Set<Truth>();
     fc.assert(
-      fc.property(bools, (program) => {
-        expect(outcome(() => run(program.text))).toBe(program.value === undefined ? 'error' : String(program.value));
+      fc.property(bools, ({ text, mirrored, truth, isInDoubt }) => {
+        for (const one of [text, mirrored]) {
+          const reading = read(one);
+          expect([one, reading.truth, reading.doubt !== undefined]).toEqual([one, truth, isInDoubt]);
+        }
+        seen.add(truth);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 2_000 },
     );
+    expect(seen.size).toBe(4);
   });
 });
 
-function outcome(evaluation: () => PolicyValue): string {
-  try {
-    const value = evaluation();
-    expect(typeof value).toBe('boolean');
-    return value ? 'true' : 'false';
-  } catch (error) {
-    expect(error).toBeInstanceOf(PolicyEvaluationError);
-    return 'error';
-  }
+const outcomes = { T: 'true', F: 'false', U: 'unreadable', N: 'not-applicable' } as const;
+type Letter = keyof typeof outcomes;
+
+/** Security rule R1 as data: the first row that an operand matches decides. */
+const tables: Readonly<Record<'&&' | '||', readonly Letter[]>> = {
+  '&&': ['F', 'N', 'U', 'T'],
+  '||': ['T', 'U', 'N', 'F'],
+};
+
+const letters = ['T', 'F', 'U', 'N'] as const;
+const texts: Readonly<Record<Letter, string>> = {
+  T: "wallet.id == 'w1'",
+  F: "wallet.id == 'w2'",
+  U: "wallet.label == 'x'",
+  N: "private_key.id == 'x'",
+};
+
+function joined(operator: '&&' | '||', operands: readonly Letter[]): Letter {
+  return tables[operator].find((letter) => operands.includes(letter))!;
 }
 
-/** A program with the value it should have; undefined is an error. */
+const negated: Readonly<Record<Letter, Letter>> = { T: 'F', F: 'T', U: 'U', N: 'N' };
+
+/** What the elements of `wallets` are made of, so that a body says each of the four. */
+const element = (letter: Letter): PolicyValue =>
+  letter === 'T' || letter === 'F'
+    ? { imported: letter === 'T' }
+    : { imported: letter === 'U' ? unreadable('for this test') : notApplicable };
+
+describe('the four outcomes', () => {
+  const pairs = letters.flatMap((left) => letters.map((right) => [left, right] as const));
+
+  it.each(pairs)('%s and %s, joined', (left, right) => {
+    for (const operator of ['&&', '||'] as const) {
+      const { truth, doubt } = read(`${texts[left]} ${operator} ${texts[right]}`);
+      expect([operator, truth]).toEqual([operator, outcomes[joined(operator, [left, right])]]);
+      // What an ALLOW asks for: that nothing in the text is in doubt.
+      const isInDoubt = [left, right].some((letter) => letter === 'U' || letter === 'N');
+      expect(doubt !== undefined).toBe(isInDoubt);
+      if (isInDoubt) expect(doubt!.kind).toBe([left, right].includes('U') ? 'unreadable' : 'not-applicable');
+    }
+  });
+
+  it.each(letters)('%s, negated', (letter) => {
+    expect(read(`!(${texts[letter]})`).truth).toBe(outcomes[negated[letter]]);
+  });
+
+  it.each(pairs)('%s and %s, as elements of a list', (left, right) => {
+    const given: Scope = { now: 0, value: () => [element(left), element(right)] };
+    const truthOf = (text: string) => read(text, given).truth;
+    expect(truthOf('wallets.any(w, w.imported)')).toBe(outcomes[joined('||', [left, right])]);
+    expect(truthOf('wallets.all(w, w.imported)')).toBe(outcomes[joined('&&', [left, right])]);
+    const doubt = [left, right].includes('U') ? 'U' : [left, right].includes('N') ? 'N' : undefined;
+    const kept = [left, right].filter((letter) => letter === 'T').length;
+    const counted = truthOf(`wallets.filter(w, w.imported).count() == ${kept}`);
+    expect(counted).toBe(doubt ? outcomes[doubt] : 'true');
+    expect(truthOf('true in [wallets[0].imported, wallets[1].imported]')).toBe(outcomes[joined('||', [left, right])]);
+  });
+
+  it.each(pairs)('%s and %s, as operands of a comparison, a function and an index', (left, right) => {
+    const doubt = [left, right].includes('U') ? 'U' : [left, right].includes('N') ? 'N' : undefined;
+    const given: Scope = {
+      now: 0,
+      value: (name) =>
+        name === 'eth'
+          ? {
+              tx: {
+                to: { T: 'a', F: 'b', U: unreadable('for this test'), N: notApplicable }[left],
+                data: { T: 'a', F: 'b', U: unreadable('for this test'), N: notApplicable }[right],
+                args: left === 'U' ? unreadable('for this test') : left === 'N' ? notApplicable : { a: 1n, b: 2n },
+                nested: notApplicable,
+              },
+            }
+          : undefined,
+    };
+    const truths = ['eth.tx.to == eth.tx.data', 'eth.tx.to != eth.tx.data', 'eth.tx.args[eth.tx.data] < 9'].map(
+      (text) => read(text, given).truth,
+    );
+    const isSame = left === right;
+    expect(truths).toEqual(
+      doubt ? [outcomes[doubt], outcomes[doubt], outcomes[doubt]] : [String(isSame), String(!isSame), 'true'],
+    );
+  });
+
+  it.each<[string, PolicyValue, string, Truth]>([
+    ['a root that the request has not', {}, "private_key.id == 'k'", 'not-applicable'],
+    ['a root that cannot be read', { private_key: unreadable('gone') }, "private_key.id == 'k'", 'unreadable'],
+    ['a member that is absent', { wallet: {} }, 'wallet.imported', 'unreadable'],
+    ['a member of the wrong type', { wallet: { imported: 'yes' } }, 'wallet.imported', 'unreadable'],
+    ['a list that cannot be read', { wallets: unreadable('gone') }, 'wallets.any(w, true)', 'unreadable'],
+    ['a list that cannot be read, counted', { wallets: unreadable('gone') }, 'wallets.count() == 0', 'unreadable'],
+    ['an element that cannot be read', { wallets: [unreadable('gone')] }, "wallets.any(w, w.id == 'x')", 'unreadable'],
+    [
+      'an element beside one that decides',
+      { wallets: [{ id: 'x' }, unreadable('gone')] },
+      "wallets.any(w, w.id == 'x')",
+      'true',
+    ],
+    ['an index beyond the list', { wallets: [] }, "wallets[0].id == 'x'", 'unreadable'],
+    [
+      'an amount beyond the type, compared',
+      { eth: { tx: { value: 2n ** 127n } } },
+      'eth.tx.value > 1000',
+      'unreadable',
+    ],
+    [
+      'a list of users with one that is no text',
+      { activity: { params: { user_ids: [1n] } } },
+      "'a' in activity.params.user_ids",
+      'unreadable',
+    ],
+  ])('%s', (_name, given, text, truth) => {
+    const values = given as Readonly<Record<string, PolicyValue>>;
+    expect(read(text, { now: 0, value: (name) => values[name] }).truth).toBe(truth);
+  });
+});
+
+/** A program with the outcome it should have; `mirrored` is the same with all operands the other way round. */
 interface Program {
   readonly text: string;
-  readonly value: boolean | undefined;
+  readonly mirrored: string;
+  readonly truth: Truth;
+  readonly isInDoubt: boolean;
 }
+
+const letterOf = ({ truth }: Program): Letter => letters.find((letter) => outcomes[letter] === truth)!;
+
+const atom = (text: string, letter: Letter): Program => ({
+  text,
+  mirrored: text,
+  truth: outcomes[letter],
+  isInDoubt: letter === 'U' || letter === 'N',
+});
 
 const { bools } = fc.letrec<{ bools: Program }>((tie) => ({
   bools: fc.oneof(
     { depthSize: 'medium' },
-    fc.boolean().map((value): Program => ({ text: String(value), value })),
-    fc.constant<Program>({ text: "private_key.id == 'x'", value: undefined }),
-    fc.constantFrom<Program>(
-      { text: "wallet.id == 'w1'", value: true },
-      { text: "eth.tx.args['wad'] > 7", value: false },
-      { text: "eth.tx.args['huge'] > 7", value: undefined },
-      { text: "'b' in activity.params.user_ids", value: true },
+    fc.constantFrom(...letters).map((letter) => atom(texts[letter], letter)),
+    fc.constantFrom(
+      atom('true', 'T'),
+      atom("eth.tx.args['wad'] > 7", 'F'),
+      atom("eth.tx.args['huge'] > 7", 'U'),
+      atom("'b' in activity.params.user_ids", 'T'),
     ),
     fc
-      .tuple(fc.array(tie('bools'), { minLength: 2, maxLength: 4 }), fc.constantFrom('&&', '||'))
+      .tuple(fc.array(tie('bools'), { minLength: 2, maxLength: 4 }), fc.constantFrom('&&' as const, '||' as const))
       .map(([parts, operator]): Program => {
         const text = parts.map((part) => `(${part.text})`).join(` ${operator} `);
-        if (parts.some(({ value }) => value === undefined)) return { text, value: undefined };
-        const isTrue = ({ value }: Program) => value === true;
-        return { text, value: operator === '&&' ? parts.every(isTrue) : parts.some(isTrue) };
+        const mirrored = parts
+          .map((part) => `(${part.mirrored})`)
+          .toReversed()
+          .join(` ${operator} `);
+        const truth = outcomes[joined(operator, parts.map(letterOf))];
+        return { text, mirrored, truth, isInDoubt: parts.some(({ isInDoubt }) => isInDoubt) };
       }),
-    tie('bools').map(({ text, value }): Program => ({
-      text: `!(${text})`,
-      value: value === undefined ? value : !value,
+    tie('bools').map((program): Program => ({
+      text: `!(${program.text})`,
+      mirrored: `!(${program.mirrored})`,
+      truth: outcomes[negated[letterOf(program)]],
+      isInDoubt: program.isInDoubt,
     })),
     fc
       .tuple(
         fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 4 }),
         fc.integer({ min: 0, max: 5 }),
-        fc.constantFrom('any', 'all'),
+        fc.constantFrom('any' as const, 'all' as const),
         tie('bools'),
       )
       .map(([list, bound, method, extra]): Program => {
         const name = `v${extra.text.length}`;
-        const text = `[${list.join()}].${method}(${name}, ${name} < ${bound} && (${extra.text}))`;
-        if (extra.value === undefined) return { text, value: undefined };
-        const holds = (item: number) => item < bound && extra.value === true;
-        return { text, value: method === 'any' ? list.some(holds) : list.every(holds) };
+        const bodies = list.map((item): Letter => joined('&&', [item < bound ? 'T' : 'F', letterOf(extra)]));
+        return {
+          text: `[${list.join()}].${method}(${name}, ${name} < ${bound} && (${extra.text}))`,
+          mirrored: `[${list.toReversed().join()}].${method}(${name}, (${extra.mirrored}) && ${name} < ${bound})`,
+          truth: outcomes[joined(method === 'any' ? '||' : '&&', bodies)],
+          isInDoubt: extra.isInDoubt,
+        };
       }),
   ),
 }));

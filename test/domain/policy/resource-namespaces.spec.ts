@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { authorize } from '../../../src/domain/policy/authorize.js';
-import { evaluate } from '../../../src/domain/policy/evaluate.js';
+import { evaluate, type Reading } from '../../../src/domain/policy/evaluate.js';
 import { checkPolicyText, compileClause } from '../../../src/domain/policy/language.js';
 import { policyEnvironment } from '../../../src/domain/policy/namespaces.js';
 import { resourceNamespaces } from '../../../src/domain/policy/resource-namespaces.js';
-import { PolicyEvaluationError } from '../../../src/domain/policy/syntax.js';
-import type {
-  AuthorizationRequest,
-  Policy,
-  PolicyOutcome,
-  PolicyType,
-  PolicyValue,
+import {
+  notApplicable,
+  unreadable,
+  type AuthorizationRequest,
+  type Policy,
+  type PolicyOutcome,
+  type PolicyType,
+  type PolicyValue,
 } from '../../../src/domain/policy/types.js';
 import { conforms } from './conforms.js';
 
@@ -73,7 +74,9 @@ describe('what policies can say of wallets, keys and transactions', () => {
     const { condition, effect, outcome, error } = vector;
     checkPolicyText(condition, 'condition', environment);
     const { evaluations, ...decision } = decide(requests[vector.request]!, [{ effect, condition }]);
-    expect(evaluations).toEqual([{ policyId: 'p0', outcome, ...(error === undefined ? {} : { error }) }]);
+    const { doubt, ...said } = evaluations[0]!;
+    expect(said).toEqual({ policyId: 'p0', outcome, ...(error === undefined ? {} : { error }) });
+    expect(doubt !== undefined).toBe(error !== undefined);
     expect(decision.outcome).toBe(decisions[outcome]);
   });
 
@@ -94,7 +97,9 @@ describe('what policies can say of wallets, keys and transactions', () => {
   it.each(Object.keys(requests))('the request %s is of the declared types', (name) => {
     const { resources = {} } = requests[name]!;
     const types = new Map(resourceNamespaces.map((namespace) => [namespace.name, namespace.type]));
-    const faults = Object.entries(resources).flatMap(([root, value]) => conforms(types.get(root)!, value, root));
+    const faults = Object.entries(resources).flatMap(([root, value]) =>
+      conforms(types.get(root)!, value as PolicyValue, root),
+    );
     expect(faults).toEqual(name === 'eth-value-of-129-bits' ? ['eth.tx.value: is no int as bigint'] : []);
   });
 
@@ -109,10 +114,15 @@ describe('what policies can say of wallets, keys and transactions', () => {
     },
   );
 
-  it('gives every root exactly what the request brings under its name', () => {
+  it('gives every root what the request brings under its name, and says what it does not have', () => {
     const request = { activity: requests['create-wallet']!.activity, ...asked, resources: { eth: { tx: {} } } };
-    const given = resourceNamespaces.map((namespace) => [namespace.name, namespace.value(request, [], { now: 0 })]);
-    expect(given.filter(([, value]) => value !== undefined)).toEqual([['eth', { tx: {} }]]);
+    const context = { now: 0, user: () => undefined };
+    const given = resourceNamespaces.map((namespace) => [namespace.name, namespace.value(request, [], context)]);
+    expect(given.filter(([, value]) => value !== undefined)).toEqual([
+      ['eth', { tx: {}, eip_712: notApplicable, eip_7702_authorization: notApplicable }],
+    ]);
+    const gone = unreadable('gone');
+    for (const { value } of resourceNamespaces) expect(value({ ...request, resources: gone }, [], context)).toBe(gone);
     expect(resourceNamespaces.map(({ name }) => name)).toEqual([
       'wallet',
       'wallets',
@@ -134,17 +144,16 @@ const withArguments = (contractCallArgs: PolicyValue) => ({
   resources: { eth: { tx: { contract_call_args: contractCallArgs } } },
 });
 
-function evaluated(condition: string, contractCallArgs: PolicyValue): boolean | 'error' {
+function readingOf(condition: string, contractCallArgs: PolicyValue): Reading {
   const { resources } = withArguments(contractCallArgs);
   const compiled = compileClause(condition, 'condition', environment);
-  try {
-    const value = evaluate(compiled, { now: 0, value: (name) => (name === 'eth' ? resources.eth : undefined) });
-    if (typeof value === 'boolean') return value;
-    throw new Error(`\`${condition}\` is no bool`);
-  } catch (error) {
-    if (error instanceof PolicyEvaluationError) return 'error';
-    throw error;
-  }
+  return evaluate(compiled, { now: 0, value: (name) => (name === 'eth' ? resources.eth : undefined) });
+}
+
+/** `error` when anything in it is in doubt. */
+function evaluated(condition: string, contractCallArgs: PolicyValue): boolean | 'error' {
+  const { truth, doubt } = readingOf(condition, contractCallArgs);
+  return doubt ? 'error' : truth === 'true';
 }
 
 const integers = fc.oneof(
@@ -296,7 +305,7 @@ describe('values whose type a policy cannot know', () => {
         .join(''),
     }));
 
-  it('never allows by an error, whatever the arguments are', () => {
+  it('never allows by a doubt, and denies by one, whatever the arguments are', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(conditions, fc.record({ x: values, y: values }), ({ parts, condition }, contractCallArgs) => {
@@ -308,11 +317,12 @@ describe('values whose type a policy cannot know', () => {
         const allowed = decide(request, [{ effect: 'EFFECT_ALLOW', condition }]);
         expect(allowed.outcome).toBe(expected === true ? 'allow' : 'deny-implicit');
         const denied = decide(request, [{ effect: 'EFFECT_DENY', condition }]);
-        expect(denied.outcome).toBe(expected === true ? 'deny-explicit' : 'deny-implicit');
-        for (const { evaluations } of [allowed, denied]) {
-          expect(evaluations[0]!.outcome === 'OUTCOME_ERROR').toBe(expected === 'error');
-          seen.add(evaluations[0]!.outcome);
-        }
+        const { truth } = readingOf(condition, contractCallArgs);
+        const isDenied = truth === 'true' || truth === 'unreadable';
+        expect(denied.outcome).toBe(isDenied ? 'deny-explicit' : 'deny-implicit');
+        expect(allowed.evaluations[0]!.outcome === 'OUTCOME_ERROR').toBe(expected === 'error');
+        expect(denied.evaluations[0]!.doubt).toBe(truth === 'unreadable' ? 'unreadable' : undefined);
+        for (const { evaluations } of [allowed, denied]) seen.add(evaluations[0]!.outcome);
       }),
       { numRuns: 1_000 },
     );
