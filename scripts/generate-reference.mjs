@@ -408,6 +408,7 @@ function eventsPage() {
           '`denials-<id>`',
           'who tried what and was denied; never folded, at most 60 a minute one by one, the rest counted',
         ],
+        ['`claims-<id>`', 'in which order keys, contacts and identities were proved under a parent; never folded'],
         ['`webhook-deliveries-<id>`', 'what became of deliveries to the endpoints of an organization; never folded'],
         ['`installation-root`', 'which organization this installation founded'],
         ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, one after the other'],

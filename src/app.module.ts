@@ -16,6 +16,7 @@ import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
 import { Children, type ChildLookUps } from './coordinator/children.js';
+import { ClaimRecorder } from './coordinator/claim-recorder.js';
 import { DenialLog } from './coordinator/denials.js';
 import { Driver, type DriverPorts } from './coordinator/drive.js';
 import { uuidV7 } from './coordinator/ids.js';
@@ -24,14 +25,16 @@ import { OrganizationLoader } from './coordinator/load-organization.js';
 import { LostVaults } from './coordinator/lost-vaults.js';
 import {
   CLOCK,
+  COUNTERS,
   EVENT_STORE,
   RANDOMNESS,
   REGISTRY,
   OIDC,
   ROWS,
+  type Claims,
   type Clock,
-  type CredentialOwners,
   type KnownActivities,
+  type PasskeyCounters,
   type ProofSigner,
   type Randomness,
 } from './coordinator/ports.js';
@@ -75,7 +78,16 @@ import { BootLog } from './proofs/boot-log.js';
 import { EphemeralKey } from './proofs/ephemeral-key.js';
 import { openSoftwareAttestor } from './proofs/software-attestor.js';
 import { activityAsOf, activityOf, findByFingerprint } from './read-models/activities.js';
-import { knowsIssuer, subOrganizationsWith } from './read-models/credential-owners.js';
+import {
+  accountOf,
+  claimsRevision,
+  dueClaims,
+  firstClaim,
+  highestCounter,
+  keysOfCredentialId,
+  knowsIssuer,
+  whereItLeads,
+} from './read-models/claims.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
@@ -225,8 +237,18 @@ function coordinatorModule(
         new OrganizationLoader(store, metrics, snapshots ? { snapshots, children } : { children }),
     },
     {
+      provide: COUNTERS,
+      inject: [ReadModelRunner, ROWS, Freshness],
+      useFactory: (runner: ReadModelRunner, rows: Rows, freshness: Freshness): PasskeyCounters => ({
+        async highest(familyId, { credentialId, publicKey }) {
+          await runner.passed(freshness.latest, readWaitMs);
+          return highestCounter(rows, familyId, credentialId, publicKey);
+        },
+      }),
+    },
+    {
       provide: Driver,
-      inject: [OrganizationLoader, Children, REGISTRY, ReadModelRunner, ROWS, Metrics],
+      inject: [OrganizationLoader, Children, REGISTRY, ReadModelRunner, ROWS, Metrics, COUNTERS],
       useFactory: (
         loader: OrganizationLoader,
         children: Children,
@@ -234,12 +256,14 @@ function coordinatorModule(
         runner: ReadModelRunner,
         rows: Rows,
         metrics: Metrics,
+        counters: PasskeyCounters,
       ) =>
         new Driver({
           store,
           loader,
           registry,
           known: knownActivities(runner, rows),
+          counters,
           denials: new DenialLog(store, clock),
           clock,
           randomness,
@@ -303,7 +327,7 @@ function coordinatorModule(
       provide: Whereabouts,
       inject: [OrganizationLoader, ReadModelRunner, ROWS],
       useFactory: (loader: OrganizationLoader, runner: ReadModelRunner, rows: Rows) =>
-        new Whereabouts({ loader, owners: credentialOwners(runner, rows), tokens, oidc, clock }),
+        new Whereabouts({ loader, claims: claimsFrom(runner, rows, clock), tokens, oidc, clock }),
     },
     {
       provide: ReadSessions,
@@ -320,6 +344,9 @@ function coordinatorModule(
           passed: (position) => runner.passed(position, readWaitMs),
           organizationOfConfig: (configId) => organizationOfConfig(rows, configId),
           isOriginAllowedAnywhere: (origin) => isOriginAllowedAnywhere(rows, origin),
+          accountOf: (parentId, identifier) => accountOf(rows, parentId, identifier, clock.now()),
+          keysOfCredentialId: (parentId, credentialId) => keysOfCredentialId(rows, parentId, credentialId),
+          verifyOidc: (token) => oidc.verify(token, 'registration'),
           stamp: (place, body) => proxyKeys.stamp(place, body),
         }),
     },
@@ -419,11 +446,15 @@ function childLookUps(store: EventStore, runner: ReadModelRunner, rows: Rows): C
   };
 }
 
-function credentialOwners(runner: ReadModelRunner, rows: Rows): CredentialOwners {
+function claimsFrom(runner: ReadModelRunner, rows: Rows, clock: Clock): Claims {
   return {
-    async subOrganizationsWith(parentId, { kind, value }, position) {
+    async whereItLeads(parentId, identifier, position) {
       await runner.passed(position, readWaitMs);
-      return subOrganizationsWith(rows, parentId, kind, value);
+      return whereItLeads(rows, parentId, identifier, clock.now());
+    },
+    async keysOfCredentialId(parentId, credentialId, position) {
+      await runner.passed(position, readWaitMs);
+      return keysOfCredentialId(rows, parentId, credentialId);
     },
     async knowsIssuer(parentId, issuer, position) {
       await runner.passed(position, readWaitMs);
@@ -581,6 +612,27 @@ function deliverWebhooks(
   return () => lease.close();
 }
 
+/** The order of proofs follows the read models. */
+function recordClaims(
+  { store, clock, logger, projecting: { rows } }: Adapters,
+  runner: ReadModelRunner,
+): ClaimRecorder {
+  const recorder = new ClaimRecorder({
+    known: {
+      due: (most) => dueClaims(rows, most),
+      first: (parentId, identifier) => firstClaim(rows, parentId, identifier),
+      revision: (parentId) => claimsRevision(rows, parentId),
+    },
+    store,
+    clock,
+    passed: (position) => runner.passed(position, readWaitMs),
+    failed: (err) => logger.warn({ err }, 'the order of claims was not recorded; the next event brings it up again'),
+  });
+  runner.follow(() => recorder.look());
+  recorder.look();
+  return recorder;
+}
+
 /** A coordinator that has been put together and can listen. */
 export interface Coordinator extends Server {
   /** Finishes what was accepted, then lets go of everything; the store is closed too. */
@@ -658,6 +710,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
   const stopDelivering = deliverWebhooks(config, adapters, app);
+  const recorder = recordClaims(adapters, runner);
   const shredder = app.get(Shredder);
   const { rows } = adapters.projecting;
   shredder.sweep(
@@ -691,6 +744,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await closeServer(app);
       await stopDelivering();
       await app.get(Driver).drain();
+      await recorder.close();
       proofs.close();
       await shredder.close();
       await lostVaults.close();

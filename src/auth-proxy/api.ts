@@ -98,6 +98,15 @@ export class Api {
     return this.stamped(configId, `/public/v1/query/${path}`, JSON.stringify({ organizationId, ...request }));
   }
 
+  /**
+   * The organization that a public identifier leads to, if it leads to one that may be told (docs/adr/0028).
+   * @throws {CoordinatorError} what the API refuses with
+   */
+  async account({ configId }: Configuration, filterType: string, filterValue: string): Promise<string | undefined> {
+    const asked = { configId, filterType, filterValue };
+    return (await this.internal<{ organizationId?: string }>('account', asked)).organizationId;
+  }
+
   /** The key that verification tokens are signed with: uncompressed P-256 point, hex. */
   verificationKey(): Promise<string> {
     this.key ??= this.fetch<{ verificationToken: string }>('/public/v1/discovery/keys', undefined, {}).then(

@@ -24,7 +24,7 @@ import {
   ProxyWalletKitConfigResponse,
   readShape,
 } from './shapes.js';
-import { provenContact } from './verification-token.js';
+import { claimedType, provenContact } from './verification-token.js';
 
 /** One request that has passed the checks of origin, configuration and rate. */
 interface Call {
@@ -175,8 +175,7 @@ async function signup(
   type: string,
 ): Promise<ProxySignupResponse> {
   const { apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber } = asked;
-  if (authenticators.length > 0) checkMethod(configuration, 'passkey');
-  if (oauthProviders.length > 0) checkMethod(configuration, 'oauth');
+  checkMethods(configuration, asked);
   const { userName = userEmail ?? userPhoneNumber ?? 'User', organizationName = userName } = asked;
   const { result, appProofs } = await api.submit<{
     subOrganizationId: string;
@@ -194,6 +193,37 @@ async function signup(
     ...(result.wallet ? { wallet: result.wallet } : {}),
     ...(appProofs ? { appProofs: [...appProofs] } : {}),
   };
+}
+
+/** Longest life of a key that a client makes for nothing but the sign-up with a passkey, in seconds. */
+const signUpKeySeconds = 60;
+
+/**
+ * Every way in that a sign-up makes must be allowed: a key that lasts is one that a wallet, or a device, has.
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+function checkMethods(
+  configuration: Configuration,
+  {
+    apiKeys = [],
+    authenticators = [],
+    oauthProviders = [],
+    verificationToken,
+  }: ProxySignupRequest | ProxySignupV2Request,
+): void {
+  const isPasskeySignUp = authenticators.length > 0;
+  if (isPasskeySignUp) checkMethod(configuration, 'passkey');
+  if (oauthProviders.length > 0) checkMethod(configuration, 'oauth');
+  const isForSignUpOnly = (key: object): boolean =>
+    isPasskeySignUp && 'expirationSeconds' in key && Number(key.expirationSeconds) <= signUpKeySeconds;
+  if (!apiKeys.every(isForSignUpOnly)) checkMethod(configuration, 'wallet');
+  if (verificationToken !== undefined) checkMethodOfToken(configuration, verificationToken);
+}
+
+/** What a token says it is of is enough here: one that is not ours opens nothing. */
+function checkMethodOfToken(configuration: Configuration, verificationToken: string): void {
+  const method = methodOfOtp.get(claimedType(verificationToken) ?? '');
+  if (method !== undefined) checkMethod(configuration, method);
 }
 
 const methodOfOtp: ReadonlyMap<string, string> = new Map([
@@ -252,6 +282,7 @@ async function otpLogin(
   type: string,
 ): Promise<ProxySessionResponse> {
   const { api, configuration, now } = call;
+  checkMethodOfToken(configuration, login.verificationToken);
   const organizationId = await subOrganization(call, named, async () => {
     const { contact, kind } = provenContact(
       login.verificationToken,
@@ -259,7 +290,7 @@ async function otpLogin(
       configuration.organizationId,
       now,
     );
-    return found(api, configuration, 'list_verified_suborgs', kind, contact);
+    return api.account(configuration, kind, contact);
   });
   const parameters = { ...login, ...sessionLife(configuration) };
   const { result } = await api.submit<ProxySessionResponse>(configuration, type, parameters, organizationId);
@@ -273,7 +304,7 @@ async function oauthLogin(
   const { api, configuration } = call;
   checkMethod(configuration, 'oauth');
   const organizationId = await subOrganization(call, named, () =>
-    found(api, configuration, 'list_suborgs', 'OIDC_TOKEN', login.oidcToken),
+    api.account(configuration, 'OIDC_TOKEN', login.oidcToken),
   );
   const { result } = await api.submit<ProxySessionResponse>(
     configuration,
@@ -346,8 +377,9 @@ async function account(
       );
     }
   }
-  const path = contactFilters.includes(filterType) ? 'list_verified_suborgs' : 'list_suborgs';
-  const organizationId = await found(api, configuration, path, filterType, filterValue);
+  const organizationId = nameFilters.includes(filterType)
+    ? await newestNamed(api, configuration, filterType, filterValue)
+    : await api.account(configuration, filterType, filterValue);
   return organizationId === undefined ? {} : { organizationId };
 }
 
@@ -358,8 +390,8 @@ async function accountOfToken(
   email: string,
   oidcToken: string,
 ): Promise<ProxyAccountResponse> {
-  const own = await found(api, configuration, 'list_suborgs', 'OIDC_TOKEN', oidcToken);
-  const organizationId = await found(api, configuration, 'list_verified_suborgs', 'EMAIL', email);
+  const own = await api.account(configuration, 'OIDC_TOKEN', oidcToken);
+  const organizationId = await api.account(configuration, 'EMAIL', email);
   return organizationId !== undefined && organizationId === own ? { organizationId } : {};
 }
 
@@ -398,14 +430,14 @@ async function subOrganization(
   });
 }
 
-async function found(
+/** Names are nobody's alone, and nothing is looked up by them to log in. */
+async function newestNamed(
   api: Api,
   configuration: Configuration,
-  path: 'list_suborgs' | 'list_verified_suborgs',
   filterType: string,
   filterValue: string,
 ): Promise<string | undefined> {
-  const { organizationIds } = await api.query<{ organizationIds: readonly string[] }>(configuration, path, {
+  const { organizationIds } = await api.query<{ organizationIds: readonly string[] }>(configuration, 'list_suborgs', {
     filterType,
     filterValue,
     paginationOptions: { limit: '1' },

@@ -52,3 +52,14 @@ function refused(why: string): CoordinatorError {
     ],
   });
 }
+
+/** The kind of code that a token says it was given for, unchecked; undefined for what says nothing. */
+export function claimedType(token: string): string | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    const type = (claims as Readonly<Record<string, unknown>> | null)?.['verification_type'];
+    return typeof type === 'string' ? type : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,4 +1,8 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { passkeyClaim, type ClaimedIdentifier } from '../domain/organization/claims.js';
+import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
+import { contactKey } from '../domain/organization/users.js';
+import type { OidcIdentity } from '../activities/ports.js';
 import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import type { OrganizationLoader } from './load-organization.js';
@@ -12,6 +16,11 @@ interface Ports {
   /** The organization that a configuration belongs to, as the read models know it. */
   readonly organizationOfConfig: (configId: string) => string | undefined;
   readonly isOriginAllowedAnywhere: (origin: string) => boolean;
+  /** Where an identifier leads that may be told to anybody. */
+  readonly accountOf: (parentId: string, identifier: ClaimedIdentifier) => string | undefined;
+  /** Keys that were registered under a credential id, the first one first. */
+  readonly keysOfCredentialId: (parentId: string, credentialId: string) => readonly string[];
+  readonly verifyOidc: (token: string) => Promise<OidcIdentity>;
   readonly stamp: (
     place: { readonly organizationId: string; readonly vaultId: string },
     body: string,
@@ -50,6 +59,44 @@ export class AuthProxies {
     }
     const { authProxy, organizationId } = await this.enabled(configId, minPosition);
     return this.ports.stamp({ organizationId, vaultId: authProxy.vaultId }, body);
+  }
+
+  /**
+   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined for none that may
+   * be told. An identity that nobody has leads where its verified e-mail address does, if a login may link it.
+   * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, INVALID_ARGUMENT
+   */
+  async account(
+    configId: string,
+    { filterType, filterValue }: { readonly filterType: string; readonly filterValue: string },
+    minPosition: bigint,
+  ): Promise<string | undefined> {
+    const { authProxy, organizationId } = await this.enabled(configId, minPosition);
+    const { accountOf, keysOfCredentialId, verifyOidc } = this.ports;
+    switch (filterType) {
+      case 'EMAIL':
+      case 'PHONE_NUMBER':
+        return accountOf(organizationId, { kind: filterType, value: contactKey(filterValue) });
+      case 'PUBLIC_KEY':
+        return accountOf(organizationId, { kind: filterType, value: filterValue.toLowerCase() });
+      case 'CREDENTIAL_ID': {
+        // Nobody else could know the id when its passkey was made, so that the first key is the passkey's.
+        const [publicKey] = keysOfCredentialId(organizationId, filterValue);
+        return publicKey === undefined ? undefined : accountOf(organizationId, passkeyClaim(filterValue, publicKey));
+      }
+      case 'OIDC_CLAIMS':
+        return accountOf(organizationId, { kind: 'OIDC', value: claimedIdentity(filterValue) });
+      case 'OIDC_TOKEN': {
+        const identity = await verifyOidc(filterValue);
+        const own = accountOf(organizationId, { kind: 'OIDC', value: oauthIdentity(identity) });
+        const { verifiedEmail, audience } = identity;
+        const { socialLinkingClientIds = [] } = authProxy.settings;
+        if (own !== undefined || verifiedEmail === undefined || !socialLinkingClientIds.includes(audience)) return own;
+        return accountOf(organizationId, { kind: 'EMAIL', value: contactKey(verifiedEmail) });
+      }
+      default:
+        throw invalidField('filterType', 'is nothing that leads to an account');
+    }
   }
 
   /** Whether any configuration allows an origin: a preflight request does not say which one it is for. */

@@ -6,6 +6,7 @@ import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
+import type { Found } from '../domain/organization/claims.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
@@ -60,6 +61,8 @@ export interface Submission {
   readonly fingerprint: string;
   readonly timestampMs: string;
   readonly generateAppProofs: boolean | undefined;
+  /** Why it is decided in this organization, when its body names the parent only. */
+  readonly found?: Found | undefined;
 }
 
 /** What `prepare` gave, or why it could not; undefined as long as it has not run. */
@@ -88,7 +91,7 @@ export function decideSubmit(
   party: Party,
   prepared: Prepared,
 ): Verdict {
-  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
+  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found } = submission;
   const { definition } = activityVersion(bench.registry, type);
   const about = aboutOf(definition, intent, bench.organization);
   const { authority } = party;
@@ -126,6 +129,7 @@ export function decideSubmit(
         ...(authority
           ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
           : {}),
+        ...(found ? { found } : {}),
       },
     },
   };

@@ -9,6 +9,7 @@ import {
   type OrganizationEvent,
   type OrganizationView,
 } from '../domain/organization/organization.js';
+import { hasLapsed } from '../domain/organization/claims.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
@@ -37,7 +38,7 @@ import {
   type OrganizationLoader,
 } from './load-organization.js';
 import { checkPasskeyUnchanged, verifyPasskey, type VerifiedPasskey } from './passkeys.js';
-import type { Clock, DriverMetrics, KnownActivities, ProofSigner, Randomness } from './ports.js';
+import type { Clock, DriverMetrics, KnownActivities, PasskeyCounters, ProofSigner, Randomness } from './ports.js';
 import {
   apiKeyOnly,
   attestedElsewhere,
@@ -45,6 +46,7 @@ import {
   notWaiting,
   organizationDeleted,
   organizationMismatch,
+  signUpLapsed,
   storeRefusal,
 } from './refusals.js';
 import { activityVersion, newestIntent, type Registry } from './registry.js';
@@ -97,6 +99,7 @@ export interface DriverPorts {
   readonly registry: Registry;
   readonly known: KnownActivities;
   readonly denials: DenialLog;
+  readonly counters: PasskeyCounters;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly proofs: ProofSigner;
@@ -412,6 +415,7 @@ export class Driver {
 
     // After what was known: whoever asks again for the deletion itself is told that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
+    if (hasLapsed(organization, bench.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };
     const outcome = this.verdict(job, caller, bench, loaded, parent);
     if ('submitterId' in outcome) return outcome;
@@ -470,10 +474,10 @@ export class Driver {
       const vote = voteOf(request, passkey, caller, activityId, selection);
       outcome = decideVote(bench, target, vote, party, prepared);
     } else {
-      const { parameters, timestampMs, generateAppProofs } = request;
+      const { parameters, timestampMs, generateAppProofs, found } = request;
       const { type } = version;
       const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
-      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs };
+      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
       outcome = decideSubmit(bench, submission, vote, party, prepared);
     }
     if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : party.userId };

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
 import type { OrganizationLoader } from './load-organization.js';
-import type { Clock } from './ports.js';
+import type { Clock, PasskeyCounters } from './ports.js';
 import { resolveCaller, type Caller } from './resolve-caller.js';
 
 /** What a passkey stamp has shown once its signature was verified. */
@@ -10,6 +10,12 @@ export interface VerifiedPasskey {
   /** The key it was verified against: COSE, base64url. */
   readonly publicKey: string;
   readonly signCount: number;
+}
+
+interface Ports {
+  readonly loader: OrganizationLoader;
+  readonly counters: PasskeyCounters;
+  readonly clock: Clock;
 }
 
 /**
@@ -20,7 +26,7 @@ export async function verifyPasskey(
   stamp: Extract<Stamp, { kind: 'webauthn' }>,
   body: Uint8Array,
   organizationId: string,
-  { loader, clock }: { readonly loader: OrganizationLoader; readonly clock: Clock },
+  { loader, counters, clock }: Ports,
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
   const { organization } = await loader.load(organizationId);
@@ -33,7 +39,12 @@ export async function verifyPasskey(
     authenticator!,
     origins ? { allowedOrigins: origins.split(',').map((origin) => origin.trim()) } : {},
   );
-  return { publicKey: authenticator!.publicKey, signCount };
+  const { publicKey, credentialId } = authenticator!;
+  // It has stamped elsewhere under the same parent since: a counter is the passkey's, not an organization's.
+  const familyId = organization.parentOrganizationId ?? organizationId;
+  const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
+  if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);
+  return { publicKey, signCount };
 }
 
 /**
@@ -47,9 +58,13 @@ export function checkPasskeyUnchanged(
   const isCounted = passkey.signCount > 0 || authenticator.signCount > 0;
   const isStale = isCounted && passkey.signCount <= authenticator.signCount;
   if (passkey.publicKey === authenticator.publicKey && !isStale) return;
-  throw new CoordinatorError(
+  throw notAbove(passkey.signCount, authenticator.signCount);
+}
+
+function notAbove(signCount: number, highest: number): CoordinatorError {
+  return new CoordinatorError(
     'UNAUTHENTICATED',
-    `could not verify WebAuthN signature: signature counter ${passkey.signCount} is not above ${authenticator.signCount}; stamp the request anew`,
+    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highest}; stamp the request anew`,
     { category: 'SIGNATURE_INVALID' },
   );
 }

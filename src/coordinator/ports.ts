@@ -1,4 +1,5 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
+import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js';
 import type { User } from '../domain/organization/users.js';
 
 /** The world as the driver meets it. Each has one adapter for real runs and one that a test can steer. */
@@ -23,22 +24,27 @@ export interface KnownActivities {
   read(organizationId: string, activityId: string, position: bigint): Promise<ActivityRecord<User | undefined>>;
 }
 
-/** By what somebody is found whose organization is not known. */
-export interface OwnedCredential {
-  readonly kind: 'PUBLIC_KEY' | 'CREDENTIAL_ID' | 'OIDC' | 'VERIFIED_EMAIL' | 'VERIFIED_PHONE_NUMBER';
-  /** As events have it; an identity as `oauthIdentity` writes it. */
-  readonly value: string;
-}
-
-/** Finds organizations by what their users log in with: the credential owners read model. */
-export interface CredentialOwners {
+/** Finds sub-organizations by the public identifiers of their users: the read model of claims (docs/adr/0028). */
+export interface Claims {
   /**
-   * Ids of the sub-organizations of a parent in which somebody has the credential, a contact only if it is verified, once
-   * everything up to `position` is known; waits for that, within bounds.
+   * Where an identifier leads to whoever has shown that it is theirs, once everything up to `position` is known; waits
+   * for that, within bounds. No id for nowhere, several where only a name tells them apart.
    */
-  subOrganizationsWith(parentId: string, credential: OwnedCredential, position: bigint): Promise<readonly string[]>;
+  whereItLeads(
+    parentId: string,
+    identifier: ClaimedIdentifier,
+    position: bigint,
+  ): Promise<Pick<Found, 'by'> & { readonly organizationIds: readonly string[] }>;
+  /** Keys (COSE, base64url) that were registered under a credential id, the first one first, by the same knowledge. */
+  keysOfCredentialId(parentId: string, credentialId: string, position: bigint): Promise<readonly string[]>;
   /** Whether somebody in a sub-organization of the parent has an identity at the issuer, by the same knowledge. */
   knowsIssuer(parentId: string, issuer: string, position: bigint): Promise<boolean>;
+}
+
+/** What was counted of passkeys, wherever under one parent they have stamped. */
+export interface PasskeyCounters {
+  /** The highest counter that was recorded in a parent (`familyId`) or one of its sub-organizations; 0 for none. */
+  highest(familyId: string, passkey: { readonly credentialId: string; readonly publicKey: string }): Promise<number>;
 }
 
 /** Signs facts with the key of this boot (client protocol 7.8). */
@@ -63,3 +69,4 @@ export const EVENT_STORE = Symbol('EventStore');
 export const REGISTRY = Symbol('Registry');
 export const ROWS = Symbol('Rows');
 export const OIDC = Symbol('Oidc');
+export const COUNTERS = Symbol('PasskeyCounters');

@@ -78,6 +78,16 @@ export function organizationDeleted(organizationId: string): CoordinatorError {
   );
 }
 
+/** A public sign-up in which nothing was proved: as if it had not been. */
+export function signUpLapsed(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${organizationId}\` has lapsed: nobody has used a key, code or token of it within an hour of its ` +
+      'sign-up; sign up again',
+    { category: 'ORGANIZATION_NOT_FOUND' },
+  );
+}
+
 export function apiKeyOnly(type: string): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',

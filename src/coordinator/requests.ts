@@ -1,5 +1,6 @@
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { Found } from '../domain/organization/claims.js';
 import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import type { Stamp } from '../stamps/verify.js';
@@ -30,6 +31,8 @@ export interface SubmitRequest {
   readonly body: Uint8Array;
   readonly fingerprint: string;
   readonly stamp: Stamp;
+  /** Why it is for this organization, when its body names the parent only. */
+  readonly found?: Found;
   /** What the token of an attested stamp was found to prove. */
   readonly attestation?: Attestation;
 }

@@ -4,6 +4,7 @@ import type { OidcPort } from '../activities/ports.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
+import { hasLapsed } from '../domain/organization/claims.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
@@ -16,10 +17,10 @@ import { parseStrictJson } from '../schema/strict-json.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
-import { CLOCK, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock } from './ports.js';
+import { CLOCK, COUNTERS, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock, type PasskeyCounters } from './ports.js';
 import type { Registry } from './registry.js';
 import { ReadSessions } from './read-sessions.js';
-import { attestedElsewhere, organizationDeleted } from './refusals.js';
+import { attestedElsewhere, organizationDeleted, signUpLapsed } from './refusals.js';
 import { resolveCaller, type Caller } from './resolve-caller.js';
 import { validate } from '../schema/validate.js';
 import { Whereabouts } from './whereabouts.js';
@@ -57,6 +58,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly sessions: ReadSessions,
     private readonly driver: Driver,
     @Inject(OIDC) private readonly oidc: OidcPort,
+    @Inject(COUNTERS) private readonly counters: PasskeyCounters,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
@@ -106,18 +108,25 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       checkAuthProxyQuery(organization, caller.user.userId, path);
       return { organizationId: caller.organizationId, caller };
     }
-    const organizationId = whereTheCredentialLives
-      ? await this.whereabouts.organizationOf(by, named, minPosition)
-      : named;
+    const { organizationId } = whereTheCredentialLives
+      ? await this.whereabouts.placeOf(by, named, minPosition)
+      : { organizationId: named };
     const { organization } = await this.loader.load(organizationId);
     const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
     const caller = resolveCaller(by, organization, parent?.organization, this.clock.now());
-    if (organization.isDeleted && caller.organizationId === organizationId) throw organizationDeleted(organizationId);
+    if (caller.organizationId === organizationId) {
+      if (organization.isDeleted) throw organizationDeleted(organizationId);
+      if (hasLapsed(organization, this.clock.now())) throw signUpLapsed(organizationId);
+    }
     const home = caller.organizationId === organizationId ? organization : parent?.organization;
     if (home) checkAuthProxyQuery(home, caller.user.userId, path);
     if (by.kind === 'webauthn')
-      await verifyPasskey(by, body, organizationId, { loader: this.loader, clock: this.clock });
+      await verifyPasskey(by, body, organizationId, {
+        loader: this.loader,
+        counters: this.counters,
+        clock: this.clock,
+      });
     return { organizationId, caller };
   }
 }

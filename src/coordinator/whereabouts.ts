@@ -1,22 +1,31 @@
 import type { OidcPort, TokenPort } from '../activities/ports.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
+import { contactKey } from '../domain/organization/users.js';
 import type { AttestedStamp } from '../stamps/attested.js';
-import type { Stamp } from '../stamps/verify.js';
+import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
+import { isSignedByPasskey } from '../stamps/webauthn.js';
 import type { OrganizationLoader } from './load-organization.js';
-import type { Clock, CredentialOwners, OwnedCredential } from './ports.js';
+import type { Claims, Clock } from './ports.js';
 import { attestedElsewhere, credentialConflict } from './refusals.js';
 import type { SubmitRequest } from './requests.js';
 import { attestedUser } from './resolve-caller.js';
 
 interface Ports {
   readonly loader: OrganizationLoader;
-  readonly owners: CredentialOwners;
+  readonly claims: Claims;
   readonly tokens: Pick<TokenPort, 'verifyVerification'>;
   readonly oidc: OidcPort;
   readonly clock: Clock;
+}
+
+/** Where a request belongs, and why if its body does not say so. */
+interface Place {
+  readonly organizationId: string;
+  readonly found?: Found;
 }
 
 /**
@@ -38,53 +47,63 @@ export class Whereabouts {
     if (stamp.kind === 'attested' && !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
     if (!isActivity || !definition.whereTheCredentialLives) return request;
     if (stamp.kind !== 'attested') {
-      return { ...request, organizationId: await this.organizationOf(stamp, organizationId, position) };
+      return { ...request, ...(await this.placeOf(stamp, organizationId, position)) };
     }
     const { organization } = await this.ports.loader.load(organizationId);
-    const attestation = await this.attested(stamp, organization, position);
+    const attestation = await this.attestationOf(stamp, organization, position);
     checkIssuer(attestation, organization);
-    const key = ownedByAttestation(attestation);
-    const home = attestedUser(organization, attestation)
-      ? organizationId
-      : await this.home(organization, key, position);
-    return { ...request, attestation, organizationId: home };
+    const place = attestedUser(organization, attestation)
+      ? { organizationId }
+      : await this.home(organization, attested(attestation), position);
+    return { ...request, attestation, ...place };
   }
 
   /**
    * The organization where the credential of a stamp lives: the named one if it is there or nowhere, else the one of its
-   * sub-organizations that has it.
+   * sub-organizations that its key leads to (docs/adr/0028).
    * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT when several have it
    */
-  async organizationOf(
-    stamp: Exclude<Stamp, AttestedStamp>,
-    organizationId: string,
-    position: bigint,
-  ): Promise<string> {
+  async placeOf(stamp: Exclude<Stamp, AttestedStamp>, organizationId: string, position: bigint): Promise<Place> {
     const { organization } = await this.ports.loader.load(organizationId);
-    const { apiKeyOwners, authenticatorOwners } = organization;
-    if (stamp.kind === 'api-key') {
-      if (apiKeyOwners.has(stamp.publicKey)) return organizationId;
-      return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);
+    if (stamp.kind === 'webauthn') return this.placeOfPasskey(stamp, organization, position);
+    if (organization.apiKeyOwners.has(stamp.publicKey)) return { organizationId };
+    return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);
+  }
+
+  private async placeOfPasskey(stamp: WebAuthnStamp, named: OrganizationView, position: bigint): Promise<Place> {
+    const { organizationId, parentOrganizationId, authenticatorOwners, users } = named;
+    const { credentialId } = stamp;
+    if (parentOrganizationId !== undefined) return { organizationId };
+    const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
+    const own = owner?.authenticators.find((one) => one.credentialId === credentialId);
+    if (own && (await isSignedByPasskey(stamp, own.publicKey))) return { organizationId };
+    // Anybody can register a credential id that is somebody else's, under another key.
+    const keys = await this.ports.claims.keysOfCredentialId(organizationId, credentialId, position);
+    for (const publicKey of keys) {
+      if (await isSignedByPasskey(stamp, publicKey)) {
+        return this.home(named, passkeyClaim(credentialId, publicKey), position);
+      }
     }
-    if (authenticatorOwners.has(stamp.credentialId)) return organizationId;
-    return this.home(organization, { kind: 'CREDENTIAL_ID', value: stamp.credentialId }, position);
+    return { organizationId };
   }
 
   private async home(
     { organizationId, parentOrganizationId }: OrganizationView,
-    credential: OwnedCredential,
+    identifier: ClaimedIdentifier,
     position: bigint,
-  ): Promise<string> {
+  ): Promise<Place> {
     // Only a parent has sub-organizations to look in.
-    if (parentOrganizationId !== undefined) return organizationId;
-    const homes = await this.ports.owners.subOrganizationsWith(organizationId, credential, position);
-    if (homes.length > 1) {
+    if (parentOrganizationId !== undefined) return { organizationId };
+    const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const [home, ...more] = organizationIds;
+    if (more.length > 0) {
       throw credentialConflict(`more than one sub-organization of \`${organizationId}\` has this credential`);
     }
-    return homes[0] ?? organizationId;
+    if (home === undefined) return { organizationId };
+    return { organizationId: home, found: { parentOrganizationId: organizationId, by } };
   }
 
-  private async attested(
+  private async attestationOf(
     { attestedBy, token, publicKey }: AttestedStamp,
     organization: OrganizationView,
     position: bigint,
@@ -113,8 +132,8 @@ export class Whereabouts {
     const { organizationId, oauthOwners, parentOrganizationId } = organization;
     const prefix = identitiesOfIssuer(issuer);
     for (const identity of oauthOwners.keys()) if (identity.startsWith(prefix)) return;
-    const { owners } = this.ports;
-    if (parentOrganizationId === undefined && (await owners.knowsIssuer(organizationId, issuer, position))) return;
+    const { claims } = this.ports;
+    if (parentOrganizationId === undefined && (await claims.knowsIssuer(organizationId, issuer, position))) return;
     throw new CoordinatorError(
       'UNAUTHENTICATED',
       `no user has an identity at issuer \`${issuer}\`: organizationId=${organizationId}`,
@@ -136,8 +155,8 @@ function checkIssuer(attestation: Attestation, { organizationId, parentOrganizat
   );
 }
 
-function ownedByAttestation(attestation: Attestation): OwnedCredential {
+function attested(attestation: Attestation): ClaimedIdentifier {
   if (attestation.kind === 'identity') return { kind: 'OIDC', value: oauthIdentity(attestation) };
   const { verificationType, contact } = attestation;
-  return { kind: verificationType === 'OTP_TYPE_EMAIL' ? 'VERIFIED_EMAIL' : 'VERIFIED_PHONE_NUMBER', value: contact };
+  return { kind: verificationType === 'OTP_TYPE_EMAIL' ? 'EMAIL' : 'PHONE_NUMBER', value: contactKey(contact) };
 }

@@ -50,7 +50,7 @@ interface Limits extends Patience {
 }
 
 /** Streams that are never deleted: what a reader waits for must not be able to vanish. */
-const KEPT_PREFIXES = ['organization-', 'denials-', 'installation-', 'lease-', 'webhook-deliveries-'];
+const KEPT_PREFIXES = ['organization-', 'denials-', 'claims-', 'installation-', 'lease-', 'webhook-deliveries-'];
 /** Renewals of leases are not among them: they come by the thousand, and no feed has a use for them. */
 const DELETABLE_PREFIXES = ['vault-', 'snapshot-'];
 /** Type of the event by which the server marks a deleted stream; its revision is no revision. */

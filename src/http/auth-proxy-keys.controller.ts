@@ -35,6 +35,16 @@ export class AuthProxyKeysController {
     return { stamp: await this.proxies.stamp(configId, body, this.freshness.wanted(request)) };
   }
 
+  /** `{ configId, filterType, filterValue }` → `{ organizationId }`, where a public identifier leads, if it does. */
+  @Post('account')
+  @HttpCode(200)
+  async account(@Req() request: FastifyRequest): Promise<{ organizationId?: string }> {
+    const { configId, filterType, filterValue } = this.asked(request, ['configId', 'filterType', 'filterValue']);
+    const position = this.freshness.wanted(request);
+    const organizationId = await this.proxies.account(configId, { filterType, filterValue }, position);
+    return organizationId === undefined ? {} : { organizationId };
+  }
+
   /** `{ origin }` → `{ allowed }`, whether any configuration allows the origin. */
   @Post('origin')
   @HttpCode(200)

@@ -8,16 +8,21 @@ import { invalidField } from '../domain/errors.js';
  */
 @Injectable()
 export class Freshness {
-  private latest = -1n;
+  private answeredUpTo = -1n;
+
+  /** The last position that this instance has answered with, or that was recorded before. */
+  get latest(): bigint {
+    return this.answeredUpTo;
+  }
 
   /** What was recorded before this instance answered anything. */
   begin(position: bigint): void {
-    if (position > this.latest) this.latest = position;
+    if (position > this.latest) this.answeredUpTo = position;
   }
 
   /** Notes the position of an answer, and tells it to the caller in `X-Position`. */
   answered(position: bigint, reply: FastifyReply): void {
-    if (position > this.latest) this.latest = position;
+    if (position > this.latest) this.answeredUpTo = position;
     void reply.header('x-position', String(position));
   }
 

@@ -13,6 +13,7 @@ import {
   getSmartContractInterface,
   listSmartContractInterfaces,
 } from './contract-interfaces.js';
+import { claimsModel } from './claims.js';
 import type { AnyQuery } from './define-query.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
@@ -49,6 +50,7 @@ export const readModels: readonly ReadModel[] = [
   onRampCredentialsModel,
   invitationsModel,
   subOrganizationsModel,
+  claimsModel,
   webhooksModel,
   bootProofsModel,
 ];

@@ -25,10 +25,10 @@ export interface EventSource {
 }
 
 /**
- * Streams that read models are made from: an organization's own, that of its denials, and that of its deliveries; that of
- * all boots; and of vaults what they were made for.
+ * Streams that read models are made from: an organization's own, those of its denials, its deliveries and the claims under
+ * it; that of all boots; and of vaults what they were made for.
  */
-const streamPattern = /^(?:organization|denials|webhook-deliveries)-(.+)$/;
+const streamPattern = /^(?:organization|denials|webhook-deliveries|claims)-(.+)$/;
 
 /** Raised when no checkpoint from before can be trusted. 2: they were of events that may be scavenged (docs/adr/0033). */
 const generation = 2;

@@ -1,5 +1,6 @@
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { BootEvent } from '../domain/boots.js';
+import type { ClaimEvent } from '../domain/organization/claims.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { AttemptedVaultEvent } from '../domain/vault-attempt.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
@@ -7,7 +8,7 @@ import type { Rows } from './database.js';
 
 /** A recorded event as projections see it. */
 export interface ProjectedEvent {
-  /** Empty for an event of the installation itself. */
+  /** Empty for an event of the installation itself; of a claim, its parent. */
   readonly organizationId: string;
   /** Place in the store; grows. */
   readonly position: bigint;
@@ -16,7 +17,7 @@ export interface ProjectedEvent {
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
   readonly id: string;
-  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent | BootEvent | AttemptedVaultEvent;
+  readonly event: OrganizationEvent | DenialEvent | WebhookDeliveryEvent | BootEvent | AttemptedVaultEvent | ClaimEvent;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { invalidField } from '../domain/errors.js';
-import { oauthIdentity } from '../domain/organization/oauth-identity.js';
+import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { OneOf, Text, UuidList } from '../schema/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
@@ -271,7 +271,7 @@ export const listSuborgs = defineQuery({
       if (owned.organizationIds.length > 0 || !isLinkable(rows, request, identity)) return owned;
       return page(rows, request, 'VERIFIED_EMAIL', identity.verifiedEmail);
     }
-    if (filterType === 'OIDC_CLAIMS') return page(rows, request, 'OIDC', identityOf(required(filterValue)));
+    if (filterType === 'OIDC_CLAIMS') return page(rows, request, 'OIDC', claimedIdentity(required(filterValue)));
     return filterType === undefined ? page(rows, request) : page(rows, request, filterType, required(filterValue));
   },
 });
@@ -302,19 +302,6 @@ function isLinkable(
 function required(filterValue: string | undefined): string {
   if (filterValue) return filterValue;
   throw invalidField('filterValue', 'is required when filterType is there');
-}
-
-/** The identity behind `{ iss, sub, aud }`. */
-function identityOf(text: string): string {
-  try {
-    const { iss, sub, aud } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    if (typeof iss === 'string' && typeof sub === 'string' && typeof aud === 'string') {
-      return oauthIdentity({ issuer: iss, subject: sub, audience: aud });
-    }
-  } catch {
-    // Told below, whatever kept it from being read.
-  }
-  throw invalidField('filterValue', 'must be JSON with the texts `iss`, `sub` and `aud`');
 }
 
 function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string): SuborgsResponse {

@@ -97,6 +97,19 @@ export function verifyWebAuthnStamp(
   return verifyAssertion(stamp, challengeOfBody(body), authenticator, options);
 }
 
+/** Whether that key (COSE, base64url) has signed a passkey stamp. All else is for whoever takes the stamp to check. */
+export async function isSignedByPasskey(stamp: WebAuthnStamp, publicKey: string): Promise<boolean> {
+  const clientDataHash = sha256(Buffer.from(stamp.clientDataJson, 'base64url'));
+  const signed = Buffer.concat([decodeBase64(stamp.authenticatorData) ?? Buffer.alloc(0), clientDataHash]);
+  try {
+    await verifyCoseSignature(publicKey, signed, decodeBase64(stamp.signature) ?? Buffer.alloc(0));
+    return true;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return false;
+    throw error;
+  }
+}
+
 /** `verifyWebAuthnStamp` for any challenge: `challenge` says which strings (base64url, as in the client data) fit. */
 export async function verifyAssertion(
   stamp: WebAuthnStamp,

@@ -15,6 +15,7 @@ import { chainEvent, type EventMetadata } from '../../src/event-store/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/event-store/event-store.js';
 import { EphemeralKey } from '../../src/proofs/ephemeral-key.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { highestCounter } from '../../src/read-models/claims.js';
 import { activityOf, findByFingerprint } from '../../src/read-models/activities.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
@@ -114,6 +115,10 @@ export class BareCoordinator {
       registry: this.registry,
       known,
       denials: new DenialLog(this.store, this.clock),
+      counters: {
+        highest: (family, { credentialId, publicKey }) =>
+          Promise.resolve(highestCounter(rows, family, credentialId, publicKey)),
+      },
       clock: this.clock,
       randomness: new SeededRandomness(seed),
       proofs: EphemeralKey.make(new SeededRandomness(`proofs of ${seed}`)),

@@ -132,7 +132,8 @@ function submitAgain(
   const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
   const version = activityVersion(bench.registry, type);
   const prepared = preparation(bench.registry, type, parameters, effects, bench.organization);
-  const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs };
+  const { found } = decision;
+  const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
   const decide = (submission: Submission) => decideSubmit(bench, submission, vote, party, prepared);
   const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
 

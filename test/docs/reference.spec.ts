@@ -44,7 +44,7 @@ test('every version of every activity, every query, event and setting is on its 
   const boots = ['AttestationRootIssued', 'CoordinatorBooted'];
   const others = [...sealing, ...telling, ...boots];
   expect(recorded.sort()).toEqual(
-    [...organizationEventTypes, 'ActivityDenied', 'CoordinatorInstalled', ...others].sort(),
+    [...organizationEventTypes, 'ActivityDenied', 'ClaimProved', 'CoordinatorInstalled', ...others].sort(),
   );
   for (const [name] of settings) expect(pages['settings.md']).toContain(`| \`${name}\` |`);
 });

@@ -7,7 +7,7 @@ import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { send, startCoordinator, submitPath, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
-import { SeededRandomness } from '../../src/testing/index.js';
+import { SeededRandomness, StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
 
@@ -358,6 +358,25 @@ describe('what is answered', () => {
         [403, textLike('^OAUTH disallowed')],
         [403, textLike('^OAUTH disallowed')],
       ]);
+      // A key is a way in of its own, but for the one that a client makes for the sign-up with its passkey.
+      const apiKeyOf = (curveType: string, more: object = {}) => ({
+        apiKeyName: 'key',
+        publicKey: coordinator.newKey().publicKey,
+        curveType,
+        ...more,
+      });
+      const signUpBy = (apiKeys: readonly object[], authenticators: readonly object[] = []) =>
+        call('signup_v2', { userName: 'Nora', apiKeys, authenticators, oauthProviders: [] });
+      const minute = apiKeyOf('API_KEY_CURVE_P256', { expirationSeconds: '60' });
+      for (const key of [apiKeyOf('API_KEY_CURVE_P256'), apiKeyOf('API_KEY_CURVE_SECP256K1'), minute]) {
+        expect(await signUpBy([key])).toMatchObject({ status: 403, body: { message: textLike('^WALLET disallowed') } });
+      }
+      const passkey = { authenticatorName: 'passkey', ...new SoftwareAuthenticator().register() };
+      expect((await signUpBy([], [passkey])).status).toBe(403);
+      await update({ allowedAuthMethods: ['passkey'] });
+      const lasting = apiKeyOf('API_KEY_CURVE_P256', { expirationSeconds: '61' });
+      expect((await signUpBy([lasting], [passkey])).status).toBe(403);
+      expect((await signUpBy([minute], [passkey])).status).toBe(200);
     } finally {
       await update(everything);
     }
@@ -875,7 +894,13 @@ describe('two organizations', () => {
       oauthProviders: [],
     });
     const filter = { filterType: 'PUBLIC_KEY', filterValue: key.publicKey };
-    expect((await as('parent', 'account', filter)).body).toEqual({ organizationId: signup.body['organizationId'] });
+    // What a stranger has only written down is told to nobody.
+    expect((await as('parent', 'account', filter)).body).toEqual({});
+    const organizationId = String(signup.body['organizationId']);
+    await new StampingClient(tenants.url, organizationId, key, tenants.clock).submit('ACTIVITY_TYPE_STAMP_LOGIN', {
+      publicKey: coordinator.newKey().publicKey,
+    });
+    expect((await as('parent', 'account', filter)).body).toEqual({ organizationId });
     expect((await as('stranger', 'account', filter)).body).toEqual({});
 
     const { otpId } = (await as('parent', 'otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com' })).body;

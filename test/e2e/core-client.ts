@@ -12,13 +12,30 @@ export interface CoreClient {
     createSubOrgParams?: object;
   }): Promise<{ sessionToken: string; action: string; verificationToken: string }>;
   completeOauth(params: { oidcToken: string; publicKey: string }): Promise<{ sessionToken: string; action: string }>;
+  signUpWithPasskey(params: object): Promise<{ sessionToken: string; credentialId: string }>;
+  loginWithPasskey(): Promise<{ sessionToken: string }>;
+  loginOrSignupWithWallet(params: { walletProvider: object }): Promise<{ sessionToken: string; action: string }>;
+  loginWithWallet(params: { walletProvider: object }): Promise<{ sessionToken: string }>;
   getProxyAuthConfig(): Promise<object>;
   readonly httpClient: Readonly<Record<string, (input: object) => Promise<Record<string, unknown>>>>;
+}
+
+interface Stamped {
+  readonly stampHeaderName: string;
+  readonly stampHeaderValue: string;
+}
+
+/** What a phone gives the client for a passkey. */
+interface PasskeyStamper {
+  createReactNativePasskey(): Promise<object>;
+  stamp(body: string): Promise<Stamped>;
 }
 
 interface Internals {
   httpClient: CoreClient['httpClient'];
   storageManager: unknown;
+  passkeyStamper: unknown;
+  walletManager: unknown;
   createHttpClient(): CoreClient['httpClient'];
 }
 
@@ -35,7 +52,8 @@ const { TurnkeyClient } = (await import(file)) as {
 class BrowserStore {
   private readonly keys = new Map<string, ApiKeyPair>();
   private readonly sessions = new Map<string, string>();
-  private current = '';
+  /** Public key of the pair that signs now. */
+  current = '';
 
   createKeyPair = (): Promise<string> => {
     const key = generateApiKeyPair((length) => crypto.getRandomValues(new Uint8Array(length)));
@@ -56,6 +74,7 @@ class BrowserStore {
     return Promise.resolve({ stampHeaderName: headerName, stampHeaderValue: headerValue });
   };
 
+  deleteKeyPair = (publicKey: string): Promise<void> => Promise.resolve(void this.keys.delete(publicKey));
   listKeyPairs = (): Promise<string[]> => Promise.resolve([]);
   listSessionKeys = (): Promise<string[]> => Promise.resolve([...this.sessions.keys()]);
   getSession = (): Promise<undefined> => Promise.resolve(undefined);
@@ -67,16 +86,35 @@ class BrowserStore {
   }
 }
 
+/** What a person has besides the client. */
+interface Devices {
+  usePasskey(stamper: PasskeyStamper): void;
+  useWallet(stamp: (body: string) => Stamped): void;
+}
+
 /** The published client, unmodified, for one person. `store` has the keys that it makes. */
 export function coreClient(config: {
   readonly apiBaseUrl: string;
   readonly authProxyUrl: string;
   readonly authProxyConfigId: string;
   readonly organizationId: string;
-}): { readonly client: CoreClient; readonly store: BrowserStore } {
+}): { readonly client: CoreClient & Devices; readonly store: BrowserStore } {
   const store = new BrowserStore();
   const client = new TurnkeyClient(config, store);
   client.storageManager = store;
   client.httpClient = client.createHttpClient();
-  return { client, store };
+  const devices: Devices = {
+    usePasskey(stamper) {
+      // The client asks a page or a phone for a passkey, and looks here for which of them it runs on.
+      Object.defineProperty(globalThis, 'RN$Bridgeless', { value: true, configurable: true });
+      client.passkeyStamper = stamper;
+      client.httpClient = client.createHttpClient();
+    },
+    useWallet(stamp) {
+      const stamper = { setProvider: () => undefined, stamp: (body: string) => Promise.resolve(stamp(body)) };
+      client.walletManager = { stamper };
+      client.httpClient = client.createHttpClient();
+    },
+  };
+  return { client: Object.assign(client, devices), store };
 }

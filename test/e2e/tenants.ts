@@ -99,6 +99,7 @@ export async function startTenants() {
   });
   return {
     url,
+    clock,
     parent: tenant(parent),
     child: tenant(child),
     stranger: tenant(stranger),

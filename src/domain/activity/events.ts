@@ -1,5 +1,6 @@
 import type { Authorization } from '../policy/authorize.js';
 import type { ErrorCode } from '../errors.js';
+import type { Found } from '../organization/claims.js';
 import type { DomainEvent } from '../organization/event.js';
 import type { OtpType } from '../organization/otps.js';
 import type { AppProof } from './app-proof.js';
@@ -78,6 +79,8 @@ export interface Decision {
   readonly rules?: number;
   /** Whose users and policies have allowed it, when it was not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number };
+  /** Why it was decided here, of a submit that names the parent only (docs/adr/0028). */
+  readonly found?: Found;
 }
 
 /** Why an activity failed after it had been allowed. */

@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { ApiKeyCurve } from '../key-formats.js';
 import { oauthIdentity } from './oauth-identity.js';
 import { changeUser, type User } from './users.js';
+import { provedHere } from './claims.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
 /** Credentials that one user may have of each kind (client protocol, section 11). */
@@ -157,6 +158,7 @@ export const evolveCredentials: Evolvers<CredentialEvent> = {
     });
   },
   OauthProviderCreated(organization, data, at) {
+    provedHere(organization);
     organization.oauthOwners.set(oauthIdentity(data), data.userId);
     changeUser(organization, data.userId, (user) => credentialChanges.OauthProviderCreated(user, data, at));
   },

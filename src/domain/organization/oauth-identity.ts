@@ -1,3 +1,4 @@
+import { invalidField } from '../errors.js';
 /** What the identities of an issuer begin with (see `oauthIdentity`). */
 export function identitiesOfIssuer(issuer: string): string {
   return JSON.stringify([issuer]).replace(/\]$/, ',');
@@ -10,4 +11,17 @@ export function oauthIdentity({
   subject,
 }: Readonly<Record<'issuer' | 'audience' | 'subject', string>>): string {
   return JSON.stringify([issuer, audience, subject]);
+}
+
+/** The identity behind the text `{ iss, sub, aud }`. @throws {CoordinatorError} INVALID_ARGUMENT */
+export function claimedIdentity(text: string): string {
+  try {
+    const { iss, sub, aud } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    if (typeof iss === 'string' && typeof sub === 'string' && typeof aud === 'string') {
+      return oauthIdentity({ issuer: iss, subject: sub, audience: aud });
+    }
+  } catch {
+    // Told below, whatever kept it from being read.
+  }
+  throw invalidField('filterValue', 'must be JSON with the texts `iss`, `sub` and `aud`');
 }

@@ -1,5 +1,6 @@
 import type { ActivityEvent, Vote } from '../activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../activity/record.js';
+import { provedHere } from './claims.js';
 import type { Evolvers } from './event.js';
 import type { Organization } from './organization.js';
 import { changeUser, type User } from './users.js';
@@ -12,6 +13,8 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     // An activity that was allowed at once ends in the append that began it: there is nothing to wait for.
     if (data.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED') keep(organization, { type: 'ActivitySubmitted', data }, at);
     countSignature(organization, data.vote);
+    // Whoever stamps for the parent proves no key of this organization.
+    if (!data.decision.authority) provedHere(organization);
   },
   ActivityApproved(organization, data, at) {
     keep(organization, { type: 'ActivityApproved', data }, at);

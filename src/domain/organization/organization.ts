@@ -37,6 +37,8 @@ export interface Organization {
   parentRevision: number | undefined;
   /** Whose key has founded it, when it was not one of the parent's own members. */
   foundedBy: 'auth-proxy' | undefined;
+  /** Whether something was proved in one that a stranger has signed up for; undefined for all others. */
+  signUp: 'unproved' | 'proved' | undefined;
   createdAt: number;
   rootQuorum: RootQuorum;
   readonly users: Map<string, User>;
@@ -137,6 +139,7 @@ export function emptyOrganization(): Organization {
     parentOrganizationId: undefined,
     parentRevision: undefined,
     foundedBy: undefined,
+    signUp: undefined,
     createdAt: 0,
     rootQuorum: { threshold: 1, userIds: [] },
     users: new Map(),

@@ -61,6 +61,7 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.parentOrganizationId = data.parentOrganizationId;
     organization.parentRevision = data.parentRevision;
     organization.foundedBy = data.foundedBy;
+    organization.signUp = data.foundedBy && 'unproved';
     organization.createdAt = at;
   },
   // Sub-organizations are without number, and no decision of the parent asks for one.

@@ -1,3 +1,4 @@
+import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
 import { CoordinatorError } from '../errors.js';
@@ -52,6 +53,7 @@ export const evolveUsers: Evolvers<UserEvent> = {
     changeUser(organization, data.userId, (user) => userUpdated(user, data, at));
   },
   UserContactVerified(organization, data, at) {
+    provedHere(organization);
     changeUser(organization, data.userId, (user) => contactVerified(user, data, at));
   },
   UserDeleted(organization, { userId }) {

@@ -1,0 +1,477 @@
+import type { ActivityEvent } from '../domain/activity/events.js';
+import {
+  passkeyClaim,
+  signUpLifeMs,
+  type ClaimedIdentifier,
+  type ClaimEvent,
+  type ClaimKind,
+  type ClaimProof,
+  type DueClaim,
+  type FirstClaim,
+  type Found,
+} from '../domain/organization/claims.js';
+import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
+import { contactKey } from '../domain/organization/users.js';
+import type { Row, Rows } from './database.js';
+import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
+
+/**
+ * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its organization
+ * has no row. A sub-organization counts from when its parent has recorded it (`confirmed`), whichever stream came first.
+ */
+export const claimsModel: ReadModel = {
+  name: 'claims',
+  version: 1,
+  tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
+  // A stranger may assert what is somebody else's as often as sign-ups allow: every question has an index of its own.
+  schema: `
+    CREATE TABLE claim_organizations (
+      organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, founded_by TEXT, founded INTEGER NOT NULL,
+      confirmed INTEGER, is_founding INTEGER NOT NULL DEFAULT 1, proved INTEGER, credentials INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE TABLE claims (
+      organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL,
+      parent_id TEXT NOT NULL, value TEXT NOT NULL, owner TEXT NOT NULL, credential_id TEXT, public_key TEXT,
+      asserted INTEGER NOT NULL, expires INTEGER, is_member_made INTEGER NOT NULL, is_alone INTEGER NOT NULL,
+      is_signup_key INTEGER NOT NULL, proved INTEGER, proved_by TEXT, is_due INTEGER NOT NULL DEFAULT 0,
+      recorded INTEGER, outranks INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (organization_id, ref, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX claims_by_owner ON claims (organization_id, owner);
+    CREATE INDEX claims_by_value ON claims (parent_id, kind, value, asserted);
+    CREATE INDEX claims_by_credential_id ON claims (parent_id, credential_id, asserted) WHERE credential_id IS NOT NULL;
+    CREATE INDEX claims_proved ON claims (parent_id, kind, value, proved) WHERE proved IS NOT NULL;
+    CREATE INDEX claims_member_made ON claims (parent_id, kind, value) WHERE is_member_made = 1;
+    CREATE INDEX claims_alone ON claims (parent_id, kind, value, asserted) WHERE is_alone = 1;
+    CREATE INDEX claims_due ON claims (proved) WHERE is_due = 1;
+    CREATE TABLE claim_streams (parent_id TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE outranked_claims (
+      parent_id TEXT NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (parent_id, kind, value)
+    ) WITHOUT ROWID;
+    CREATE TABLE passkey_counters (
+      family_id TEXT NOT NULL, credential_id TEXT NOT NULL, public_key TEXT NOT NULL, sign_count INTEGER NOT NULL,
+      PRIMARY KEY (family_id, credential_id, public_key)
+    ) WITHOUT ROWID;`,
+
+  project: eachEvent((rows, projected) => {
+    const { organizationId, position, at, event } = projected;
+    switch (event.type) {
+      case 'OrganizationCreated': {
+        const { parentOrganizationId, foundedBy } = event.data;
+        if (parentOrganizationId === undefined) return;
+        return rows.run(
+          `INSERT INTO claim_organizations (organization_id, parent_id, founded_by, founded) VALUES (?, ?, ?, ?)
+           ON CONFLICT (organization_id) DO UPDATE SET founded_by = excluded.founded_by, founded = excluded.founded`,
+          organizationId,
+          parentOrganizationId,
+          foundedBy ?? null,
+          at,
+        );
+      }
+      case 'SubOrganizationCreated': {
+        const { subOrganizationId } = event.data;
+        rows.run(
+          `INSERT INTO claim_organizations (organization_id, parent_id, founded, confirmed) VALUES (?, ?, ?, ?)
+           ON CONFLICT (organization_id) DO UPDATE SET confirmed = excluded.confirmed`,
+          subOrganizationId,
+          organizationId,
+          at,
+          position,
+        );
+        // What its founding has proved was proved when it came to be.
+        return rows.run(
+          'UPDATE claims SET proved = ? WHERE organization_id = ? AND proved IS NOT NULL',
+          position,
+          subOrganizationId,
+        );
+      }
+      case 'OrganizationDeleted':
+        rows.run('DELETE FROM claims WHERE organization_id = ?', organizationId);
+        return rows.run('DELETE FROM claim_organizations WHERE organization_id = ?', organizationId);
+      case 'UserCreated':
+      case 'UserUpdated': {
+        const { userId, userEmail, userPhoneNumber } = event.data;
+        const claims = claimsOf(rows, projected);
+        claims?.putContact('EMAIL', userEmail, userId);
+        return claims?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
+      }
+      case 'UserContactVerified': {
+        const { contact, userId } = event.data;
+        return claimsOf(rows, projected)?.prove(userId, contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER', 'token');
+      }
+      case 'UserDeleted':
+        return rows.run(
+          'DELETE FROM claims WHERE organization_id = ? AND owner = ?',
+          organizationId,
+          event.data.userId,
+        );
+      case 'ApiKeyCreated': {
+        const { publicKey, apiKeyId, userId, expirationSeconds, curve } = event.data;
+        return claimsOf(rows, projected)?.add({
+          kind: 'PUBLIC_KEY',
+          value: publicKey,
+          ref: apiKeyId,
+          owner: userId,
+          ...(expirationSeconds === undefined ? {} : { expires: at + expirationSeconds * 1000 }),
+          isShortLived: curve === 'API_KEY_CURVE_P256' && (expirationSeconds ?? Infinity) <= signUpKeySeconds,
+        });
+      }
+      case 'AuthenticatorCreated': {
+        const { credentialId, publicKey, authenticatorId, userId, signCount } = event.data;
+        count(rows, organizationId, { credentialId, publicKey, signCount });
+        const passkey = { credentialId, publicKey };
+        const claim = passkeyClaim(credentialId, publicKey);
+        return claimsOf(rows, projected)?.add({ ...claim, ref: authenticatorId, owner: userId, passkey });
+      }
+      case 'OauthProviderCreated': {
+        const { providerId, userId } = event.data;
+        const claims = claimsOf(rows, projected);
+        claims?.add({ kind: 'OIDC', value: oauthIdentity(event.data), ref: providerId, owner: userId });
+        // No identity is taken without a token of its issuer.
+        return claims?.prove(providerId, 'OIDC', 'token');
+      }
+      case 'ApiKeyDeleted':
+        return forget(rows, organizationId, event.data.apiKeyId);
+      case 'AuthenticatorDeleted':
+        return forget(rows, organizationId, event.data.authenticatorId);
+      case 'OauthProviderDeleted':
+        return forget(rows, organizationId, event.data.providerId);
+      case 'ActivitySubmitted':
+      case 'ActivityApproved':
+      case 'ActivityRejected':
+        return takeRequest(rows, projected, event);
+      case 'ClaimProved':
+        return takeRecord(rows, projected, event);
+    }
+  }),
+};
+
+/** Longest life of the key that a client makes for nothing but its sign-up (docs/adr/0028), in seconds. */
+const signUpKeySeconds = 60;
+
+interface NewClaim extends ClaimedIdentifier {
+  readonly ref: string;
+  readonly owner: string;
+  readonly passkey?: { readonly credentialId: string; readonly publicKey: string };
+  /** Milliseconds since the epoch. */
+  readonly expires?: number;
+  readonly isShortLived?: boolean;
+}
+
+/** Takes claims of one sub-organization; undefined for an organization without a parent. */
+function claimsOf(rows: Rows, { organizationId, position }: ProjectedEvent) {
+  const organization = rows.get('SELECT * FROM claim_organizations WHERE organization_id = ?', organizationId);
+  if (!organization) return undefined;
+  const isFounding = organization['is_founding'] === 1;
+  const isMemberMade = organization['founded_by'] === null;
+
+  function add({ kind, value, ref, owner, passkey, expires, isShortLived = false }: NewClaim): void {
+    const { credentials } = rows.get(
+      'UPDATE claim_organizations SET credentials = credentials + 1 WHERE organization_id = ? RETURNING credentials',
+      organizationId,
+    )!;
+    const isAlone = credentials === 1;
+    if (credentials === 2) {
+      rows.run('UPDATE claims SET is_alone = 0 WHERE organization_id = ? AND is_alone = 1', organizationId);
+    }
+    rows.run(
+      `INSERT OR REPLACE INTO claims (organization_id, ref, kind, parent_id, value, owner, credential_id, public_key,
+         asserted, expires, is_member_made, is_alone, is_signup_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      organizationId,
+      ref,
+      kind,
+      organization!['parent_id']!,
+      value,
+      owner,
+      passkey?.credentialId ?? null,
+      passkey?.publicKey ?? null,
+      position,
+      expires ?? null,
+      Number(isFounding && isMemberMade),
+      Number(isAlone && kind === 'PUBLIC_KEY'),
+      Number(isFounding && !isMemberMade && isShortLived),
+    );
+  }
+
+  return {
+    add,
+    prove: (ref: string, kind: ClaimKind, by: ClaimProof) => prove(rows, organizationId, ref, kind, by, position),
+    /** Undefined leaves the contact as it is, an empty text removes it. */
+    putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
+      if (contact === undefined) return;
+      const value = contactKey(contact);
+      const held = rows.get(
+        'SELECT value FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?',
+        organizationId,
+        userId,
+        kind,
+      );
+      // What was proved was proved of the old contact.
+      if (held?.['value'] === value) return;
+      rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?', organizationId, userId, kind);
+      if (contact) add({ kind, value, ref: userId, owner: userId });
+    },
+  };
+}
+
+function prove(
+  rows: Rows,
+  organizationId: string,
+  ref: string,
+  kind: ClaimKind,
+  by: ClaimProof,
+  position: bigint,
+): void {
+  rows.run(
+    'UPDATE claim_organizations SET proved = ? WHERE organization_id = ? AND proved IS NULL',
+    position,
+    organizationId,
+  );
+  const claim = rows.get(
+    `UPDATE claims SET proved = ?, proved_by = ?, is_due = expires IS NULL
+     WHERE organization_id = ? AND ref = ? AND kind = ? AND proved IS NULL RETURNING parent_id, value, expires`,
+    position,
+    by,
+    organizationId,
+    ref,
+    kind,
+  );
+  if (!claim || claim['expires'] === null) return;
+  // A key that soon ends needs no place in an order, unless it was used in two organizations.
+  const held = [claim['parent_id']!, kind, claim['value']!];
+  const { used } = rows.get(
+    'SELECT count(*) AS used FROM claims WHERE parent_id = ? AND kind = ? AND value = ? AND proved IS NOT NULL',
+    ...held,
+  )!;
+  if (Number(used) < 2) return;
+  rows.run(
+    `UPDATE claims SET is_due = 1
+     WHERE parent_id = ? AND kind = ? AND value = ? AND proved IS NOT NULL AND recorded IS NULL`,
+    ...held,
+  );
+}
+
+function forget(rows: Rows, organizationId: string, ref: string): void {
+  rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ?', organizationId, ref);
+}
+
+/** A recorded request proves the key that has stamped it, in the organization that it was recorded in. */
+function takeRequest(
+  rows: Rows,
+  { organizationId, position }: ProjectedEvent,
+  { type, data }: Extract<ActivityEvent, { data: { vote: unknown } }>,
+): void {
+  const { vote } = data;
+  const { credentialId: ref, webauthn, publicKey, attestation } = vote;
+  if (webauthn) count(rows, organizationId, { ...webauthn, publicKey });
+  rows.run(
+    'UPDATE claim_organizations SET is_founding = 0 WHERE organization_id = ? AND is_founding = 1',
+    organizationId,
+  );
+  // Whoever stamps for the parent, or with what a token vouches for, proves no key of this organization.
+  if (attestation || (type === 'ActivitySubmitted' && data.decision.authority)) return;
+  const by = type === 'ActivitySubmitted' && data.decision.found ? 'found-request' : 'request';
+  prove(rows, organizationId, ref, webauthn ? 'PASSKEY' : 'PUBLIC_KEY', by, position);
+}
+
+function takeRecord(rows: Rows, { organizationId: parentId, revision }: ProjectedEvent, { data }: ClaimEvent): void {
+  const { kind, value, organizationId, ref, outranks } = data;
+  rows.run('INSERT OR REPLACE INTO claim_streams VALUES (?, ?)', parentId, revision);
+  rows.run(
+    `UPDATE claims SET recorded = ?, outranks = ?, is_due = 0
+     WHERE organization_id = ? AND ref = ? AND kind = ? AND value = ? AND proved IS NOT NULL AND recorded IS NULL`,
+    revision,
+    Number(outranks === true),
+    organizationId,
+    ref,
+    kind,
+    value,
+  );
+  if (outranks) rows.run('INSERT OR IGNORE INTO outranked_claims VALUES (?, ?, ?)', parentId, kind, value);
+}
+
+/** A passkey has one counter, whichever of a parent and its sub-organizations it stamps in. */
+function count(
+  rows: Rows,
+  organizationId: string,
+  passkey: { readonly credentialId: string; readonly publicKey: string; readonly signCount: number },
+): void {
+  const { credentialId, publicKey, signCount } = passkey;
+  if (signCount === 0) return;
+  const parent = rows.get('SELECT parent_id FROM claim_organizations WHERE organization_id = ?', organizationId);
+  rows.run(
+    `INSERT INTO passkey_counters VALUES (?, ?, ?, ?)
+     ON CONFLICT (family_id, credential_id, public_key) DO UPDATE SET sign_count = max(sign_count, excluded.sign_count)`,
+    parent?.['parent_id'] ?? organizationId,
+    credentialId,
+    publicKey,
+    signCount,
+  );
+}
+
+/** The highest counter that was recorded of a passkey in a parent or one of its sub-organizations; 0 for none. */
+export function highestCounter(rows: Rows, familyId: string, credentialId: string, publicKey: string): number {
+  const row = rows.get(
+    'SELECT sign_count FROM passkey_counters WHERE family_id = ? AND credential_id = ? AND public_key = ?',
+    familyId,
+    credentialId,
+    publicKey,
+  );
+  return Number(row?.['sign_count'] ?? 0);
+}
+
+/** `c` is of a sub-organization that there is, and whose sign-up has not lapsed; takes the time before which one has. */
+const standing = `JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+   AND (o.founded_by IS NULL OR o.proved IS NOT NULL OR o.founded > ?)`;
+const ofIdentifier = 'c.parent_id = ? AND c.kind = ? AND c.value = ? AND (c.expires IS NULL OR c.expires > ?)';
+/** First those that outrank, then in the order of the record; what is not recorded yet comes last, in its own order. */
+const inOrder = 'ORDER BY c.outranks DESC, c.recorded IS NULL, c.recorded, c.proved';
+
+/** Where an identifier leads, and why: an organization, none, or several that only a name tells apart. */
+type LedTo = Pick<Found, 'by'> & { readonly organizationIds: readonly string[] };
+
+/**
+ * Where a public identifier leads under a parent to whoever has shown that it is theirs (security rule R4). `now` is
+ * milliseconds since the epoch.
+ */
+export function whereItLeads(rows: Rows, parentId: string, identifier: ClaimedIdentifier, now: number): LedTo {
+  const live = ledTo(rows, parentId, identifier, now, now);
+  // Whoever comes with a key that is over is told so.
+  return live.organizationIds.length > 0 ? live : ledTo(rows, parentId, identifier, now, -1);
+}
+
+function ledTo(rows: Rows, parentId: string, identifier: ClaimedIdentifier, now: number, alive: number): LedTo {
+  const told = toldTo(rows, parentId, identifier, now, alive);
+  if (told.organizationIds.length > 0) return told;
+  const first = firstAsserted(rows, parentId, identifier, now, alive);
+  return { by: 'first-assertion', organizationIds: first ? [String(first['organization_id'])] : [] };
+}
+
+/** Where it leads by 1 and 2 of the rule only, which may be told to anybody. */
+function toldTo(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier, now: number, alive: number): LedTo {
+  const place = [now - signUpLifeMs, parentId, kind, value, alive] as const;
+  const proved = rows.get(
+    `SELECT c.organization_id FROM claims c ${standing} WHERE ${ofIdentifier} AND c.proved IS NOT NULL ${inOrder} LIMIT 1`,
+    ...place,
+  );
+  if (proved) return { by: 'proof', organizationIds: [String(proved['organization_id'])] };
+  // A contact that somebody has only written down leads nowhere.
+  if (kind === 'EMAIL' || kind === 'PHONE_NUMBER') return { by: 'founding', organizationIds: [] };
+  const made = rows.all(
+    `SELECT DISTINCT c.organization_id FROM claims c ${standing} WHERE ${ofIdentifier} AND c.is_member_made = 1 LIMIT 2`,
+    ...place,
+  );
+  return { by: 'founding', organizationIds: made.map((row) => String(row['organization_id'])) };
+}
+
+function firstAsserted(
+  rows: Rows,
+  parentId: string,
+  { kind, value }: ClaimedIdentifier,
+  now: number,
+  alive: number,
+): Row | undefined {
+  const place = [now - signUpLifeMs, parentId, kind, value, alive] as const;
+  const all = `SELECT c.organization_id, c.is_signup_key FROM claims c ${standing} WHERE ${ofIdentifier}`;
+  if (kind === 'PASSKEY') return rows.get(`${all} ORDER BY c.asserted LIMIT 1`, ...place);
+  if (kind !== 'PUBLIC_KEY') return undefined;
+  const alone = rows.get(`${all} AND c.is_alone = 1 ORDER BY c.asserted DESC LIMIT 1`, ...place);
+  if (alone) return alone;
+  // The key that a client has made for the sign-up with its passkey, which nobody could know before.
+  const first = rows.get(`${all} ORDER BY c.asserted LIMIT 1`, ...place);
+  if (first?.['is_signup_key'] !== 1) return undefined;
+  const passkey = rows.get(
+    `SELECT 1 FROM claims WHERE organization_id = ? AND kind = 'PASSKEY' LIMIT 1`,
+    first['organization_id']!,
+  );
+  return passkey && first;
+}
+
+/** The organization that may be told to whoever names a public identifier; undefined where there is none, or several. */
+export function accountOf(
+  rows: Rows,
+  parentId: string,
+  identifier: ClaimedIdentifier,
+  now: number,
+): string | undefined {
+  const { organizationIds } = toldTo(rows, parentId, identifier, now, now);
+  return organizationIds.length === 1 ? organizationIds[0] : undefined;
+}
+
+/** Keys that are tried at most of those that somebody has registered under one credential id. */
+const mostKeys = 32;
+
+/** Keys (COSE, base64url) that were registered under a credential id beneath a parent, the first one first. */
+export function keysOfCredentialId(rows: Rows, parentId: string, credentialId: string): readonly string[] {
+  const found = rows.all(
+    `SELECT c.public_key FROM claims c JOIN claim_organizations o
+       ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+     WHERE c.parent_id = ? AND c.credential_id = ? ORDER BY c.asserted LIMIT ?`,
+    parentId,
+    credentialId,
+    mostKeys,
+  );
+  return [...new Set(found.map((row) => String(row['public_key'])))];
+}
+
+/** Whether somebody in a sub-organization of the parent has an identity at the issuer. */
+export function knowsIssuer(rows: Rows, parentId: string, issuer: string): boolean {
+  const prefix = identitiesOfIssuer(issuer);
+  // The comma that a prefix ends with is followed by the minus in ASCII: by range, the index serves.
+  const found = rows.get(
+    `SELECT 1 FROM claims c JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+     WHERE c.parent_id = ? AND c.kind = 'OIDC' AND c.value >= ? AND c.value < ? LIMIT 1`,
+    parentId,
+    prefix,
+    prefix.replace(/,$/, '-'),
+  );
+  return found !== undefined;
+}
+
+/** Proofs without a place in the order, in the order in which they were recorded. */
+export function dueClaims(rows: Rows, most: number): readonly DueClaim[] {
+  return rows
+    .all(
+      `SELECT c.* FROM claims c JOIN claim_organizations o
+         ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
+       WHERE c.is_due = 1 ORDER BY c.proved LIMIT ?`,
+      most,
+    )
+    .map((row) => ({
+      parentId: String(row['parent_id']),
+      kind: row['kind'] as ClaimKind,
+      value: String(row['value']),
+      organizationId: String(row['organization_id']),
+      ref: String(row['ref']),
+      by: row['proved_by'] as ClaimProof,
+    }));
+}
+
+/** The first claim of an identifier in the order, if it has one, and whether one has outranked another already. */
+export function firstClaim(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier): FirstClaim | undefined {
+  const first = rows.get(
+    `SELECT c.organization_id, c.proved_by FROM claims c
+     WHERE c.parent_id = ? AND c.kind = ? AND c.value = ? AND c.proved IS NOT NULL AND c.recorded IS NOT NULL
+     ${inOrder} LIMIT 1`,
+    parentId,
+    kind,
+    value,
+  );
+  if (!first) return undefined;
+  const outranked = rows.get(
+    'SELECT 1 FROM outranked_claims WHERE parent_id = ? AND kind = ? AND value = ?',
+    parentId,
+    kind,
+    value,
+  );
+  return {
+    organizationId: String(first['organization_id']),
+    by: first['proved_by'] as ClaimProof,
+    isSettled: outranked !== undefined,
+  };
+}
+
+/** Revision of the last record of the parent's claims that the rows have seen; -1 for none. */
+export function claimsRevision(rows: Rows, parentId: string): number {
+  return Number(rows.get('SELECT revision FROM claim_streams WHERE parent_id = ?', parentId)?.['revision'] ?? -1);
+}
