@@ -43,7 +43,7 @@ interface State {
 /**
  * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as
  * its rows, so that a crash skips nothing; what is written is the last event that is kept for ever, and what follows it
- * (of vaults, of which there are no rows) comes once more. A model that fails stops alone; the others go on.
+ * (of vaults, whose rows bear it) comes once more. A model that fails stops alone; the others go on.
  */
 export class Projector {
   private readonly state: readonly State[];
