@@ -145,7 +145,7 @@ module.exports = {
     {
       name: 'one-driver-for-sqlite',
       severity: 'error',
-      from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database)\\.ts$' },
+      from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database|data-folder)\\.ts$' },
       to: { path: 'node_modules/libsql/' },
     },
     {

@@ -284,6 +284,7 @@ const retries = {
   RESOURCE_EXHAUSTED: 'A limit: of requests a second (wait), or of how many there may be (delete some).',
   FAILED_PRECONDITION: 'The state of the organization does not allow it now.',
   ABORTED: 'Others were faster several times: send the same bytes again.',
+  OUT_OF_RANGE: 'Larger than what the event store of this installation takes: send less, or have its limit raised.',
   UNIMPLEMENTED: 'This server cannot do it yet.',
   INTERNAL: 'A defect; the message has an id that the log has too.',
   UNAVAILABLE: 'Not now: send the same bytes again; it takes effect once at most.',

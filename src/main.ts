@@ -6,7 +6,8 @@ import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
 import { openDelivery } from './delivery/open-delivery.js';
-import { eventsFile, openEventStore } from './event-store/open-event-store.js';
+import { lockDataFolder } from './data-folder.js';
+import { eventsFile, openEventStore, warnOfLimit } from './event-store/open-event-store.js';
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { readProxySecret } from './proxy-secret.js';
@@ -60,6 +61,14 @@ async function start(given: Config): Promise<Coordinator> {
     clock: systemClock,
     randomness: systemRandomness(),
   };
+  try {
+    // The read models in it have one writer.
+    if (given.eventStore !== 'memory:') lockDataFolder(given.dataDir);
+  } catch (error) {
+    await world.store.close();
+    throw error;
+  }
+  if (given.eventStore.startsWith('esdb')) await warnOfLimit(world.store, (message) => logger.warn(message));
   const keyEncryption = await provideKeyEncryption(world, source, keys, (file) =>
     logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy'),
   ).catch(async (error: unknown) => {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { lockDataFolder } from '../src/data-folder.js';
 import type { EventStore } from '../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../src/event-store/in-memory.js';
 import { install, RootFile, type RootCredentials } from '../src/installation.js';
@@ -112,4 +113,19 @@ describe('root.json', () => {
       /root\.json cannot be read .*: repair it, or move it away/,
     );
   });
+});
+
+test('a data folder belongs to one coordinator at a time', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-lock-'));
+  try {
+    const release = lockDataFolder(folder);
+    expect(() => lockDataFolder(folder)).toThrow(
+      `\`${folder}\` is in use by another coordinator: give each a DATA_DIR`,
+    );
+    expect((await stat(join(folder, 'in-use.lock'))).mode & 0o777).toBe(0o600);
+    release();
+    lockDataFolder(folder)();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

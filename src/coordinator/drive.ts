@@ -253,16 +253,24 @@ export class Driver {
   private async runQueue(organizationId: string): Promise<void> {
     const waiting = this.queues.get(organizationId)!;
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, batchSize(waiting));
-      try {
-        await this.runBatch(organizationId, batch);
-      } catch (error) {
-        // Whatever it was, the folded state may be ahead of what was recorded.
-        this.ports.loader.drop(organizationId);
+      await this.settle(organizationId, waiting.splice(0, batchSize(waiting)));
+    }
+    this.queues.delete(organizationId);
+  }
+
+  private async settle(organizationId: string, batch: readonly Job[]): Promise<void> {
+    try {
+      await this.runBatch(organizationId, batch);
+    } catch (error) {
+      // Whatever it was, the folded state may be ahead of what was recorded.
+      this.ports.loader.drop(organizationId);
+      if (batch.length > 1 && isTooLarge(error)) {
+        // Together: who did not ask for much is not refused for it.
+        for (const job of batch) await this.settle(organizationId, [job]);
+      } else {
         for (const job of batch) job.reject(error);
       }
     }
-    this.queues.delete(organizationId);
   }
 
   private async runBatch(organizationId: string, jobs: readonly Job[]): Promise<void> {
@@ -566,6 +574,10 @@ class HalfApplied extends Error {
 function pauseAfter(attempts: number): Promise<void> {
   const most = Math.min(longestPauseMs, 2 ** (attempts - 1));
   return new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof CoordinatorError && error.code === 'OUT_OF_RANGE';
 }
 
 /** How many of the waiting requests go into the next append. */

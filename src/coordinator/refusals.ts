@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Approval, Authorization } from '../domain/policy/authorize.js';
-import { StoreUnavailable, WrongRevision } from '../event-store/event-store.js';
+import { StoreRefused, StoreUnavailable, WrongRevision } from '../event-store/event-store.js';
 
 /** A denial with every policy's outcome (client protocol 3.1). */
 export function permissionDenied({ outcome, evaluations }: Authorization): CoordinatorError {
@@ -113,6 +113,7 @@ export function credentialConflict(what: string): CoordinatorError {
 
 /** What a caller is told when the store cannot be read. */
 export function storeUnreadable(error: unknown): unknown {
+  if (error instanceof StoreRefused) return refusedByStore(error);
   if (!(error instanceof StoreUnavailable)) return error;
   return new CoordinatorError('UNAVAILABLE', 'the event store did not answer; send the same request again shortly', {
     cause: error,
@@ -128,6 +129,7 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
       { cause: error },
     );
   }
+  if (error instanceof StoreRefused) return refusedByStore(error);
   if (error instanceof StoreUnavailable) {
     return new CoordinatorError(
       'UNAVAILABLE',
@@ -136,4 +138,23 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
     );
   }
   return error;
+}
+
+/** What no repetition helps against, until somebody changes a setting; `errors.filter.ts` logs the cause. */
+function refusedByStore(error: StoreRefused): CoordinatorError {
+  const { refusal } = error;
+  if (refusal.kind === 'too-large') {
+    return new CoordinatorError(
+      'OUT_OF_RANGE',
+      `too large to be recorded, and nothing was: the event store takes ${refusal.limit} bytes in one append, and an ` +
+        'activity has its body about twice; send less, or ask the operator to raise MaxAppendSize of the event store',
+      { category: 'REQUEST_INVALID', cause: error },
+    );
+  }
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    'the event store refuses access to this server, which sending again does not change: its operator has to give back ' +
+      'the right to read and write; what is sent again after that takes effect once at most',
+    { cause: error },
+  );
 }

@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'RESOURCE_EXHAUSTED'
   | 'FAILED_PRECONDITION'
   | 'ABORTED'
+  | 'OUT_OF_RANGE'
   | 'UNIMPLEMENTED'
   | 'INTERNAL'
   | 'UNAVAILABLE'
@@ -24,6 +25,7 @@ export const grpcNumbers: Readonly<Record<ErrorCode, number>> = {
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   ABORTED: 10,
+  OUT_OF_RANGE: 11,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,

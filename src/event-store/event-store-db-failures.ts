@@ -1,4 +1,4 @@
-import { StoreUnavailable } from './event-store.js';
+import { StoreRefused, StoreUnavailable } from './event-store.js';
 
 /**
  * What an error of the EventStoreDB client means for a call:
@@ -59,17 +59,34 @@ export function isInvalidPosition(error: unknown): boolean {
   return type === 'invalid-argument' || code === 3;
 }
 
+/** True when the server refuses the user: a wrong login, or a right that is not given. */
+export function isDenied(error: unknown): boolean {
+  const { type, code } = fields(error);
+  return type === 'access-denied' || code === 7 || code === 16;
+}
+
 /** A final failure as callers of the port know it: what was refused, and what the operator has to do. */
 export function refused(what: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
-  const { type, code, maxAppendSize } = fields(error);
-  let remedy = error instanceof Error ? error.message : String(error);
+  const { type, maxAppendSize } = fields(error);
+  const refusing = `the event store has refused ${what}`;
   if (type === 'maximum-append-size-exceeded') {
-    remedy = `one append may take ${String(maxAppendSize)} bytes; raise MaxAppendSize of the server`;
-  } else if (type === 'access-denied' || code === 7 || code === 16) {
-    remedy = 'access is denied; check user and password, and that the user may read $all and write our streams';
+    const limit = Number(maxAppendSize);
+    return new StoreRefused(
+      `${refusing}: one append may take ${limit} bytes; raise MaxAppendSize of the server`,
+      { kind: 'too-large', limit },
+      { cause: error },
+    );
   }
-  return new StoreUnavailable(`the event store has refused ${what}: ${remedy}`, { cause: error });
+  if (isDenied(error)) {
+    return new StoreRefused(
+      `${refusing}: access is denied; check user and password, and that the user may read $all and write our streams`,
+      { kind: 'access-denied' },
+      { cause: error },
+    );
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StoreUnavailable(`${refusing}: ${reason}`, { cause: error });
 }
 
 /** How long a call is tried, and how fast. */

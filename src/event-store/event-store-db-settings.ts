@@ -1,8 +1,21 @@
+import { readFileSync } from 'node:fs';
+
+export interface Host {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** What the adapter itself needs to know of a connection string; the client reads the rest. */
 export interface ConnectionSettings {
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: boolean;
+  readonly hosts: readonly Host[];
+  /** Files that the string names. */
+  readonly files: { readonly [name in (typeof FILES)[number]]?: string };
 }
+
+const FILES = ['tlsCAFile', 'userCertFile', 'userKeyFile'] as const;
+const DEFAULT_PORT = 2113;
 
 /** Options of the client that the adapter leaves to the operator, in the client's spelling. */
 const OPTIONS = [
@@ -42,7 +55,42 @@ export function readConnectionString(text: string): ConnectionSettings {
   if (preference.toLowerCase() !== 'leader') {
     throw new TypeError(`\`nodePreference=${preference}\` may read what is outdated: use \`leader\`, or leave it out`);
   }
-  return { credentials: readCredentials(credentials), tls: options.get('tls') !== 'false' };
+  const files: { [name in (typeof FILES)[number]]?: string } = {};
+  for (const name of FILES) {
+    const file = options.get(name);
+    if (file !== undefined) files[name] = file;
+  }
+  return {
+    credentials: readCredentials(credentials),
+    tls: options.get('tls') !== 'false',
+    hosts: hosts.split(',').map(readHost),
+    files,
+  };
+}
+
+/** @throws {TypeError} naming the option whose file cannot be read, which the client's own error does not */
+export function checkFiles({ files }: ConnectionSettings): void {
+  for (const name of FILES) {
+    const file = files[name];
+    if (file === undefined) continue;
+    try {
+      readFileSync(file);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const problem = code === 'EISDIR' ? 'is a folder' : `cannot be read (${code})`;
+      throw new TypeError(`the certificate file that \`${name}\` names, \`${file}\`, ${problem}: name a PEM file`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function readHost(text: string): Host {
+  const [, host = '', port] = /^\[?([^\]]*?)\]?(?::([^:\]]*))?$/.exec(text.trim()) ?? [];
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
+    throw new TypeError(`the connection string cannot be used: check hosts and ports, of which one is \`${port}\``);
+  }
+  return { host, port: port === undefined ? DEFAULT_PORT : Number(port) };
 }
 
 function readOption(option: string): [string, string] {

@@ -9,13 +9,24 @@ import type {
   RecordedEvent as ClientEvent,
   StreamingRead,
 } from '@eventstore/db-client';
+import { randomUUID } from 'node:crypto';
 import { checkAppend, checkDelete, firstRevision } from './append-rules.js';
 import { CatchUp } from './event-store-db-catch-up.js';
 import type { LogPosition } from './event-store-db-catch-up.js';
-import { failureOf, isInvalidPosition, leavesClientStuck, Tries, within } from './event-store-db-failures.js';
+import {
+  failureOf,
+  isDenied,
+  isInvalidPosition,
+  leavesClientStuck,
+  refused,
+  Tries,
+  within,
+} from './event-store-db-failures.js';
 import type { Patience } from './event-store-db-failures.js';
-import { readConnectionString } from './event-store-db-settings.js';
-import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
+import { findFault } from './event-store-db-faults.js';
+import { checkFiles, readConnectionString } from './event-store-db-settings.js';
+import type { ConnectionSettings } from './event-store-db-settings.js';
+import { StoreRefused, StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
 import type {
   Appended,
   EventStore,
@@ -55,6 +66,15 @@ const KEPT_PREFIXES = ['organization-', 'denials-', 'claims-', 'installation-', 
 const DELETABLE_PREFIXES = ['vault-', 'snapshot-'];
 /** Type of the event by which the server marks a deleted stream; its revision is no revision. */
 const TOMBSTONE = '$streamDeleted';
+/** How long a host may take to show how it speaks, in milliseconds. */
+const LOOK_MS = 2_000;
+/** Of an append that is to be refused; no stream gets so long. */
+const NO_SUCH_REVISION = 2n ** 53n;
+const LIMIT_STREAM = 'installation-append-limit';
+/** How long megabytes may take on their way, in milliseconds. */
+const LIMIT_PATIENCE_MS = 10_000;
+/** What an attempt has beside its data: type, metadata, quotes. */
+const LIMIT_OVERHEAD = 64;
 /** Of checks whether a stream was deleted; a server takes a hundred calls at once from a connection. */
 const MOST_CHECKS = 16;
 
@@ -73,6 +93,8 @@ export class EventStoreDbEventStore implements EventStore {
   #closing: Promise<void> | undefined;
   /** The highest position seen in a kept stream: `head` need not look below. */
   #known: bigint | undefined;
+  /** The stream of the last append that was denied, until one is taken again. */
+  #denied: string | undefined;
 
   private constructor(connection: Connection, limits: Limits) {
     this.#connection = connection;
@@ -82,7 +104,7 @@ export class EventStoreDbEventStore implements EventStore {
   /**
    * Connects. Hosts, TLS and credentials are in the connection string, which is never logged or put into an error.
    * @throws {TypeError} when the connection string is wrong, or does not go with the append mode
-   * @throws {StoreUnavailable} when no server answers, or it refuses the user
+   * @throws {StoreUnavailable} when no server answers, or at once when it refuses the user or its certificate is not trusted
    */
   static async open(connectionString: string, options: EventStoreDbOptions = {}): Promise<EventStoreDbEventStore> {
     const limits = {
@@ -90,15 +112,67 @@ export class EventStoreDbEventStore implements EventStore {
       giveUpAfterMs: options.giveUpAfterMs ?? 12_000,
       retryAfterMs: options.retryAfterMs ?? 50,
     };
-    const connection = Connection.acquire(connectionString.trim(), options.appendMode);
+    const settings = readConnectionString(connectionString);
+    checkFiles(settings);
+    const connection = Connection.acquire(connectionString.trim(), settings, options.appendMode);
     const store = new EventStoreDbEventStore(connection, limits);
     try {
-      await store.#allBackwards(END, 1);
+      await store.#reach(settings);
     } catch (error) {
       await store.close();
       throw error;
     }
     return store;
+  }
+
+  /** Waits for a server, but not for one whose certificate is not trusted, or that speaks TLS where we do not. */
+  async #reach(settings: ConnectionSettings): Promise<void> {
+    const given = new AbortController();
+    const look = async (): Promise<void> => {
+      const fault = await findFault(settings, LOOK_MS);
+      if (fault !== undefined) throw new StoreUnavailable(`the event store cannot be used: ${fault}`);
+    };
+    const reading = this.#allBackwards(END, 1, given.signal);
+    try {
+      // Side by side, since it is fine as a rule.
+      await Promise.race([reading, look().then(() => reading)]);
+    } catch (error) {
+      // It may have come up meanwhile, and its fault be what the tries failed for.
+      await look();
+      throw error;
+    } finally {
+      given.abort();
+      reading.catch(() => undefined);
+    }
+  }
+
+  /**
+   * How many bytes an append may have, when the server takes fewer than so many. Nothing is written: the server looks at
+   * the size first, and then at a revision that no stream has.
+   */
+  async lowerLimit(wanted: number): Promise<number | undefined> {
+    const data = 'x'.repeat(wanted - LIMIT_OVERHEAD);
+    const error = await this.#attempt(LIMIT_STREAM, data, LIMIT_PATIENCE_MS);
+    return error instanceof StoreRefused && error.refusal.kind === 'too-large' ? error.refusal.limit : undefined;
+  }
+
+  async check(): Promise<void> {
+    this.#checkOpen();
+    if (this.#denied === undefined) return;
+    const error = await this.#attempt(this.#denied, '');
+    if (error instanceof StoreRefused) throw error;
+    this.#denied = undefined;
+  }
+
+  /** What an append that cannot succeed comes to, tried once: whether it would be let in. */
+  async #attempt(stream: string, data: string, appendTimeoutMs = this.#limits.appendTimeoutMs): Promise<unknown> {
+    const event = toWire(stream, { id: randomUUID(), type: 'Attempted', data, metadata: null });
+    try {
+      await this.#connection.append(stream, [event], NO_SUCH_REVISION, { ...this.#limits, appendTimeoutMs });
+      return undefined;
+    } catch (error) {
+      return failureOf(error) === 'final' ? refused(`an append to stream \`${stream}\``, error) : error;
+    }
   }
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
@@ -176,6 +250,7 @@ export class EventStoreDbEventStore implements EventStore {
     for (;;) {
       try {
         const result = await this.#connection.append(stream, events, expectedRevision, this.#limits);
+        this.#denied = undefined;
         return await this.#appended(stream, firstRevision(expected) + events.length - 1, result);
       } catch (error) {
         switch (failureOf(error)) {
@@ -188,6 +263,7 @@ export class EventStoreDbEventStore implements EventStore {
             throw new WrongRevision(stream, expected, actualRevision(error));
           }
           default:
+            if (isDenied(error)) this.#denied = stream;
             ambiguous = true;
             await tries.again(error);
         }
@@ -272,6 +348,7 @@ export class EventStoreDbEventStore implements EventStore {
   async #allBackwards(
     from: Position | typeof END,
     maxCount: number,
+    signal?: AbortSignal,
   ): Promise<{ position: Position; stream: string }[]> {
     const tries = new Tries('a read of $all', this.#limits);
     for (;;) {
@@ -286,7 +363,8 @@ export class EventStoreDbEventStore implements EventStore {
         }
         return page;
       } catch (error) {
-        await tries.again(error);
+        await tries.again(error, signal);
+        if (signal?.aborted) return [];
       }
     }
   }
@@ -423,8 +501,11 @@ class Connection {
     this.#client = newClient(connectionString);
   }
 
-  static acquire(connectionString: string, wanted: AppendMode | undefined): Connection {
-    const { credentials, tls } = readConnectionString(connectionString);
+  static acquire(
+    connectionString: string,
+    { credentials, tls }: ConnectionSettings,
+    wanted: AppendMode | undefined,
+  ): Connection {
     // Without TLS the client sends no credentials, but still goes by whether it was given some.
     const classic = credentials ?? (tls ? undefined : { username: 'nobody', password: 'nothing' });
     const mode = wanted ?? (classic === undefined ? 'batch' : 'classic');
@@ -583,7 +664,7 @@ function newClient(connectionString: string): EventStoreDBClient {
     return EventStoreDBClient.connectionString(connectionString);
   } catch (error) {
     // The client's own error has the connection string, with the password, in a member and parts of it in its text.
-    const aboutFiles = error instanceof Error && /certificate|userCertFile/.test(error.message) ? error.message : '';
+    const aboutFiles = error instanceof Error && error.message.includes('userCertFile') ? error.message : '';
     throw new TypeError(
       `the connection string cannot be used: ${aboutFiles || 'check hosts, ports and option values'}`,
     );

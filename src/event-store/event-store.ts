@@ -78,6 +78,13 @@ export interface EventStore {
   /** Removes a `vault-…` (crypto-shredding), `snapshot-…` or `renewals-…` stream for good; its name must not be used again. */
   delete(stream: string): Promise<void>;
 
+  /**
+   * Resolves when the store takes what we write, as far as that can be known without writing; only where a store can be
+   * there and refuse.
+   * @throws {StoreUnavailable} when it does not
+   */
+  check?(): Promise<void>;
+
   /** Finishes what was accepted, then releases the store. */
   close(): Promise<void>;
 }
@@ -112,5 +119,23 @@ export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'StoreUnavailable';
+  }
+}
+
+/** Why a store refuses, whoever asks again: a right that was taken away, or more in one append than it takes. */
+export type StoreRefusal = { readonly kind: 'access-denied' } | { readonly kind: 'too-large'; readonly limit: number };
+
+/**
+ * The store answers and refuses, until somebody changes its settings: the same call again is refused again. What is too
+ * large was not written; of what is denied an earlier try may have been.
+ */
+export class StoreRefused extends StoreUnavailable {
+  constructor(
+    message: string,
+    readonly refusal: StoreRefusal,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'StoreRefused';
   }
 }

@@ -8,6 +8,23 @@ export function eventsFile(dataDir: string): string {
   return join(dataDir, 'events.db');
 }
 
+/** What a request body of 2 MiB becomes in the log, in bytes: an event has it twice, as it was sent and as it was read. */
+const wantedBytes = 4 * 1024 * 1024;
+
+/**
+ * Says when the store takes smaller requests than the server does, and what to change.
+ */
+export async function warnOfLimit(store: EventStore, warn: (message: string) => void): Promise<void> {
+  const { EventStoreDbEventStore } = await import('./event-store-db.js');
+  if (!(store instanceof EventStoreDbEventStore)) return;
+  const limit = await store.lowerLimit(wantedBytes);
+  if (limit === undefined) return;
+  warn(
+    `the event store takes ${limit} bytes in one append, so that requests of more than about ${Math.floor(limit / 2)} ` +
+      `bytes are refused: set its MaxAppendSize (EVENTSTORE_MAX_APPEND_SIZE) to ${wantedBytes}`,
+  );
+}
+
 /**
  * Opens the store that EVENT_STORE names: `memory:`, `sqlite:` (a file in the data folder, which must exist), or the
  * connection string of an EventStoreDB.

@@ -3,6 +3,7 @@ import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { StoreRefused } from '../event-store/event-store.js';
 import { LOGGER } from './logger.js';
 
 /** The HTTP status of each error code (client protocol 3.2). The one such table. */
@@ -14,6 +15,8 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   RESOURCE_EXHAUSTED: 429,
   FAILED_PRECONDITION: 400,
   ABORTED: 409,
+  // Not of the client protocol: larger than what can be recorded here, which somebody can change.
+  OUT_OF_RANGE: 413,
   UNIMPLEMENTED: 501,
   INTERNAL: 500,
   UNAVAILABLE: 503,
@@ -62,7 +65,11 @@ export class ErrorsFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const error = this.translate(thrown);
-    const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' ? 1 : undefined);
+    const { cause } = error;
+    const isRefused = cause instanceof StoreRefused;
+    // Each of them has a remedy that only an operator can apply, and a message that is for the operator.
+    if (isRefused) this.logger.error({ reason: cause.message }, 'the event store refuses');
+    const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' && !isRefused ? 1 : undefined);
     if (seconds !== undefined) void reply.header('retry-after', String(seconds));
     void reply.status(httpStatuses[error.code]).send(errorBody(error));
   }

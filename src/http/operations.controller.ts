@@ -29,11 +29,12 @@ export class OperationsController {
     return { status: 'ok' };
   }
 
-  /** The store answers, and every read model runs, has caught up once, and does not stay behind. */
+  /** The store answers and takes what we write, and every read model runs, has caught up once, and does not stay behind. */
   @Get('health/ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const failed = this.runner.failures();
     try {
+      await this.store.check?.();
       const head = (await this.store.head()) ?? -1n;
       const status = failed.length > 0 ? 'failed' : this.isBehind(head) ? 'catching-up' : 'ok';
       if (status !== 'ok') void reply.status(503);

@@ -6,8 +6,7 @@ import { readConfig, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
-import { InMemoryEventStore } from '../event-store/in-memory.js';
-import { SqliteEventStore } from '../event-store/sqlite.js';
+import { openEventStore } from '../event-store/open-event-store.js';
 import { createLogger } from '../http/logger.js';
 import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
@@ -25,8 +24,11 @@ export interface StartOptions {
   readonly seed?: string;
   /** Time at the start; the clock stands until it is told to go on. Default 2026-01-01T00:00:00Z. */
   readonly at?: Date;
-  /** `memory` (default), or `sqlite`: a real file in a temporary folder that goes with the coordinator. */
-  readonly store?: 'memory' | 'sqlite';
+  /**
+   * `memory` (default), `sqlite`: a real file in a temporary folder that goes with the coordinator, or the connection
+   * string of an EventStoreDB.
+   */
+  readonly store?: 'memory' | 'sqlite' | `esdb${string}`;
   /** Settings by their environment names, such as `RATE_LIMIT_PER_ADDRESS`. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Log level; nothing is logged by default. */
@@ -100,7 +102,7 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
   const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
   const config = readConfig({ PORT: '0', ...options.settings });
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
-  const store = folder ? await SqliteEventStore.open(join(folder, 'events.db')) : new InMemoryEventStore();
+  const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '');
   const world = {
     clock: new ManualClock(at.getTime()),
     randomness: new SeededRandomness(seed),
@@ -216,7 +218,7 @@ async function boot(
       await coordinator.close();
       if (!folder) return boot(options, config, world, credentials);
       await world.store.close();
-      const store = await SqliteEventStore.open(join(folder, 'events.db'));
+      const store = await openEventStore('sqlite:', folder);
       return boot(options, config, { ...world, store }, credentials);
     },
     async close() {
@@ -268,6 +270,10 @@ class SharedStore implements EventStore {
 
   delete(stream: string) {
     return this.write(() => this.store.delete(stream));
+  }
+
+  async check(): Promise<void> {
+    await this.store.check?.();
   }
 
   close(): Promise<void> {

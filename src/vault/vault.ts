@@ -2,6 +2,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import {
+  StoreRefused,
   StoreUnavailable,
   StreamDeleted,
   WrongRevision,
@@ -383,6 +384,15 @@ function unopened(cause: unknown): CoordinatorError {
 
 function unreachable(cause: unknown): unknown {
   if (!(cause instanceof StoreUnavailable)) return cause;
+  if (cause instanceof StoreRefused) {
+    return new CoordinatorError(
+      'UNAVAILABLE',
+      'the event store refuses access to the vault: its operator has to mend that',
+      {
+        cause,
+      },
+    );
+  }
   return new CoordinatorError('UNAVAILABLE', 'the vault cannot be reached: send the same request again', { cause });
 }
 

@@ -1,13 +1,24 @@
+import 'reflect-metadata';
 import { EventStoreDBClient, eventTypeFilter, jsonEvent, NO_STREAM } from '@eventstore/db-client';
-import { randomUUID } from 'node:crypto';
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
+import { randomUUID, webcrypto } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.js';
 import { StoreUnavailable } from '../../src/event-store/event-store.js';
+import { warnOfLimit } from '../../src/event-store/open-event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
+import { apiKeyPairFromPrivate, stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { exchange } from '../e2e/exchange.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
 import { EventStoreDouble } from './double/double.js';
 import type { Proposed } from './double/log.js';
@@ -377,4 +388,187 @@ describe('the client, version 6.2.1', () => {
     await until(() => double.subscriptions === 0);
     await bare.dispose();
   });
+});
+
+describe('a start that can never succeed', () => {
+  const dayMs = 24 * 60 * 60 * 1000;
+  /** Long enough to be told from what ends at once. */
+  const patient = { giveUpAfterMs: 60_000 };
+  let servers: TlsServer[] = [];
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'countersign-tls-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterEach(async () => {
+    for (const server of servers) await new Promise((resolve) => server.close(resolve));
+    servers = [];
+  });
+
+  /** A server with a certificate of its own; its port, and the file that vouches for it. */
+  async function tlsServer(name: string, notAfter = Date.now() + dayMs): Promise<{ port: number; file: string }> {
+    const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+    const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+    const certificate = await X509CertificateGenerator.createSelfSigned(
+      {
+        name: `CN=${name}`,
+        notBefore: new Date(notAfter - 2 * dayMs),
+        notAfter: new Date(notAfter),
+        signingAlgorithm: algorithm,
+        keys,
+        extensions: [new SubjectAlternativeNameExtension([{ type: 'dns', value: name }])],
+      },
+      webcrypto as Crypto,
+    );
+    const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
+    const key = `-----BEGIN PRIVATE KEY-----\n${der}\n-----END PRIVATE KEY-----\n`;
+    const cert = certificate.toString('pem');
+    const server = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (socket) =>
+      socket.on('error', () => undefined),
+    );
+    server.on('tlsClientError', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    servers.push(server);
+    const file = join(folder, `${name}-${notAfter}.pem`);
+    await writeFile(file, cert);
+    return { port: (server.address() as AddressInfo).port, file };
+  }
+
+  const message = async (url: string): Promise<string> => {
+    const error = await outcomeOf(open(patient, url));
+    expect(error).toBeInstanceOf(Error);
+    return (error as Error).message;
+  };
+
+  it('names the certificate and the setting, with one host and with several', async () => {
+    const good = await tlsServer('localhost');
+    const other = await tlsServer('elsewhere.test');
+    const old = await tlsServer('localhost', Date.now() - dayMs);
+    for (const hosts of [`localhost:${good.port}`, `localhost:1,localhost:${good.port}`]) {
+      expect(await message(`esdb://ada:hunter2@${hosts}`)).toMatch(
+        /certificate of localhost:\d+ is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\).*`tlsCAFile`$/,
+      );
+      expect(await message(`esdb://ada:hunter2@${hosts}?tlsCAFile=${other.file}`)).toContain(
+        `\`tlsCAFile\` names \`${other.file}\``,
+      );
+    }
+    expect(await message(`esdb://localhost:${old.port}?tlsCAFile=${old.file}`)).toContain('CERT_HAS_EXPIRED');
+    expect(await message(`esdb://localhost:${other.port}?tlsCAFile=${other.file}`)).toContain(
+      'EVENT_STORE must name the host as the certificate does',
+    );
+  });
+
+  it('names `tls` when one side speaks it and the other does not', async () => {
+    const { port, file } = await tlsServer('localhost');
+    expect(await message(`esdb://localhost:${port}?tls=false`)).toContain('speaks TLS: take `tls=false` out');
+    expect(await message(`esdb://127.0.0.1:${double.port}?tlsCAFile=${file}`)).toContain(
+      'speaks no TLS: set `tls=false`',
+    );
+  });
+
+  it('names the file that is none', async () => {
+    const url = `esdb://ada:hunter2@localhost:1?tlsCAFile=${folder}`;
+    expect(await message(url)).toContain(`\`tlsCAFile\` names, \`${folder}\`, is a folder: name a PEM file`);
+    expect(await message(`${url}/none.pem`)).toContain('cannot be read (ENOENT)');
+  });
+
+  it.each(['login', 'read-all'] as const)(
+    'says that the user is refused, with one host and with several (%s)',
+    async (what) => {
+      double.denied.add(what);
+      double.members = [{ host: '127.0.0.1', port: double.port, leader: true }];
+      for (const hosts of [`127.0.0.1:${double.port}`, `127.0.0.1:1,127.0.0.1:${double.port}`]) {
+        expect(await message(`esdb://${hosts}?tls=false&discoveryInterval=1`)).toContain('check user and password');
+      }
+    },
+  );
+});
+
+describe('a coordinator on a store that refuses', () => {
+  let coordinator: TestCoordinator;
+  let lines = '';
+  const log = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines += chunk.toString();
+      done();
+    },
+  });
+
+  beforeEach(async () => {
+    lines = '';
+    const store = `${double.connectionString}` as `esdb${string}`;
+    coordinator = await startCoordinator({ store, logLevel: 'error', log });
+  });
+  afterEach(() => coordinator.close());
+
+  const tag = (name: string) =>
+    coordinator.client.submitBody('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: name, userIds: [] });
+  const send = (body: string) => exchange(`${coordinator.url}/public/v1/submit/create_user_tag`, stamped(body));
+  const stamped = (body: string) => ({
+    method: 'POST',
+    body,
+    headers: { 'x-stamp': stampBody(body, apiKeyPairFromPrivate(coordinator.root.apiPrivateKey)).headerValue },
+  });
+  const ready = async () => (await exchange(`${coordinator.url}/health/ready`)).status;
+
+  it('says that access is denied, logs why, and is not ready until it is given back', async () => {
+    const body = tag('denied for a while');
+    double.denied.add('append');
+    const denied = await send(body);
+    expect(denied.status).toBe(503);
+    expect(denied.headers.get('retry-after')).toBeNull();
+    expect((denied.body as { message: string }).message).toMatch(/^the event store refuses access to this server/);
+    expect(lines).toContain('access is denied; check user and password');
+    expect(await ready()).toBe(503);
+    double.denied.clear();
+    expect(await ready()).toBe(200);
+    expect((await send(body)).status).toBe(200);
+
+    double.denied.add('login');
+    expect((await send(tag('nobody logs in'))).status).toBe(503);
+    expect(await ready()).toBe(503);
+    double.denied.clear();
+    expect((await send(tag('somebody does'))).status).toBe(200);
+    expect(await ready()).toBe(200);
+  });
+
+  it('answers what is too large with 413, the limit and the setting, and what waits beside it is recorded', async () => {
+    double.maxAppendBytes = 100_000;
+    const large = coordinator.client.submitBody('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: `0x${'11'.repeat(20)}`,
+      smartContractInterface: `[{"type":"function","name":"f","inputs":[],"outputs":[]}${' '.repeat(80_000)}]`,
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'large',
+    });
+    const path = `${coordinator.url}/public/v1/submit/create_smart_contract_interface`;
+    let answer = (): void => undefined;
+    const heldUntil = new Promise<void>((resolve) => (answer = resolve));
+    double.appendFaults.push({ heldUntil, stream: organizationStream(coordinator.organizationId) });
+    const first = send(tag('first'));
+    await until(() => double.appendFaults.length === 0);
+    const rest = [send(tag('second')), exchange(path, stamped(large)), send(tag('third'))];
+    await pause(100);
+    answer();
+    const answers = await Promise.all([first, ...rest]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 413, 200]);
+    expect(answers[2]?.body).toMatchObject({
+      code: 11,
+      message: expect.stringMatching(/takes 100000 bytes in one append.*raise MaxAppendSize/) as unknown,
+    });
+  });
+});
+
+test('a start says which size of requests the server does not take', async () => {
+  const said: string[] = [];
+  for (const appendMode of modes) {
+    const store = await open({ appendMode });
+    await warnOfLimit(store, (message) => said.push(message));
+    expect(said.splice(0)).toEqual([expect.stringContaining('takes 1048576 bytes in one append')]);
+    double.maxAppendBytes = 4 * 1024 * 1024;
+    await warnOfLimit(store, (message) => said.push(message));
+    expect(said).toEqual([]);
+    double.maxAppendBytes = 1024 * 1024;
+  }
+  expect(double.log.events).toEqual([]);
 });

@@ -48,6 +48,7 @@ test('every code has the status of the client protocol, section 3.2', () => {
     RESOURCE_EXHAUSTED: 429,
     FAILED_PRECONDITION: 400,
     ABORTED: 409,
+    OUT_OF_RANGE: 413,
     UNIMPLEMENTED: 501,
     INTERNAL: 500,
     UNAVAILABLE: 503,

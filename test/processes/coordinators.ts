@@ -10,7 +10,7 @@ import {
 } from '../../src/testing/index.js';
 import { EventStoreDouble } from '../event-store/double/double.js';
 import { exchange, type Exchange } from '../e2e/exchange.js';
-import { Installation, type Run } from '../e2e/installation.js';
+import { Installation, main, type Run } from '../e2e/installation.js';
 import { until } from '../e2e/until.js';
 
 /** No two bodies of a test are alike by chance, whoever makes them for whichever instance. */
@@ -44,6 +44,11 @@ export class Instance {
   async start(): Promise<this> {
     this.server = await this.installation.start({ EVENT_STORE: this.eventStore, KEK: sharedKek });
     return this;
+  }
+
+  /** Another process with the same settings and data folder. */
+  double(): Run {
+    return this.installation.run(main, { EVENT_STORE: this.eventStore, KEK: sharedKek });
   }
 
   get running(): Run & { readonly url: string } {

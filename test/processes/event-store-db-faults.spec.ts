@@ -774,7 +774,9 @@ describe('a connection string', () => {
     ).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StoreUnavailable);
     const { cause } = error as Error;
-    const everything = [error, cause].map((each) => JSON.stringify(each, Object.getOwnPropertyNames(each))).join();
+    const everything = [error, cause ?? {}]
+      .map((each) => JSON.stringify(each, Object.getOwnPropertyNames(each)))
+      .join();
     expect(everything).not.toContain('hunter2');
   });
 

@@ -158,6 +158,17 @@ test('one request sent to all at once is one activity with one effect', async ()
   }
 });
 
+test('a second one with the data folder of the first is refused, until that has ended however', async () => {
+  const second = cluster.three.double();
+  expect(await second.exit).toMatchObject({ code: 1 });
+  expect(second.stderr()).toMatch(
+    /^countersign cannot start: the data folder `[^`]+` is in use by another coordinator/,
+  );
+  expect(cluster.three.running.child.exitCode).toBeNull();
+  await cluster.three.kill();
+  await cluster.three.start();
+});
+
 describe('votes', () => {
   let alice: Voter;
   let bob: Voter;
