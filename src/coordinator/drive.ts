@@ -28,6 +28,7 @@ import {
   type Prepared,
   type Verdict,
 } from './deliberate.js';
+import { decisionTime, noteTime } from './decision-time.js';
 import type { DenialLog } from './denials.js';
 import { recordedChild } from './found-organization.js';
 import { derivedId, uuidV7 } from './ids.js';
@@ -161,7 +162,7 @@ export class Driver {
     const open = organization.openActivities.get(activityId);
     if (!open || organization.isDeleted || !organization.users.has(userId))
       return { canApprove: false, canReject: false };
-    return rightsOf(this.bench(organization, 0), open, userId);
+    return rightsOf(this.bench(organization, 0, undefined), open, userId);
   }
 
   /** Resolves when everything that was accepted has been answered. */
@@ -215,7 +216,13 @@ export class Driver {
       target = { definition: voted.definition, intent: asked };
     }
     const { submitterId } = attempt;
-    const context = { organization, parent, submitterId, now: clock.now(), newId: () => attempt.newId() };
+    const context = {
+      organization,
+      parent,
+      submitterId,
+      now: decisionTime(clock, organization, parent),
+      newId: () => attempt.newId(),
+    };
     try {
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare(attempt), context) };
     } catch (error) {
@@ -410,7 +417,7 @@ export class Driver {
   ): Decided | PrepareFirst {
     const { request } = job;
     const { organization } = loaded;
-    const bench = this.bench(organization, loaded.revision);
+    const bench = this.bench(organization, loaded.revision, parent?.organization);
     const caller = checkedCaller(job, organization, parent?.organization, bench.now);
     job.callerUserId = caller.user.userId;
     const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId };
@@ -432,6 +439,7 @@ export class Driver {
     // Sealed before the state changes: what cannot be written must leave no trace in it.
     batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, bench.now));
     try {
+      noteTime(organization, bench.now);
       for (const event of events) {
         evolve(organization, event, bench.now);
         noteFingerprint(loaded, event, unsettled);
@@ -544,8 +552,9 @@ export class Driver {
     throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
   }
 
-  private bench(organization: OrganizationView, revision: number): Bench {
-    return { registry: this.ports.registry, organization, revision, now: this.ports.clock.now() };
+  private bench(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Bench {
+    const now = decisionTime(this.ports.clock, organization, parent);
+    return { registry: this.ports.registry, organization, revision, now };
   }
 
   /** Refuses a request; a denial is recorded first, without holding up the queue. */

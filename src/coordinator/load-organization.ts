@@ -11,6 +11,7 @@ import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from '../e
 import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
 import type { Children } from './children.js';
+import { lastTime, noteTime } from './decision-time.js';
 import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from './ports.js';
 import { storeUnreadable } from './refusals.js';
@@ -190,12 +191,10 @@ export class OrganizationLoader {
 
   private async foldAgain(organizationId: string): Promise<LoadedOrganization> {
     const copy = this.copies.get(organizationId);
-    const loaded = await (copy
-      ? this.foldOnto(organizationId, structuredClone(copy))
-      : this.foldFromStart(organizationId));
+    const loaded = await (copy ? this.foldOnto(organizationId, copyOf(copy)) : this.foldFromStart(organizationId));
     const behind = loaded.revision - (copy?.revision ?? -1);
     if (this.dropped.has(organizationId) && behind >= copyAfter) {
-      this.copies.set(organizationId, structuredClone(loaded));
+      this.copies.set(organizationId, copyOf(loaded));
     }
     return loaded;
   }
@@ -233,6 +232,7 @@ export class OrganizationLoader {
             throw new BrokenChain(event.stream, event.revision, `it is at position ${event.position}, not at ${begin}`);
           }
           confirm(loaded, event);
+          noteTime(loaded.organization, (event.metadata as EventMetadata).at);
         } else {
           apply(loaded, event);
           events++;
@@ -266,6 +266,12 @@ export function nothingLoaded(): LoadedOrganization {
   return { organization, revision: -1, hash: GENESIS_HASH, position: -1n, pending: [], recent, snapshotRevision: -1 };
 }
 
+function copyOf(loaded: LoadedOrganization): LoadedOrganization {
+  const copy = structuredClone(loaded);
+  noteTime(copy.organization, lastTime(loaded.organization));
+  return copy;
+}
+
 /**
  * Takes note that an event which the state has already is recorded.
  * @throws {BrokenChain} when another one was recorded in its place
@@ -285,7 +291,9 @@ function confirm(loaded: LoadedOrganization, { stream, revision, position, metad
 export function apply(loaded: LoadedOrganization, recorded: RecordedEvent): void {
   loaded.hash = verifyChain(loaded.hash, recorded);
   const event = upcast(recorded);
-  evolve(loaded.organization, event, (event.metadata as EventMetadata).at);
+  const { at } = event.metadata as EventMetadata;
+  evolve(loaded.organization, event, at);
+  noteTime(loaded.organization, at);
   noteFingerprint(loaded, event, recorded.position);
   loaded.revision = recorded.revision;
   loaded.position = recorded.position;

@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
+import { decisionTime } from './decision-time.js';
 import type { OrganizationLoader } from './load-organization.js';
 import type { Clock, PasskeyCounters } from './ports.js';
 import { resolveCaller, type Caller } from './resolve-caller.js';
@@ -31,7 +32,8 @@ export async function verifyPasskey(
   checkWebAuthnChallenge(stamp, body);
   const { organization } = await loader.load(organizationId);
   const parent = await loader.parentOf(organization);
-  const { authenticator } = resolveCaller(stamp, organization, parent?.organization, clock.now());
+  const now = decisionTime(clock, organization, parent?.organization);
+  const { authenticator } = resolveCaller(stamp, organization, parent?.organization, now);
   const origins = organization.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
   const { signCount } = await verifyWebAuthnStamp(
     stamp,

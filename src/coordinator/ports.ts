@@ -7,6 +7,8 @@ import type { User } from '../domain/organization/users.js';
 /** Wall-clock time, milliseconds since the epoch. */
 export interface Clock {
   now(): number;
+  /** By how many milliseconds it has jumped against a monotonic clock, 0 for none. A clock that is steered never does. */
+  jumped?(): number;
 }
 
 /** Cryptographically secure bytes; a seeded source in tests. */

@@ -3,6 +3,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isExpired } from '../domain/organization/credentials.js';
 import type { User } from '../domain/organization/users.js';
 import { readSessionOf, type ReadSession } from '../domain/read-session.js';
+import { decisionTime } from './decision-time.js';
 import type { OrganizationLoader } from './load-organization.js';
 import type { Clock } from './ports.js';
 import { organizationDeleted } from './refusals.js';
@@ -33,14 +34,14 @@ export class ReadSessions {
       });
     }
     const claims = readSessionOf(publicHalf);
-    const now = clock.now();
+    const { organization } = await loader.load(claims.organizationId);
+    const now = decisionTime(clock, organization);
     if (claims.expiresAt * 1000 <= now) {
       const end = new Date(claims.expiresAt * 1000).toISOString();
       throw new CoordinatorError('UNAUTHENTICATED', `expired read-only session: it ended at ${end}; ${makeAnother}`, {
         category: 'API_KEY_EXPIRED',
       });
     }
-    const { organization } = await loader.load(claims.organizationId);
     const isNamed =
       organizationId === claims.organizationId ||
       (whereTheCredentialLives && organizationId === organization.parentOrganizationId);

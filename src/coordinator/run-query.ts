@@ -14,6 +14,7 @@ import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 import { canonicalUuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
+import { decisionTime } from './decision-time.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
@@ -114,10 +115,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const { organization } = await this.loader.load(organizationId);
     const parent = await this.loader.parentOf(organization);
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
-    const caller = resolveCaller(by, organization, parent?.organization, this.clock.now());
+    const now = decisionTime(this.clock, organization, parent?.organization);
+    const caller = resolveCaller(by, organization, parent?.organization, now);
     if (caller.organizationId === organizationId) {
       if (organization.isDeleted) throw organizationDeleted(organizationId);
-      if (hasLapsed(organization, this.clock.now())) throw signUpLapsed(organizationId);
+      if (hasLapsed(organization, now)) throw signUpLapsed(organizationId);
     }
     const home = caller.organizationId === organizationId ? organization : parent?.organization;
     if (home) checkAuthProxyQuery(home, caller.user.userId, path);

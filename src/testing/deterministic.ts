@@ -17,6 +17,11 @@ export class ManualClock implements Clock {
     this.set(this.time + (typeof by === 'number' ? by : durationMs(by)));
   }
 
+  /** Sets it back by milliseconds, as somebody may a machine's clock; what was recorded then lies in its future. */
+  turnBack(by: number | `${number}${keyof typeof units}`): void {
+    this.time -= typeof by === 'number' ? by : durationMs(by);
+  }
+
   /** Jumps to a time, forwards only: nothing that was recorded may lie in the future. */
   set(time: number | Date): void {
     const ms = typeof time === 'number' ? time : time.getTime();

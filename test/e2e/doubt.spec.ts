@@ -332,3 +332,49 @@ describe('the requester', () => {
     expect(await refusal(bob.client.approve(asked.fingerprint))).toMatchObject({ status: 403 });
   });
 });
+
+describe('time', () => {
+  test('does not run backwards: what has expired stays so, and nothing is decided by a clock set back', async () => {
+    const own = await startCoordinator();
+    try {
+      const short = own.newKey();
+      await own.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+        userId: own.root.userId,
+        apiKeys: [
+          { apiKeyName: 'short', publicKey: short.publicKey, curveType: short.curve, expirationSeconds: '600' },
+        ],
+      });
+      const client = own.clientFor(short);
+      expect(await client.query('whoami')).toMatchObject({ userId: own.root.userId });
+      own.clock.advance('2h');
+      expect(await refusal(client.query('whoami'))).toMatchObject({ status: 401 });
+      await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'later' });
+      const before = await own.events();
+
+      own.clock.turnBack('3h');
+      const isBehind = { status: 503, code: 14, message: textLike(/is 10800 s behind the last event of organization/) };
+      expect(await refusal(client.query('whoami'))).toMatchObject(isBehind);
+      expect(
+        await refusal(client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'by an expired key' })),
+      ).toMatchObject(isBehind);
+      expect(await own.events()).toEqual(before);
+
+      // Clocks may differ a little: then the stream's time counts.
+      own.clock.advance(3 * 3_600_000 - 5_000);
+      expect(await refusal(client.query('whoami'))).toMatchObject({ status: 401 });
+      await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'a little behind' });
+      const times = (await own.events()).map(({ metadata }) => (metadata as { at: number }).at);
+      expect(times).toEqual([...times].sort((one, other) => one - other));
+
+      // A stream that is folded anew has the same last event.
+      own.clock.turnBack('1h');
+      const again = await own.restart();
+      expect(await refusal(again.clientFor(short).query('whoami'))).toMatchObject({ status: 503 });
+      own.clock.advance('2h');
+      expect(await again.client.query('whoami')).toMatchObject({ userId: own.root.userId });
+      await again.close();
+    } finally {
+      await own.close().catch(() => undefined);
+    }
+  });
+});
