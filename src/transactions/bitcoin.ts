@@ -4,7 +4,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bech32, bech32m, createBase58check } from '@scure/base';
 import { Transaction, utils } from '@scure/btc-signer';
 import { CoordinatorError } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { AmbiguousText, type PolicyValue } from '../domain/policy/types.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 
@@ -390,9 +390,17 @@ function skipMap(reader: ByteReader, what: string): void {
   }
 }
 
-/** The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name. */
+/**
+ * The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name: that an output
+ * is also the one of an address on another network is in doubt.
+ */
 export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: BitcoinNetwork): PolicyValue {
   const { version, inputs, outputs, lockTime, fee } = transaction;
+  const known = new Map<string, string | undefined>();
+  const scriptNamedBy = (address: string): string | undefined => {
+    if (!known.has(address)) known.set(address, scriptOf(address));
+    return known.get(address);
+  };
   return {
     version: String(version),
     inputs: inputs.map(({ txid, vout, sequence }) => ({
@@ -403,7 +411,7 @@ export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: Bit
     outputs: outputs.map(({ amount, script }) => ({
       value: amount,
       script_pubkey: hex(script),
-      ...outputAddress(script, network),
+      ...ambiguous(outputAddress(script, network), hex(script), scriptNamedBy),
     })),
     locktime: { amount: BigInt(lockTime), type: lockTime < LOCK_TIME_THRESHOLD ? 'Blocks' : 'Seconds' },
     fee,
@@ -418,6 +426,11 @@ const PREFIXES: Readonly<Record<BitcoinNetwork, typeof TESTNET_PREFIXES>> = {
   SIGNET: TESTNET_PREFIXES,
   REGTEST: { ...TESTNET_PREFIXES, segwit: 'bcrt' },
 };
+
+const SAME_SCRIPT = 'the address is that of the output on another network, and a PSBT does not say which it is for';
+// Of Bitcoin and its test networks, and of Dogecoin, whose transactions can be signed as these.
+const KEY_HASH_PREFIXES: ReadonlySet<number> = new Set([0x00, 0x6f, 0x1e, 0x71]);
+const SCRIPT_HASH_PREFIXES: ReadonlySet<number> = new Set([0x05, 0xc4, 0x16]);
 
 /** The address of an output and the type of its script; `address` is empty where no address stands for the script. */
 function outputAddress(script: Uint8Array, network: BitcoinNetwork): { address: string; address_type: string } {
@@ -436,6 +449,46 @@ function outputAddress(script: Uint8Array, network: BitcoinNetwork): { address: 
     return { address: encoding.encode(prefix.segwit, words), address_type: type };
   }
   return { address: '', address_type: script[0] === 0x6a ? 'OP_RETURN' : 'UNKNOWN' };
+}
+
+function ambiguous(
+  output: { readonly address: string; readonly address_type: string },
+  script: string,
+  scriptNamedBy: (address: string) => string | undefined,
+): Readonly<Record<string, PolicyValue>> {
+  if (output.address === '') return output;
+  const mayBe = (other: string): boolean => other !== output.address && scriptNamedBy(other) === script;
+  return { ...output, address: new AmbiguousText(output.address, SAME_SCRIPT, mayBe) };
+}
+
+/** The script that an address stands for, on whichever network; undefined for what is no address. */
+function scriptOf(address: string): string | undefined {
+  const decoders = [
+    () => scriptOfBech32(bech32, address),
+    () => scriptOfBech32(bech32m, address),
+    () => base58Script(address),
+  ];
+  for (const decode of decoders) {
+    try {
+      return decode();
+    } catch {
+      continue;
+    }
+  }
+  return undefined;
+}
+
+function scriptOfBech32(encoding: typeof bech32 | typeof bech32m, address: string): string {
+  const [version = 0, ...words] = encoding.decode(address as `${string}1${string}`).words;
+  const content = encoding.fromWords(words);
+  return hex(concat([version === 0 ? 0 : 0x50 + version, content.length], content));
+}
+
+function base58Script(address: string): string | undefined {
+  const [prefix = -1, ...content] = base58check.decode(address);
+  if (content.length !== 20) return undefined;
+  if (KEY_HASH_PREFIXES.has(prefix)) return `76a914${hex(Uint8Array.from(content))}88ac`;
+  return SCRIPT_HASH_PREFIXES.has(prefix) ? `a914${hex(Uint8Array.from(content))}87` : undefined;
 }
 
 function base58Address(prefix: number, content: string): string {

@@ -1,4 +1,4 @@
-import { unreadable, type PolicyValue } from '../domain/policy/types.js';
+import { AmbiguousText, unreadable, type PolicyValue } from '../domain/policy/types.js';
 
 /** What an instruction says, with its accounts in their order. */
 export interface TransferInstruction {
@@ -22,6 +22,7 @@ const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 
+const ANY_MINT = new AmbiguousText('', 'the instruction does not name the mint', () => true);
 const NOTHING: Movements = { lamports: [], tokens: [] };
 
 /**
@@ -205,6 +206,6 @@ function tokenValue(
     owner: owner.key,
     // An account that does not sign proves nothing about who agreed, so it is not a signer, wherever it stands.
     signers: signers.filter(({ signer }) => signer).map(({ key }) => key),
-    token_mint: mint ?? '',
+    token_mint: mint ?? ANY_MINT,
   };
 }

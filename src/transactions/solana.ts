@@ -1,6 +1,6 @@
 import { base58 } from '@scure/base';
 import { CoordinatorError } from '../domain/errors.js';
-import type { PolicyValue } from '../domain/policy/types.js';
+import { AmbiguousText, type PolicyValue } from '../domain/policy/types.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
 import { decodeSolanaArgs } from './contract-interface.js';
@@ -56,6 +56,8 @@ const MAX_TRANSACTION_LENGTH = 1232;
 const MAX_ACCOUNTS = 256;
 const VERSION_FLAG = 0x80;
 const LOOKED_UP = 'ADDRESS_TABLE_LOOKUP';
+/** What policies read of an account that a table names: it may be any. */
+const ANY_KEY = new AmbiguousText(LOOKED_UP, 'only the chain knows the account that a lookup table names', () => true);
 
 /**
  * Parses hex of a serialized transaction (signatures present, empty ones as zeros) or of its message alone, legacy or
@@ -270,19 +272,32 @@ export function solanaPolicyValue(transaction: SolanaTransaction, programs: read
   const called = new Set(instructions.map(({ programKey }) => programKey));
   const accountsOf = ({ accountIndexes }: SolanaInstruction) => accountIndexes.map((index) => accounts[index]!);
   return {
-    account_keys: accounts.map(({ key }) => key),
+    account_keys: accounts.map(keyValue),
     program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
     instructions: instructions.map((instruction) => ({
       program_key: instruction.programKey,
-      accounts: accountsOf(instruction).map(({ key, signer, writable }) => ({ account_key: key, signer, writable })),
+      accounts: accountsOf(instruction).map((account) => ({
+        account_key: keyValue(account),
+        signer: account.signer,
+        writable: account.writable,
+      })),
       instruction_data_hex: hex(instruction.data),
       address_table_lookups: lookupsOf(transaction, instruction),
       parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), programs),
     })),
-    ...solanaTransfers(instructions.map((instruction) => ({ ...instruction, accounts: accountsOf(instruction) }))),
+    ...solanaTransfers(
+      instructions.map((instruction) => ({
+        ...instruction,
+        accounts: accountsOf(instruction).map((account) => ({ key: keyValue(account), signer: account.signer })),
+      })),
+    ),
     recent_blockhash: transaction.recentBlockhash,
     address_table_lookups: addressTableLookups.map(lookupValue),
   };
+}
+
+function keyValue({ key }: SolanaAccount): PolicyValue {
+  return key === LOOKED_UP ? ANY_KEY : key;
 }
 
 function lookupValue({ tableKey, writableIndexes, readonlyIndexes }: AddressTableLookup): PolicyValue {
@@ -323,7 +338,7 @@ function parsedInstructionValue(
     if (!call) continue;
     const named = call.accountNames.flatMap((name, at) => {
       const account = accounts[at];
-      return account ? [[name, account.key] as const] : [];
+      return account ? [[name, keyValue(account)] as const] : [];
     });
     return {
       instruction_name: call.instructionName,

@@ -17,6 +17,7 @@ import {
 import { conforms } from '../domain/policy/conforms.js';
 import { readVectors } from '../keyring/read-vectors.js';
 import { mutationsOf } from './mutations.js';
+import { plain } from './plain.js';
 
 /** Milliseconds for thousands of random cases, on a slow and busy machine. */
 const LONG = 120_000;
@@ -268,7 +269,7 @@ describe('Bitcoin transactions are shown to policies', () => {
     const { txInputs } = psbt;
     const idOf = (at: number) => hex(Uint8Array.from(txInputs[at]!.hash).reverse());
 
-    const value = bitcoinPolicyValue(parseUnsignedBitcoin(psbt.toHex()), 'MAINNET');
+    const value = plain(bitcoinPolicyValue(parseUnsignedBitcoin(psbt.toHex()), 'MAINNET'));
     expect(value).toEqual({
       version: '2',
       inputs: [
@@ -302,7 +303,7 @@ describe('Bitcoin transactions are shown to policies', () => {
   const outputsOf = (scripts: readonly Uint8Array[], network: BitcoinNetwork) => {
     const outputs = scripts.map((script) => ({ script, value: 1n }));
     const psbt = psbtOf([{ script: outputOf('P2WPKH', PUBLIC_KEY) }], outputs);
-    const value = bitcoinPolicyValue(parseUnsignedBitcoin(psbt.toHex()), network);
+    const value = plain(bitcoinPolicyValue(parseUnsignedBitcoin(psbt.toHex()), network));
     return (value as { outputs: { address: string; address_type: string }[] }).outputs;
   };
 

@@ -37,6 +37,7 @@ import {
 } from '../../src/transactions/solana.js';
 import { conforms } from '../domain/policy/conforms.js';
 import { mutationsOf } from './mutations.js';
+import { plain } from './plain.js';
 
 /** Milliseconds for thousands of random cases, on a slow and busy machine. */
 const LONG = 120_000;
@@ -100,7 +101,7 @@ function compileWithTable(instructions: readonly Instruction[], tables: Record<A
 
 const wire = (transaction: Transaction): string => hex(getTransactionEncoder().encode(transaction));
 const policyOf = (transaction: Transaction) =>
-  solanaPolicyValue(parseUnsignedSolana(wire(transaction)), []) as Record<string, unknown>;
+  plain(solanaPolicyValue(parseUnsignedSolana(wire(transaction)), [])) as Record<string, unknown>;
 const splTransfers = (...instructions: Instruction[]) => policyOf(compile(instructions, 0)).spl_transfers;
 
 describe('Solana transactions that @solana/kit built', () => {

@@ -123,7 +123,7 @@ export function payloadReader<Intent extends RawIntent>(
     /** What policies read of the key, and of each payload that is not like another. @throws {CoordinatorError} as `read` does */
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
-      const resources = keyResources(key);
+      const resources = keyResources(key, organization);
       return read(intent, key).read.map(({ field, eth }) => ({
         name: field,
         resources: eth === undefined ? resources : { ...resources, eth },

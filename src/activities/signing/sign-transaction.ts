@@ -28,7 +28,10 @@ class SignTransactionIntentV2 extends TransactionParams {
 }
 
 class SignTransactionResult {
-  @Text({ about: 'In lower-case hexadecimal without 0x; of Bitcoin the PSBT with its signatures, not finalized.' })
+  @Text({
+    max: 4_000_000,
+    about: 'In lower-case hexadecimal without 0x; of Bitcoin the PSBT with its signatures, not finalized.',
+  })
   signedTransaction!: string;
 }
 

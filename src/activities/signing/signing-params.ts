@@ -4,7 +4,7 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import type { KeyringPort, RawSignature } from '../ports.js';
-import { walletValue } from '../wallets/wallet-params.js';
+import { walletAccountValue, walletValue } from '../wallets/wallet-params.js';
 
 /** What `signWith` may be, for the reference. */
 export const signWithAbout = 'An address of a wallet account or of a private key, or the id of a private key.';
@@ -13,9 +13,12 @@ export const signWithAbout = 'An address of a wallet account or of a private key
 export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as const;
 
 /** What policies read of the key that is to sign (client protocol 9.3). */
-export function keyResources({ owner }: SigningKey): Readonly<Record<string, PolicyValue>> {
+export function keyResources(
+  { owner }: SigningKey,
+  organization: OrganizationView,
+): Readonly<Record<string, PolicyValue>> {
   if (owner.kind === 'wallet-account') {
-    return { wallet: walletValue(owner.wallet), wallet_account: { address: owner.account.address } };
+    return { wallet: walletValue(owner.wallet), wallet_account: walletAccountValue(owner.account, organization) };
   }
   const { privateKeyId, privateKeyName, privateKeyTags, imported, exported } = owner.privateKey;
   return { private_key: { id: privateKeyId, tags: privateKeyTags, imported, exported, label: privateKeyName } };

@@ -117,11 +117,11 @@ const chains: Readonly<Record<Exclude<TransactionType, 'TRANSACTION_TYPE_TEMPO'>
       const transaction = parseUnsignedBitcoin(unsignedTransaction);
       const publicKey = Buffer.from(key.publicKey, 'hex');
       const inputs = bitcoinSigningInputs(transaction, publicKey, bitcoinFormat(key.addressFormat)?.script);
-      const network = bitcoinNetworkOf(key);
       return {
         parts: inputs.map(({ digest, script }) => ({
           bytes: digest,
-          addressFormat: `ADDRESS_FORMAT_BITCOIN_${network}_${script}` as const,
+          // The network does not matter to a signature.
+          addressFormat: `ADDRESS_FORMAT_BITCOIN_MAINNET_${script}` as const,
         })),
         assemble: (signatures) =>
           assembleBitcoin(
@@ -129,7 +129,9 @@ const chains: Readonly<Record<Exclude<TransactionType, 'TRANSACTION_TYPE_TEMPO'>
             publicKey,
             inputs.map((input, at) => ({ input, signature: signatures[at]! })),
           ),
-        resources: () => ({ bitcoin: { tx: bitcoinPolicyValue(transaction, network) } }),
+        resources: (organization) => ({
+          bitcoin: { tx: bitcoinPolicyValue(transaction, bitcoinNetworkOf(key, organization)) },
+        }),
       };
     },
   },
@@ -176,7 +178,7 @@ export function transactionResources(
   organization: OrganizationView,
 ): Readonly<Record<string, PolicyValue>> {
   const { key, transaction } = readTransaction(intent, organization);
-  return { ...keyResources(key), ...transaction.resources(organization) };
+  return { ...keyResources(key, organization), ...transaction.resources(organization) };
 }
 
 function bitcoinFormat(
@@ -186,13 +188,23 @@ function bitcoinFormat(
   return network && script ? { network: network as BitcoinNetwork, script: script as BitcoinScript } : undefined;
 }
 
-/** The network whose addresses policies read: that of the key's own addresses if they agree, otherwise mainnet. */
-function bitcoinNetworkOf({ addressFormat, owner }: SigningKey): BitcoinNetwork {
-  const named = bitcoinFormat(addressFormat)?.network;
-  if (named) return named;
-  const addresses = owner.kind === 'private-key' ? owner.privateKey.addresses : [];
-  const [network, ...others] = new Set(addresses.flatMap(({ format }) => bitcoinFormat(format)?.network ?? []));
-  return network !== undefined && others.length === 0 ? network : 'MAINNET';
+/**
+ * The network whose addresses policies read. A PSBT names none, and a signature is as good on every one: it is mainnet for
+ * a key that has an address there, whatever name it was called by, and for one that has no address at all.
+ */
+function bitcoinNetworkOf(
+  { owner, publicKey, addressFormat }: SigningKey,
+  { walletAccounts }: OrganizationView,
+): BitcoinNetwork {
+  const formats =
+    owner.kind === 'private-key'
+      ? owner.privateKey.addresses.map(({ format }) => format)
+      : [...walletAccounts.values()]
+          .filter((one) => one.walletId === owner.wallet.walletId && one.publicKey === publicKey)
+          .map((one) => one.addressFormat);
+  const [network, ...others] = new Set(formats.flatMap((format) => bitcoinFormat(format)?.network ?? []));
+  if (network === undefined || network === 'MAINNET' || others.includes('MAINNET')) return 'MAINNET';
+  return others.length === 0 ? network : (bitcoinFormat(addressFormat)?.network ?? 'MAINNET');
 }
 
 const ethereumParsed = new WeakMap<ContractInterface, EthereumInterface>();

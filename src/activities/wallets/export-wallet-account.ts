@@ -5,7 +5,7 @@ import { existingWallet, type WalletAccount } from '../../domain/organization/wa
 import { Text } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkTargetPublicKey, TargetPublicKey, targetPublicKeyType, targetPublicKeyValue } from './export-params.js';
-import { walletValue } from './wallet-params.js';
+import { walletAccountValue, walletValue } from './wallet-params.js';
 
 class ExportWalletAccountIntent {
   @Text({ min: 1, max: 200, about: 'Address of the account; hexadecimal ones in any letter case.' })
@@ -41,7 +41,7 @@ export const exportWalletAccount = defineActivity({
     const account = accountAt(organization, address);
     return {
       wallet: walletValue(existingWallet(organization, account.walletId)),
-      wallet_account: { address: account.address },
+      wallet_account: walletAccountValue(account, organization),
     };
   },
 

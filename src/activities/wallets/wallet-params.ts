@@ -1,8 +1,8 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { CURVES, MNEMONIC_LENGTHS, type AddressFormat, type Curve } from '../../domain/key-formats.js';
-import { accountsOf, type AccountFacts, type Wallet } from '../../domain/organization/wallets.js';
+import { accountsOf, type AccountFacts, type Wallet, type WalletAccount } from '../../domain/organization/wallets.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
-import type { PolicyValue } from '../../domain/policy/types.js';
+import { AmbiguousText, type PolicyValue } from '../../domain/policy/types.js';
 import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
 import { canonicalPath } from '../../keyring/derivation.js';
 import { Label, OneOf, Text } from '../../schema/fields.js';
@@ -92,6 +92,25 @@ export function accountFacts(
 /** A wallet as policies see it (client protocol 9.3). */
 export function walletValue({ walletId, walletName, imported, exported }: Wallet): PolicyValue {
   return { id: walletId, label: walletName, imported, exported };
+}
+
+/**
+ * An account as policies see it. Other accounts of the wallet may be the same key under other addresses: whoever names one
+ * of them has the key all the same, so whether a policy means this account is in doubt when it has one of those.
+ */
+export function walletAccountValue(account: WalletAccount, { walletAccounts }: OrganizationView): PolicyValue {
+  const { address, walletId, curve, publicKey } = account;
+  let others: ReadonlySet<string> | undefined;
+  const mayBe = (other: string): boolean => {
+    others ??= new Set(
+      [...walletAccounts.values()]
+        .filter((one) => one.walletId === walletId && one.curve === curve && one.publicKey === publicKey)
+        .map((one) => one.address.toLowerCase())
+        .filter((text) => text !== address.toLowerCase()),
+    );
+    return others.has(other.toLowerCase());
+  };
+  return { address: new AmbiguousText(address, 'the account has the same key as the one of that address', mayBe) };
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of so many words */

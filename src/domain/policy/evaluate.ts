@@ -1,6 +1,6 @@
 import { integerRange, located, type CheckedExpression, type Equality, type Position } from './syntax.js';
 import { isInCronSpan } from './time.js';
-import { Doubt, NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
+import { AmbiguousText, Doubt, NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
 
 /** Values of the root names in one request, and the time of the decision in milliseconds since the epoch. */
 export interface Scope {
@@ -272,7 +272,8 @@ class Evaluation {
     const doubt = graver(item, list);
     if (doubt) return doubt;
     const { equality, members } = node;
-    if (members) return members.has(equality === 'hex' && typeof item === 'string' ? this.lowerCase(node, item) : item);
+    if (members && !(item instanceof AmbiguousText))
+      return members.has(equality === 'hex' && typeof item === 'string' ? this.lowerCase(node, item) : item);
     const elements = list as readonly PolicyValue[];
     this.step(node, elements.length);
     const type = node.of.type.kind === 'list' ? node.of.type.of : node.of.type;
@@ -299,7 +300,10 @@ class Evaluation {
       : this.areEqual(node, node.equality, value, sought.value);
   }
 
-  private areEqual(node: CheckedExpression, equality: Equality, left: PolicyValue, right: PolicyValue): boolean {
+  private areEqual(node: CheckedExpression, equality: Equality, left: PolicyValue, right: PolicyValue): Outcome {
+    if (left instanceof AmbiguousText || right instanceof AmbiguousText) {
+      return this.ambiguously(node, equality, left, right);
+    }
     if (left === right) return true;
     if (equality === 'exact' || typeof left !== 'string' || typeof right !== 'string') return false;
     if (left.length !== right.length) return false;
@@ -307,9 +311,26 @@ class Evaluation {
     return this.lowerCase(node, left) === this.lowerCase(node, right);
   }
 
+  private ambiguously(node: CheckedExpression, equality: Equality, left: PolicyValue, right: PolicyValue): Outcome {
+    const [a, b] = [textOf(left), textOf(right)];
+    if (a === undefined || b === undefined) return false;
+    const isSame = this.areEqual(node, equality, a, b) === true;
+    const doubtful =
+      left instanceof AmbiguousText && left.mayBe(b)
+        ? left
+        : right instanceof AmbiguousText && right.mayBe(a)
+          ? right
+          : undefined;
+    // Two that show the same may still stand for different things, if it is all that they show.
+    const areBothVague = left instanceof AmbiguousText && right instanceof AmbiguousText;
+    if (!doubtful || (isSame && !areBothVague)) return isSame;
+    return this.cannotRead(node, () => doubtful.reason);
+  }
+
   private areDynamicallyEqual(node: CheckedExpression, left: Operand, right: Operand): Outcome {
+    const isText = textOf(left.value) !== undefined && textOf(right.value) !== undefined;
     const isScalar = typeof left.value !== 'object' && typeof right.value !== 'object';
-    if (isScalar && typeof left.value === typeof right.value) {
+    if (isText || (isScalar && typeof left.value === typeof right.value)) {
       return this.areEqual(node, 'prefixed-hex', left.value, right.value);
     }
     // Published policies write the integers of typed data in quotes.
@@ -369,12 +390,22 @@ function isPrefixedHex(text: string): boolean {
   return /^0x[0-9a-f]*$/i.test(text);
 }
 
+function isMarker(value: object): boolean {
+  return value instanceof Doubt || value instanceof AmbiguousText;
+}
+
 function isRecord(value: PolicyValue): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Doubt);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isMarker(value);
+}
+
+function textOf(value: PolicyValue): string | undefined {
+  if (value instanceof AmbiguousText) return value.text;
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** What a value is, for messages. */
 function kindOf(value: PolicyValue): string {
+  if (value instanceof AmbiguousText) return 'an ambiguous text';
   switch (typeof value) {
     case 'boolean':
       return 'a bool';
@@ -393,12 +424,12 @@ function isOfType(value: PolicyValue, type: PolicyType): boolean {
     case 'bool':
       return typeof value === 'boolean';
     case 'string':
-      return typeof value === 'string';
+      return textOf(value) !== undefined;
     case 'timestamp':
       return typeof value === 'bigint';
     case 'dynamic':
       if (typeof value === 'bigint') return value >= integerRange.dynamic.min && value <= integerRange.dynamic.max;
-      return ['boolean', 'string'].includes(typeof value) || Array.isArray(value) || isRecord(value);
+      return typeof value === 'boolean' || textOf(value) !== undefined || Array.isArray(value) || isRecord(value);
     case 'int':
     case 'uint':
       return typeof value === 'bigint' && value >= integerRange[type.kind].min && value <= integerRange[type.kind].max;

@@ -33,11 +33,29 @@ export class NotApplicable extends Doubt {
 }
 
 /**
+ * Text that may stand for more than it says: a key that only the chain knows, an address that has other names. Equal to
+ * `text`; whether it is equal to another text that it may be cannot be told.
+ */
+export class AmbiguousText {
+  constructor(
+    readonly text: string,
+    readonly reason: string,
+    readonly mayBe: (other: string) => boolean,
+  ) {}
+}
+
+/**
  * A value of the policy language: int, uint and timestamp are bigint. An undefined field is one that the request lacks,
  * and as unreadable as one that says why. A NotApplicable one must not depend on anything that a requester can choose.
  */
 export type PolicyValue =
-  boolean | bigint | string | Doubt | readonly PolicyValue[] | { readonly [field: string]: PolicyValue | undefined };
+  | boolean
+  | bigint
+  | string
+  | AmbiguousText
+  | Doubt
+  | readonly PolicyValue[]
+  | { readonly [field: string]: PolicyValue | undefined };
 
 /** The marker of what is there and cannot be read: every policy that reads it is in doubt, and a DENY then applies. */
 export function unreadable(reason: string): Unreadable {

@@ -9,6 +9,7 @@ import type { PolicyValue } from '../../../src/domain/policy/types.js';
 import { addressOf } from '../../../src/keyring/addresses.js';
 import { publicKeyOf } from '../../../src/keyring/curves.js';
 import type { OpenKeyring } from '../../../src/keyring/open-keyring.js';
+import { plain } from '../../transactions/plain.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization } from '../facts.js';
 import { given, id } from '../given.js';
@@ -128,7 +129,9 @@ export class Signers {
     intent: object,
   ): Readonly<Record<string, Readonly<Record<string, PolicyValue>>>> {
     const parts = definition.payloads!(validate(definition.intent, intent, 'parameters'), this.organization());
-    return Object.fromEntries(parts.map(({ name, resources }) => [name, resources]));
+    return Object.fromEntries(
+      parts.map(({ name, resources }) => [name, plain(resources) as Readonly<Record<string, PolicyValue>>]),
+    );
   }
 
   /** What policies read of a request that has one payload, or none. */
@@ -137,7 +140,9 @@ export class Signers {
     intent: object,
   ): Readonly<Record<string, PolicyValue>> {
     if (!definition.payloads) {
-      return definition.resources!(validate(definition.intent, intent, 'parameters'), this.organization());
+      return plain(
+        definition.resources!(validate(definition.intent, intent, 'parameters'), this.organization()),
+      ) as Readonly<Record<string, PolicyValue>>;
     }
     const [only, ...others] = Object.values(this.payloads(definition, intent));
     if (!only || others.length > 0) throw new Error('there is more than one payload');

@@ -1,5 +1,5 @@
 import { integerRange } from '../../../src/domain/policy/syntax.js';
-import type { PolicyType, PolicyValue } from '../../../src/domain/policy/types.js';
+import { AmbiguousText, type PolicyType, type PolicyValue } from '../../../src/domain/policy/types.js';
 
 /**
  * What keeps a value from being of a type, one line for each place; empty when it conforms. Fields may be absent; those
@@ -8,6 +8,7 @@ import type { PolicyType, PolicyValue } from '../../../src/domain/policy/types.j
 export function conforms(type: PolicyType, value: PolicyValue | undefined, path = 'value'): string[] {
   const wrong = (what: string) => [`${path}: ${what}`];
   if (value === undefined) return wrong('is absent');
+  if (value instanceof AmbiguousText) return type.kind === 'string' ? [] : wrong('is a text');
   switch (type.kind) {
     case 'bool':
       return typeof value === 'boolean' ? [] : wrong('is no boolean');
