@@ -88,6 +88,7 @@ import {
   knowsIssuer,
   whereItLeads,
 } from './read-models/claims.js';
+import { tokenUsesOf } from './read-models/token-uses.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
 import { endedVaults } from './read-models/ended-vaults.js';
@@ -280,6 +281,12 @@ function coordinatorModule(
             contactLimits,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
+              view: async (id) => (await loader.load(id)).organization,
+              async tokenUses(tokenId) {
+                // Everything that anybody can have read by now, whichever coordinator has recorded it.
+                await runner.passed((await store.head()) ?? -1n, readWaitMs);
+                return tokenUsesOf(rows, tokenId);
+              },
             },
           }),
           children,
@@ -321,7 +328,7 @@ function coordinatorModule(
         runner: ReadModelRunner,
         rows: Rows,
         registry: Registry,
-      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens }),
+      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens, clock }),
     },
     {
       provide: Whereabouts,
@@ -565,7 +572,8 @@ function deliverWebhooks(
       // Nobody asks: it is said whether there is anything to vote on at all.
       const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
       const rights = { canApprove: waits, canReject: waits };
-      return activityEnvelope(record, { keys: versions.get(activityType)!.keys, rights });
+      // As of the event, so that every attempt says the same.
+      return activityEnvelope(record, { keys: versions.get(activityType)!.keys, rights, now: record.updatedAt });
     },
     async passed(position, signal) {
       while (!signal.aborted && runner.checkpoint('webhooks') < position) {

@@ -152,10 +152,15 @@ export interface ActivityDefinition<
    */
   afterwards?(prepared: Prepared, ports: PreparePorts): void;
   /**
-   * What only the answer to the submitter says, and nothing that is recorded: the result with its secret. The same result
-   * must give the same, as an answer may be asked for again.
+   * What only the answer to the append tells the submitter, and nothing that is recorded: the result with its secret. Without
+   * `appended` the same bytes have come again, from whoever has read them: undefined unless it takes a key to use the secret.
+   * As nobody else is told, a request for it never waits for votes.
    */
-  reveal?(result: Result, ports: Pick<PreparePorts, 'tokens'>): Promise<Result>;
+  reveal?(
+    result: Result,
+    ports: Pick<PreparePorts, 'tokens'>,
+    appended: { readonly prepared: Prepared } | undefined,
+  ): Promise<Result | undefined>;
 }
 
 /** A verb that is a word on another activity; it has no life of its own. */

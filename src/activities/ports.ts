@@ -1,5 +1,6 @@
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
 import type { AuthProxySettings } from '../domain/organization/auth-proxy.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
 import type { KeyAddress } from '../domain/organization/private-keys.js';
 
 /** The world as `prepare` meets it. Adapters are chosen in `app.module.ts`. */
@@ -103,6 +104,12 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
+  /** SHA-256 of what the issuer has signed, hex: the same for every spelling of its signature. */
+  readonly tokenId: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** The issuer is this installation, for somebody whom an OAuth 2.0 provider knows. */
+  readonly isIssuedHere: boolean;
   /** Only if the issuer says that it is verified, and is one that is trusted to know. */
   readonly verifiedEmail?: string;
 }
@@ -213,6 +220,8 @@ export interface VerificationClaims {
   readonly organizationId: string;
   /** Compressed P-256 key in hex; older flows have none. */
   readonly publicKey?: string;
+  /** A member of the organization has asked for the code, and not the auth proxy for anybody: it logs in there too. */
+  readonly logsInToIssuer?: true;
   readonly expiresAt: number;
 }
 
@@ -231,6 +240,8 @@ export interface TokenPort {
   signVerification(claims: VerificationClaims): Promise<string>;
   /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
   verifyVerification(token: string, now: number): Promise<VerificationClaims>;
+  /** A verification token of ours whose signature was left out when it was recorded; always the same. */
+  signVerificationAgain(unsigned: string): Promise<string>;
   /** A read-only session, made of the public half that was recorded; always the same. */
   proveReadSession(publicHalf: string): Promise<string>;
   /** The public half of a read-only session that we have proved; undefined for any other text. */
@@ -277,6 +288,10 @@ interface WebhookTargetPort {
 
 /** The port to other organizations. */
 interface OrganizationPort {
+  /** The organization as it is now. */
+  view(organizationId: string): Promise<OrganizationView>;
+  /** For what a token was used so far, in whatever organization that is recorded. */
+  tokenUses(tokenId: string): Promise<ReadonlySet<string>>;
   /** What the auth proxy of an organization is configured with; undefined where none is enabled. */
   authProxySettings(organizationId: string): Promise<AuthProxySettings | undefined>;
 }

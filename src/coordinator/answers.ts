@@ -1,8 +1,12 @@
 import { activityEnvelope, type ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { AnyActivity } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
+import type { ActivityRecord } from '../domain/activity/record.js';
+import type { User } from '../domain/organization/users.js';
 import type { DriveAnswer, Driver } from './drive.js';
 import type { OrganizationLoader } from './load-organization.js';
-import type { KnownActivities } from './ports.js';
+import type { Clock, KnownActivities } from './ports.js';
+import { toldOnce } from './refusals.js';
 import type { Registry } from './registry.js';
 
 /** What a submit is answered with, and the store position that a reader must have passed to see it. */
@@ -18,20 +22,43 @@ export class ActivityAnswers {
     private readonly loader: OrganizationLoader,
     private readonly known: KnownActivities,
     private readonly registry: Registry,
-    private readonly ports: Pick<PreparePorts, 'tokens'>,
+    private readonly ports: Pick<PreparePorts, 'tokens'> & { readonly clock: Clock },
   ) {}
 
-  async of({ organizationId, activityId, callerUserId, record, position }: DriveAnswer): Promise<ActivityAnswer> {
+  async of({
+    organizationId,
+    activityId,
+    callerUserId,
+    record,
+    position,
+    appended,
+  }: DriveAnswer): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
     const { organization } = await this.loader.load(organizationId);
     const rights = this.driver.rights(organization, activityId, callerUserId);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
-    const { result } = current;
-    const revealed =
-      isSubmitter && result && definition.kind === 'activity' && definition.reveal
-        ? { ...current, result: { ...(await definition.reveal(result, this.ports)) } }
-        : current;
-    return { activity: activityEnvelope(revealed, { keys, rights }), position };
+    const told =
+      isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;
+    const context = {
+      keys,
+      rights,
+      now: this.ports.clock.now(),
+      told,
+      withProofs: isSubmitter && appended !== undefined,
+    };
+    return { activity: activityEnvelope(current, context), position };
+  }
+
+  /** The result with its secret, if there is one: whoever has read the bytes may have sent them again. */
+  private async told(
+    { type, reveal }: AnyActivity,
+    { activityId, result }: ActivityRecord<User | undefined>,
+    appended: DriveAnswer['appended'],
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    if (!reveal || !result) return undefined;
+    const revealed = await reveal(result, this.ports, appended);
+    if (!revealed) throw toldOnce(type, activityId);
+    return { ...revealed };
   }
 }

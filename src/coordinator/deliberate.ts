@@ -106,7 +106,8 @@ export function decideSubmit(
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
   const { outcome } = authorization;
   // Votes are cast in the organization that an activity stands in, where users of the parent have none.
-  const isOutOfReach = authority !== undefined && outcome === 'consensus-needed';
+  // Nor would anybody be told a result that only the answer to its submission tells.
+  const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach) throw permissionDenied(authorization);
   if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';

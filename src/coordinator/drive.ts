@@ -3,6 +3,7 @@ import type { PreparePorts } from '../activities/ports.js';
 import type { ActivityEvent, Vote, VoteSelection } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import {
   evolve,
   organizationStream,
@@ -47,10 +48,11 @@ import {
   notWaiting,
   organizationDeleted,
   organizationMismatch,
+  proxyLogin,
   signUpLapsed,
   storeRefusal,
 } from './refusals.js';
-import { activityVersion, newestIntent, type Registry } from './registry.js';
+import { activityVersion, newestIntent, type ActivityVersion, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
 
@@ -63,6 +65,8 @@ export interface DriveAnswer {
   readonly record: ActivityRecord<User | undefined> | undefined;
   /** Position that a reader must have passed to see what is answered. */
   readonly position: bigint;
+  /** This very request was recorded as the submission, with what `prepare` gave. */
+  readonly appended?: { readonly prepared: unknown };
 }
 
 /** It is allowed, and `prepare` runs before it can be decided; for whom it was submitted. */
@@ -447,7 +451,10 @@ export class Driver {
     } catch (cause) {
       throw new HalfApplied(cause);
     }
-    return { job, answer: { ...answer, activityId, record }, added: events, refusal, afterwards };
+    const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
+    const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
+    const appended = isSubmission ? { appended: { prepared: given } } : {};
+    return { job, answer: { ...answer, ...appended, activityId, record }, added: events, refusal, afterwards };
   }
 
   /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
@@ -615,11 +622,25 @@ function checkedCaller(
   }
   if (isActivity && definition.byInvitation) return invitedCaller(stamp, organization, now);
   const caller = resolveCaller(stamp, organization, parent, now);
+  checkNoProxyLogin(version, organization, caller);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   if (caller.organizationId !== organizationId && !(isActivity && definition.fromParent)) {
     throw organizationMismatch(organizationId, caller.organizationId);
   }
   return caller;
+}
+
+/**
+ * The key of an auth proxy speaks for strangers: it logs people in to sub-organizations, and nobody to its own organization.
+ * @throws {CoordinatorError} PERMISSION_DENIED
+ */
+function checkNoProxyLogin(
+  { definition, type }: ActivityVersion,
+  organization: OrganizationView,
+  caller: Caller,
+): void {
+  const isLogin = definition.kind === 'activity' && (definition.fromParent || definition.ownSession);
+  if (isLogin && isAuthProxyUser(organization, caller.user.userId)) throw proxyLogin(type, organization.organizationId);
 }
 
 function openByFingerprint(organization: OrganizationView, fingerprint: string): OpenActivity | undefined {

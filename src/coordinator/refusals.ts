@@ -40,6 +40,15 @@ export function notWaiting(activityId: string): CoordinatorError {
   );
 }
 
+/** The same bytes again, of an activity whose result was told to whoever has sent them first. */
+export function toldOnce(type: string, activityId: string): CoordinatorError {
+  return new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `activity \`${activityId}\` is done, and its result was told once, in the first answer to these bytes, as it would ` +
+      `serve whoever has it: start again with a new ${type}`,
+  );
+}
+
 export function voteRefused(
   { activityId }: OpenActivity,
   wish: 'approve' | 'reject',
@@ -85,6 +94,15 @@ export function signUpLapsed(organizationId: string): CoordinatorError {
     `organization \`${organizationId}\` has lapsed: nobody has used a key, code or token of it within an hour of its ` +
       'sign-up; sign up again',
     { category: 'ORGANIZATION_NOT_FOUND' },
+  );
+}
+
+/** The user of an auth proxy logs nobody in to the organization that it belongs to. */
+export function proxyLogin(type: string, organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `the auth proxy logs nobody in to \`${organizationId}\` itself: ${type} has to name one of its sub-organizations`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Attestation } from '../domain/activity/events.js';
+import { submitLifeMs } from '../domain/activity/liveness.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../schema/fields.js';
@@ -51,8 +52,6 @@ class SubmitEnvelope {
   generateAppProofs?: boolean;
 }
 
-/** A request older than this is refused (client protocol, section 11). */
-const maxAgeMs = 60 * 60 * 1000;
 /** A request from further in the future than this is refused. */
 const maxAheadMs = 5 * 60 * 1000;
 
@@ -110,12 +109,12 @@ function versionOf(path: string, { type }: Record<string, unknown>, registry: Re
 /** @throws {CoordinatorError} INVALID_ARGUMENT INVALID_TIME that names both clocks and the difference */
 function checkLiveness(timestampMs: string, now: number): void {
   const age = now - Number(timestampMs);
-  if (age < maxAgeMs && age >= -maxAheadMs) return;
+  if (age < submitLifeMs && age >= -maxAheadMs) return;
   const [size, direction] = age > 0 ? [age, 'behind'] : [-age, 'ahead of'];
   throw new CoordinatorError(
     'INVALID_ARGUMENT',
     `timestampMs \`${timestampMs}\` is ${size} ms ${direction} this server's clock (${now}); ` +
-      `it must be less than ${maxAgeMs} ms old and at most ${maxAheadMs} ms ahead: set the clock, or stamp the request anew`,
+      `it must be less than ${submitLifeMs} ms old and at most ${maxAheadMs} ms ahead: set the clock, or stamp the request anew`,
     { category: 'INVALID_TIME' },
   );
 }

@@ -76,7 +76,9 @@ export function attestedUser(organization: OrganizationView, attestation: Attest
   if (attestation.kind === 'identity') {
     return organization.users.get(organization.oauthOwners.get(oauthIdentity(attestation)) ?? '');
   }
-  const { verificationType, contact } = attestation;
+  const { verificationType, contact, organizationId, logsInToIssuer } = attestation;
+  // Its code was asked for by whoever asked the auth proxy: a mailbox must not open the parent.
+  if (organizationId === organization.organizationId && !logsInToIssuer) return undefined;
   return userOfContact(
     organization,
     verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number',

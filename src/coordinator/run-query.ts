@@ -81,14 +81,17 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         `read models have stopped (${failed.join(', ')}): the log of the server says why`,
       );
     }
+    const now = this.clock.now();
     return definition.answer(question, {
       rows: this.rows,
+      now,
       callerOrganizationId: caller.organizationId,
       callerUserId: caller.user.userId,
       verifyOidc: (token) => this.oidc.verify(token, 'registration'),
       history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
       envelope: (record) =>
         activityEnvelope(record, {
+          now,
           keys: this.registry.versions.get(record.type)!.keys,
           rights: this.driver.rights(organization, record.activityId, caller.user.userId),
         }),

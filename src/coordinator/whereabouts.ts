@@ -123,8 +123,8 @@ export class Whereabouts {
         { category: 'SIGNATURE_INVALID' },
       );
     }
-    const { tokenId, verificationType, contact, organizationId, expiresAt } = claims;
-    return { kind: 'contact', tokenId, verificationType, contact, organizationId, expiresAt };
+    const { publicKey: _key, ...proved } = claims;
+    return { kind: 'contact', ...proved };
   }
 
   /** Whoever stamps so is nobody yet: requests go to issuers that users of the organization have identities at, only. */

@@ -18,6 +18,7 @@ interface VerificationClaims {
   readonly contact: string;
   readonly organizationId: string;
   readonly publicKey?: string;
+  readonly logsInToIssuer?: true;
   readonly expiresAt: number;
 }
 
@@ -45,17 +46,24 @@ export class Tokens {
   }
 
   async signVerification(claims: VerificationClaims): Promise<string> {
-    const { tokenId, verificationType, contact, organizationId, publicKey, expiresAt } = claims;
-    const input = `${header}.${payloadOf({
+    const { tokenId, verificationType, contact, organizationId, publicKey, logsInToIssuer, expiresAt } = claims;
+    const payload = payloadOf({
       id: tokenId,
       verification_type: verificationType,
       contact,
       organization_id: organizationId,
       ...(publicKey === undefined ? {} : { public_key: publicKey }),
+      ...(logsInToIssuer ? { issuer_login: 'true' } : {}),
       // Milliseconds as text, unlike the session's number of seconds: its verifier asks for that.
       exp: String(expiresAt),
-    })}`;
-    return this.keys.use('verification-token', (key) => `${input}.${base64Url(p256.sign(Buffer.from(input), key))}`);
+    });
+    return this.signVerificationAgain(`${header}.${payload}.`);
+  }
+
+  /** See `TokenPort`. */
+  signVerificationAgain(unsigned: string): Promise<string> {
+    const input = Buffer.from(unsigned.slice(0, -1));
+    return this.keys.use('verification-token', (key) => `${unsigned}${base64Url(p256.sign(input, key))}`);
   }
 
   /** @throws {CoordinatorError} INVALID_ARGUMENT naming `verificationToken`, unless it is ours, whole, and not over at `now` */
@@ -136,6 +144,7 @@ export class Tokens {
       contact: text('contact'),
       organizationId: text('organization_id'),
       ...(claims['public_key'] === undefined ? {} : { publicKey: text('public_key') }),
+      ...(claims['issuer_login'] === 'true' ? { logsInToIssuer: true as const } : {}),
       expiresAt,
     };
   }

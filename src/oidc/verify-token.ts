@@ -10,6 +10,9 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
+  /** SHA-256 of what the issuer has signed, hex: the signature itself may be spelled in several ways. */
+  readonly tokenId: string;
+  readonly isIssuedHere: boolean;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   readonly email?: string;
@@ -38,6 +41,7 @@ export class OidcVerifier {
   private readonly clock: { now(): number };
   private readonly keys: IssuerKeys;
   private readonly emailIssuers: readonly string[];
+  private readonly own: OwnIssuer | undefined;
 
   /**
    * `issuers` are the only ones taken, any if empty or absent. `own` is an issuer whose keys need no request.
@@ -58,6 +62,7 @@ export class OidcVerifier {
   }) {
     this.clock = clock;
     this.emailIssuers = emailIssuers;
+    this.own = own;
     this.keys = new IssuerKeys({ clock, fetch, issuers, own });
   }
 
@@ -84,11 +89,17 @@ export class OidcVerifier {
     await checkSignature(jws, await this.keys.find(identity.issuer, isWanted));
     const { issuer, email, emailVerified } = identity;
     const isTrusted = emailVerified && this.emailIssuers.includes(issuer);
-    return isTrusted && email !== undefined ? { ...identity, verifiedEmail: email } : identity;
+    const signed = jws.compact.slice(0, jws.compact.lastIndexOf('.'));
+    return {
+      ...identity,
+      tokenId: createHash('sha256').update(signed).digest('hex'),
+      isIssuedHere: issuer === this.own?.issuer,
+      ...(isTrusted && email !== undefined ? { verifiedEmail: email } : {}),
+    };
   }
 }
 
-function readIdentity(claims: Claims, now: number): OidcIdentity {
+function readIdentity(claims: Claims, now: number): Omit<OidcIdentity, 'tokenId' | 'isIssuedHere'> {
   const { iss, aud, azp, sub, email } = claims;
   if (!isIssuer(iss)) {
     throw invalidOidcToken('its `iss` is missing or not an http(s) URL without user, query and fragment');

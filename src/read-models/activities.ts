@@ -1,6 +1,7 @@
 import { activityStatuses } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
+import { readableActivity, readableEventData } from '../domain/activity/redaction.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
@@ -9,7 +10,7 @@ import type { Rows } from './database.js';
 import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import type { ReadModel } from './read-model.js';
-import { ActivityShape, AppProofShape, TimestampShape } from './shapes.js';
+import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is kept as the position of the vote: who the user was then is in the users model. */
@@ -327,8 +328,8 @@ export const listAppProofs = defineQuery({
   summary: 'Signed facts about an activity that was submitted with generateAppProofs; none until it has ended.',
   request: ActivityRequest,
   response: ListAppProofsResponse,
-  answer: ({ organizationId, activityId }, { rows }) => ({
-    appProofs: [...(activityOf(rows, organizationId, activityId).appProofs ?? [])],
+  answer: ({ organizationId, activityId }, { rows, now }) => ({
+    appProofs: [...(readableActivity(activityOf(rows, organizationId, activityId), now).appProofs ?? [])],
   }),
 });
 
@@ -350,6 +351,9 @@ class RecordedEventShape {
 
   @Described({ type: 'string' }, { about: 'Link of the hash chain: covers this event and every one before it.' })
   hash!: string;
+
+  @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
+  redacted?: true;
 }
 
 class ListActivityEventsResponse {
@@ -362,7 +366,7 @@ export const listActivityEvents = defineQuery({
   summary: 'The recorded events of an activity: its life and its effects, as they stand in the stream.',
   request: ActivityRequest,
   response: ListActivityEventsResponse,
-  async answer({ organizationId, activityId }, { rows, history }) {
+  async answer({ organizationId, activityId }, { rows, history, now }) {
     const { record } = storedActivity(rows, organizationId, activityId) ?? {};
     if (!record) throw noSuchActivity(organizationId, activityId);
     const events: object[] = [];
@@ -372,9 +376,12 @@ export const listActivityEvents = defineQuery({
       for await (const event of history(organizationId, start)) {
         const { $correlationId, at, hash } = event.metadata as EventMetadata;
         if ($correlationId !== activityId) break;
-        const { id, revision, type, data } = event;
+        const { id, revision, type } = event;
+        const data = event.data as object;
         const recordedAt = new Date(at).toISOString();
-        events.push({ id, revision: String(revision), type, data, recordedAt, hash });
+        const said = readableEventData({ type, data }, record, now);
+        const redacted = said === data ? {} : { redacted: true };
+        events.push({ id, revision: String(revision), type, data: said, recordedAt, hash, ...redacted });
         next = revision + 1;
       }
     }

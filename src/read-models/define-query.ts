@@ -15,6 +15,8 @@ export class OrganizationRequest {
 /** What a query may use besides its request. The caller has been found to be allowed to read the organization. */
 interface QueryContext {
   readonly rows: Rows;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   /** The caller's own organization: the named one, or its parent. */
   readonly callerOrganizationId: string;
   readonly callerUserId: string;

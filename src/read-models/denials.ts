@@ -1,9 +1,10 @@
+import { readableDenial } from '../domain/activity/redaction.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { redactedAbout, TimestampShape } from './shapes.js';
 
 export const denialsModel: ReadModel = {
   name: 'denials',
@@ -52,7 +53,7 @@ class DenialShape {
   @Text({ optional: true, about: 'Passkey, base64url.' })
   credentialId?: string;
 
-  @Text()
+  @Text({ about: 'Empty while the request could still be sent: an hour from its timestampMs.' })
   signature!: string;
 
   @Text()
@@ -69,6 +70,9 @@ class DenialShape {
 
   @Nested(() => TimestampShape)
   createdAt!: object;
+
+  @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
+  redacted?: true;
 }
 
 class ListDenialsResponse {
@@ -81,8 +85,8 @@ export const listDenials = defineQuery({
   summary: 'Attempts that were denied, the newest first: who tried what, and why not.',
   request: PaginatedRequest,
   response: ListDenialsResponse,
-  answer: ({ organizationId, paginationOptions }, { rows }) => ({
-    denials: newestFirst(
+  answer({ organizationId, paginationOptions }, { rows, now }) {
+    const page = newestFirst(
       rows,
       {
         table: 'denials',
@@ -92,8 +96,9 @@ export const listDenials = defineQuery({
         orderOf: (id) => positionOf(rows, organizationId, id),
       },
       paginationOptions,
-    ) as object[],
-  }),
+    ) as DenialShape[];
+    return { denials: page.map((denial) => readableDenial(denial, now)) };
+  },
 });
 
 function positionOf(rows: Rows, organizationId: string, denialId: string): bigint | undefined {

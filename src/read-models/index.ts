@@ -27,6 +27,7 @@ import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } 
 import type { ReadModel } from './read-model.js';
 import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from './sub-organizations.js';
 import { unnamedVaultsModel } from './unnamed-vaults.js';
+import { tokenUsesModel } from './token-uses.js';
 import { listUserTags, userTagsModel } from './user-tags.js';
 import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, listUsers, usersModel } from './users.js';
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
@@ -51,6 +52,7 @@ export const readModels: readonly ReadModel[] = [
   invitationsModel,
   subOrganizationsModel,
   claimsModel,
+  tokenUsesModel,
   webhooksModel,
   bootProofsModel,
 ];

@@ -3,6 +3,15 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '..
 
 /** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
 
+export const redactedAbout =
+  'Left out: what still proves something, such as the signature of a token, until it is over (docs/adr/0027).';
+
+/** Of whatever may lack what would still prove something. */
+class Readable {
+  @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
+  redacted?: true;
+}
+
 export class TimestampShape {
   @Text({ about: 'Whole seconds since the epoch, decimal.' })
   seconds!: string;
@@ -163,7 +172,7 @@ export class QuorumShape {
   userIds!: string[];
 }
 
-export class VoteShape {
+export class VoteShape extends Readable {
   @Uuid()
   id!: string;
 
@@ -201,7 +210,7 @@ export class VoteShape {
   createdAt!: TimestampShape;
 }
 
-export class AppProofShape {
+export class AppProofShape extends Readable {
   @OneOf(['SIGNATURE_SCHEME_EPHEMERAL_KEY_P256'])
   scheme!: string;
 
@@ -215,7 +224,7 @@ export class AppProofShape {
   signature!: string;
 }
 
-export class ActivityShape {
+export class ActivityShape extends Readable {
   @Uuid()
   id!: string;
 

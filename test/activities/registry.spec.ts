@@ -410,7 +410,9 @@ function verbFiles(): string[] {
       (file) =>
         file.includes('/') &&
         file.endsWith('.ts') &&
-        !/-params\.ts$|\/(?:new-users|organization-features|session-keys|social-linking|verification)\.ts$/.test(file),
+        !/-params\.ts$|\/(?:new-users|organization-features|session-keys|social-linking|token-uses|verification)\.ts$/.test(
+          file,
+        ),
     )
     .map((file) => file.slice(0, -'.ts'.length));
 }

@@ -129,7 +129,10 @@ export class BareCoordinator {
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
-    this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, prepare);
+    this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, {
+      ...prepare,
+      clock: this.clock,
+    });
   }
 
   /** What sees to sub-organizations, with some of its reports. */

@@ -47,6 +47,9 @@ export async function preparePorts(
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
+      view: async (id) => (await loader.load(id)).organization,
+      // These tests show each token once.
+      tokenUses: () => Promise.resolve(new Set()),
     },
     kept,
   };

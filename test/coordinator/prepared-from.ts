@@ -1,8 +1,8 @@
+import type { RecordedTokens } from '../../src/activities/auth/token-uses.js';
 import type { NamedIdentity } from '../../src/activities/credentials/oauth-params.js';
 import type {
   DerivedAccount,
   NewPrivateKey,
-  OidcIdentity,
   VerificationClaims,
   VerifiedRegistration,
 } from '../../src/activities/ports.js';
@@ -91,12 +91,25 @@ function identities(done: Done, owner: string): NamedIdentity[] {
 }
 
 /** What the OIDC token of a login says. */
-function identityOf({ intent }: Done): OidcIdentity {
+function identityOf({ intent }: Done): Omit<NamedIdentity, 'providerName'> {
   const { oidcToken } = intent as { oidcToken: string };
   const claims = JSON.parse(Buffer.from(oidcToken.split('.')[1]!, 'base64url').toString()) as {
     readonly [name: string]: string;
   };
   return { issuer: claims['iss']!, audience: claims['aud']!, subject: claims['sub']! };
+}
+
+/** The OIDC tokens that count as used. */
+function tokens(done: Done): RecordedTokens {
+  return { tokens: all(done, 'OidcTokenUsed') };
+}
+
+/** Those of a user who was created: they stand behind the user's other events. */
+function tokensFor({ effects }: Done, userId: string): RecordedTokens['tokens'] {
+  const from = effects.findIndex((effect) => effect.type === 'UserCreated' && effect.data.userId === userId);
+  const length = effects.slice(from + 1).findIndex(({ type }) => type === 'UserCreated');
+  const own = effects.slice(from, length < 0 ? undefined : from + 1 + length);
+  return own.flatMap((effect) => (effect.type === 'OidcTokenUsed' ? [effect.data] : []));
 }
 
 /** The address in the token of a login that has given the user a new identity. */
@@ -149,6 +162,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL: (done) => first(done, 'Oauth2CredentialCreated').vaultId,
   ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => ({
     identities: identities(done, (done.intent as { userId: string }).userId),
+    ...tokens(done),
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: sealedKey,
@@ -156,11 +170,13 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
     ...resultOf(done),
     ...withToken(done),
     founding: first(done, 'SubOrganizationCreated').founding,
+    ...tokens(done),
   }),
   ACTIVITY_TYPE_CREATE_USERS_V4: (done) =>
     all(done, 'UserCreated').map(({ userId }) => ({
       authenticators: registrations(done, userId),
       identities: identities(done, userId),
+      tokens: tokensFor(done, userId),
     })),
   ACTIVITY_TYPE_CREATE_WALLET: newWallet,
   ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS: (done) => {
@@ -188,9 +204,14 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_INIT_IMPORT_WALLET: startedImport,
   ACTIVITY_TYPE_INIT_OTP_V3: sentOtp,
   ACTIVITY_TYPE_INIT_OTP_AUTH_V3: sentOtp,
-  ACTIVITY_TYPE_OAUTH: (done) => ({ identity: identityOf(done), key: sealedKey(done) }),
+  ACTIVITY_TYPE_OAUTH: (done) => ({ identity: identityOf(done), ...tokens(done), key: sealedKey(done) }),
   ACTIVITY_TYPE_OAUTH2_AUTHENTICATE: (done) => resultOf(done)['oidcToken'],
-  ACTIVITY_TYPE_OAUTH_LOGIN: (done) => ({ identity: identityOf(done), email: linkedBy(done), ...session(done) }),
+  ACTIVITY_TYPE_OAUTH_LOGIN: (done) => ({
+    identity: identityOf(done),
+    email: linkedBy(done),
+    ...tokens(done),
+    ...session(done),
+  }),
   ACTIVITY_TYPE_OTP_AUTH: (done) => {
     const { isWrong, codeHash } = guess(done);
     const [made] = all(done, 'ApiKeyCreated');

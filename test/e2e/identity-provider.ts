@@ -93,6 +93,8 @@ export class IdentityProvider {
       sub: subject,
       iat: seconds,
       exp: seconds + 600,
+      // No two tokens are alike, as with real providers.
+      jti: randomUUID(),
       ...nonce,
       ...claims,
     };

@@ -380,7 +380,12 @@ describe('what must not log anybody in', () => {
 describe('identities', () => {
   test('users give themselves more of them, and nobody one that is taken', async () => {
     const [ann, ben] = [await newPerson(), await newPerson()];
-    const another = await identities.idToken({ subject: `${ann.userId} at home`, at: coordinator.clock.now() });
+    let tokens = 0;
+    const home = () => {
+      const claims = { jti: String(++tokens) };
+      return identities.idToken({ subject: `${ann.userId} at home`, at: coordinator.clock.now(), claims });
+    };
+    const another = await home();
     const body = (userId: string, oidcToken: string) => ({
       userId,
       oauthProviders: [{ providerName: 'home', oidcToken }],
@@ -394,12 +399,17 @@ describe('identities', () => {
     );
     expect(oauthProviders).toHaveLength(2);
     expect(oauthProviders[1]).toMatchObject({ providerId: providerIds[0], providerName: 'home' });
+    // A token registers once; the next says the same of the same person.
     expect(await refusal(ann.client.submit(type, body(ann.userId, another)))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('has been used') as string,
+    });
+    expect(await refusal(ann.client.submit(type, body(ann.userId, await home())))).toMatchObject({
       status: 409,
       turnkeyErrorCode: 'OAUTH_PROVIDER_ALREADY_EXISTS',
     });
     // An organization of its own is a world of its own.
-    await ben.client.submit(type, body(ben.userId, another));
+    await ben.client.submit(type, body(ben.userId, await home()));
     expect(await refusal(ann.client.submit(type, body(ann.userId, 'not a token')))).toMatchObject({
       status: 400,
       turnkeyErrorCode: 'INVALID_OIDC_TOKEN',
@@ -409,7 +419,9 @@ describe('identities', () => {
     });
   });
 
-  test('one token proves the same person for other apps', async () => {
+  test('one token proves the same person for other apps that the parent has listed', async () => {
+    const socialLinkingClientIds = ['app', 'web', 'phone', 'tv'];
+    await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { socialLinkingClientIds });
     const ann = await newPerson();
     const proof = { iss: identities.issuer, sub: claimsOf(await ann.token())['sub'] };
     const type = 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2';

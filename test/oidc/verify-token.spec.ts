@@ -52,6 +52,8 @@ describe('a good token', () => {
       issuer: issuer.url,
       audience: 'client-1',
       subject: 'subject-1',
+      tokenId: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+      isIssuedHere: false,
       expiresAt: noon + 600_000,
       emailVerified: false,
     });

@@ -55,7 +55,14 @@ const notAsked = () => {
 };
 
 async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}): Promise<readonly string[]> {
-  const context = { rows, callerOrganizationId: parent, callerUserId: id(1), verifyOidc: notAsked, history: notAsked };
+  const context = {
+    rows,
+    now: 0,
+    callerOrganizationId: parent,
+    callerUserId: id(1),
+    verifyOidc: notAsked,
+    history: notAsked,
+  };
   const answer = await query.answer({ organizationId: parent, ...request }, { ...context, envelope: notAsked });
   return answer.organizationIds;
 }

@@ -51,6 +51,7 @@ function ask<Request extends OrganizationRequest, Response extends object>(
   const nothingElse = { verifyOidc: never, history: never, envelope: never };
   return query.answer(validate(query.request, { organizationId, ...request }), {
     rows,
+    now: 0,
     ...caller,
     ...nothingElse,
   }) as Response;

@@ -19,7 +19,9 @@ class CreateReadOnlySessionResult {
   @Text()
   username!: string;
 
-  @Text({ about: 'For X-Session of queries, in the answer to whoever submits it; read back later it proves nothing.' })
+  @Text({
+    about: 'For X-Session of queries, once, in the answer to whoever submits it; read back later it proves nothing.',
+  })
   session!: string;
 
   @DecimalString({ min: 0, max: Number.MAX_SAFE_INTEGER, about: 'When it ends, in seconds since the epoch.' })
@@ -48,7 +50,7 @@ export const createReadOnlySession = defineActivity({
     return { events: [], result: { organizationId, organizationName, userId, username, session, sessionExpiry } };
   },
 
-  async reveal(result, { tokens }) {
-    return { ...result, session: await tokens.proveReadSession(result.session) };
+  async reveal(result, { tokens }, appended) {
+    return appended && { ...result, session: await tokens.proveReadSession(result.session) };
   },
 });

@@ -87,7 +87,10 @@ export function loginEvents(
 }
 
 /** The user whom a verified identity belongs to. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
-export function userOfIdentity(organization: OrganizationView, identity: OidcIdentity): User {
+export function userOfIdentity(
+  organization: OrganizationView,
+  identity: Pick<OidcIdentity, 'issuer' | 'audience' | 'subject'>,
+): User {
   const userId = organization.oauthOwners.get(oauthIdentity(identity));
   if (userId !== undefined) return existingUser(organization, userId);
   const { issuer, audience } = identity;

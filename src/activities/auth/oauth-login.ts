@@ -3,10 +3,9 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Text } from '../../schema/fields.js';
 import { newCredentials } from '../credentials/credential-params.js';
-import { maxOidcToken } from '../credentials/oauth-params.js';
+import { maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
 import { linkingEmail } from '../credentials/social-linking.js';
 import { defineActivity } from '../define-activity.js';
-import type { OidcIdentity } from '../ports.js';
 import {
   checkLogin,
   loginEvents,
@@ -16,6 +15,7 @@ import {
   preparedSession,
   userOfIdentity,
 } from './login-params.js';
+import { oidcTokensUsed, recordedTokens } from './token-uses.js';
 
 class OauthLoginIntent extends LoginParams {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `publicKey` as sent.' })
@@ -43,30 +43,37 @@ export const oauthLogin = defineActivity({
     const { oidcToken, publicKey } = intent;
     const { organization } = context;
     const verified = await ports.oidc.verify(oidcToken, { login: { publicKey } });
+    const recorded = recordedTokens([verified]);
     const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };
     const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
     const email = isKnown ? undefined : await linkingEmail(verified, organization, ports);
     const { userId } = userOfLogin(organization, identity, email);
-    return { identity, email, ...(await preparedSession(userId, intent, ports, context)) };
+    return { identity, email, ...recorded, ...(await preparedSession(userId, intent, ports, context)) };
   },
 
-  decide(intent, context, { identity, email, ...prepared }) {
+  decide(intent, context, { identity, email, tokens = [], ...prepared }) {
     const { organization } = context;
     const user = userOfLogin(organization, identity, email);
     const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
     const linked = isKnown ? [] : [{ providerName: new URL(identity.issuer).host, ...identity }];
     const links = newCredentials(context).oauthProviders(user, linked, 'parameters.oidcToken').events;
     return {
-      events: [...links, ...loginEvents(context, user, intent, prepared)],
+      events: [
+        ...links,
+        ...loginEvents(context, user, intent, prepared),
+        ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_LOGIN'),
+      ],
       result: { session: prepared.session },
       login: { userId: user.userId, by: isKnown ? 'identity' : 'email' },
     };
   },
 });
 
+type Identity = Omit<NamedIdentity, 'providerName'>;
+
 /** The user who has the identity, or else has proved the e-mail address that it may be linked by. */
-function userOfLogin(organization: OrganizationView, identity: OidcIdentity, email: string | undefined): User {
+function userOfLogin(organization: OrganizationView, identity: Identity, email: string | undefined): User {
   const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
   const linked = isKnown || email === undefined ? undefined : userOfContact(organization, 'email', email, 'verified');
   return linked ?? userOfIdentity(organization, identity);

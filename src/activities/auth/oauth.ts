@@ -4,6 +4,7 @@ import { maxOidcToken } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { userOfIdentity } from './login-params.js';
 import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+import { oidcTokensUsed, recordedTokens } from './token-uses.js';
 
 class OauthIntent {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `targetPublicKey` as sent.' })
@@ -47,14 +48,16 @@ export const oauth = defineActivity({
   },
 
   async prepare({ oidcToken, targetPublicKey }, { oidc, loginSecrets }, { organization }) {
-    const { issuer, audience, subject } = await oidc.verify(oidcToken, { login: { publicKey: targetPublicKey } });
+    const verified = await oidc.verify(oidcToken, { login: { publicKey: targetPublicKey } });
+    const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };
+    const recorded = recordedTokens([verified]);
     // Before a key is made for nobody.
     userOfIdentity(organization, identity);
-    return { identity, key: await loginSecrets.newApiKey(targetPublicKey) };
+    return { identity, ...recorded, key: await loginSecrets.newApiKey(targetPublicKey) };
   },
 
-  decide({ apiKeyName, expirationSeconds, invalidateExisting }, context, { identity, key }) {
+  decide({ apiKeyName, expirationSeconds, invalidateExisting }, context, { identity, tokens = [], key }) {
     const user = userOfIdentity(context.organization, identity);
     const { apiKeyId, events } = sessionKeyEvents(context, user, {
       publicKey: key.publicKey,
@@ -66,6 +69,10 @@ export const oauth = defineActivity({
     });
     const { userId } = user;
     const result = { userId, apiKeyId, credentialBundle: key.credentialBundle };
-    return { events, result, login: { userId, by: 'identity' } };
+    return {
+      events: [...events, ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_LOGIN')],
+      result,
+      login: { userId, by: 'identity' },
+    };
   },
 });

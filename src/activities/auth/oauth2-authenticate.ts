@@ -3,6 +3,7 @@ import { existingOauth2Credential } from '../../domain/organization/oauth2-crede
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Hex, Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
+import { withoutSignature } from './token-uses.js';
 
 class Oauth2AuthenticateIntent {
   @Uuid({ about: 'The application, as create_oauth2_credential names it.' })
@@ -67,5 +68,8 @@ export const oauth2Authenticate = defineActivity({
     return oauth2.authenticate({ ...asked, provider, clientId, secret });
   },
 
-  decide: (_intent, _context, oidcToken) => ({ events: [], result: { oidcToken } }),
+  // What others read proves nothing (docs/adr/0027).
+  decide: (_intent, _context, token) => ({ events: [], result: { oidcToken: withoutSignature(token) } }),
+
+  reveal: (_result, _ports, appended) => Promise.resolve(appended && { oidcToken: appended.prepared }),
 });

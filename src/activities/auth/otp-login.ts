@@ -17,7 +17,9 @@ import { checkOtpLogin, contactKind } from './otp-params.js';
 import {
   checkBound,
   checkClientSignature,
+  checkLogsInHere,
   checkTokenUnused,
+  checkUnboundUnused,
   ClientSignature,
   tokenUsed,
   verifiedToken,
@@ -67,15 +69,17 @@ export const otpLogin = defineActivity({
     checkLogin(intent);
   },
 
-  async prepare(intent, { tokens }, context) {
+  async prepare(intent, { tokens, organizations }, context) {
     const { verificationToken, clientSignature, publicKey } = intent;
     const { organization } = context;
     const claims = await verifiedToken(verificationToken, tokens, context);
     checkBound(claims, intent);
+    checkLogsInHere(claims, organization);
     await checkClientSignature(claims, clientSignature, 'USAGE_TYPE_LOGIN', tokens, ({ login }) =>
       isSameKey((login as { readonly publicKey?: unknown } | undefined)?.publicKey, publicKey),
     );
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
+    await checkUnboundUnused(claims, { organizations }, (usage) => usage !== 'USAGE_TYPE_SIGNUP');
     const { userId } = userWhoProved(organization, claims);
     return { claims, ...(await preparedSession(userId, intent, { tokens }, context)) };
   },

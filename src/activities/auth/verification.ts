@@ -5,6 +5,7 @@ import { contactKey } from '../../domain/organization/users.js';
 import { Hex, OneOf, Text } from '../../schema/fields.js';
 import type { PrepareContext } from '../define-activity.js';
 import type { PreparePorts, VerificationClaims } from '../ports.js';
+import { checkNeverUsed } from './token-uses.js';
 
 /** A signature by the key that a verification token is bound to (client protocol, section 8.2). */
 export class ClientSignature {
@@ -59,12 +60,48 @@ export function checkBound(claims: VerificationClaims, intent: { readonly takesU
 }
 
 /**
- * What the verification token of a change of contact says, which must prove the new one; undefined without a token.
- * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used for such a change
+ * Refuses to log in to the organization that has issued a token for whoever asked its auth proxy: a mailbox would be enough
+ * to become one of its members.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export function checkLogsInHere(
+  { organizationId, logsInToIssuer }: VerificationClaims,
+  organization: OrganizationView,
+): void {
+  if (organizationId !== organization.organizationId || logsInToIssuer) return;
+  throw invalidField(
+    'parameters.verificationToken',
+    'is for a code that was asked for through the auth proxy: it logs in to sub-organizations, never to ' +
+      `\`${organizationId}\` itself`,
+  );
+}
+
+/**
+ * Whoever reads a token that is bound to no key can use it, so it serves one sign-up and one login, or one change of a
+ * contact, wherever that is recorded.
+ * @throws {CoordinatorError} FAILED_PRECONDITION
+ */
+export async function checkUnboundUnused(
+  { publicKey, tokenId }: VerificationClaims,
+  ports: Pick<PreparePorts, 'organizations'>,
+  isBar?: (usage: string) => boolean,
+): Promise<void> {
+  if (publicKey === undefined) await checkNeverUsed({ tokenId, ...ofVerification }, ports, isBar);
+}
+
+const ofVerification = {
+  what: 'verification token',
+  remedy: 'verify the contact again with init_otp and verify_otp',
+} as const;
+
+/**
+ * What the verification token of a change of contact says, which must prove the new one; undefined without a token. There
+ * is no place for a signature by the key that it may be bound to, so it must never have been used for anything.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used
  */
 export async function verifiedChange(
   { verificationToken, ...contacts }: { readonly verificationToken?: string } & SignupUser,
-  { tokens }: PreparePorts,
+  { tokens, organizations }: PreparePorts,
   context: PrepareContext,
 ): Promise<VerificationClaims | undefined> {
   if (!verificationToken) return undefined;
@@ -73,6 +110,7 @@ export async function verifiedChange(
     throw invalidField('parameters.verificationToken', 'proves another contact than the one that the user is to have');
   }
   checkTokenUnused(context.organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
+  await checkNeverUsed({ tokenId: claims.tokenId, ...ofVerification }, { organizations });
   return claims;
 }
 

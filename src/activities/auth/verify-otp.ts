@@ -1,8 +1,10 @@
+import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { invalidField } from '../../domain/errors.js';
 import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { DecimalString, Hex, Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
+import { withoutSignature } from './token-uses.js';
 
 /** Life of a verification token in seconds (client protocol, section 8.1). */
 const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
@@ -84,13 +86,17 @@ export const verifyOtp = defineActivity({
   },
 
   async prepare({ otpId, encryptedOtpBundle, expirationSeconds, plain }, { loginSecrets, tokens }, context) {
-    const { organization, now, newId } = context;
+    const { organization, submitterId, now, newId } = context;
     const { organizationId } = organization;
     const otp = usableOtp(organization, otpId, 'verify', now);
     const place = { organizationId, vaultId: otp.vaultId ?? '' };
     const { code, publicKey } = plain ?? (await loginSecrets.openOtpBundle(place, encryptedOtpBundle));
     const codeHash = await loginSecrets.hashCode(otpId, code);
     if (!isCodeOf(otp, codeHash)) return { codeHash, verificationToken: undefined };
+    // Members are known; whoever asks the auth proxy is not, and neither is one who is no member any more.
+    const isOfMembers = [otp.askedBy, submitterId].every(
+      (userId) => userId !== undefined && organization.users.has(userId) && !isAuthProxyUser(organization, userId),
+    );
     const key = publicKey === undefined ? undefined : parsePublicKey('CURVE_P256', publicKey).toString('hex');
     const verificationToken = await tokens.signVerification({
       tokenId: newId(),
@@ -98,6 +104,7 @@ export const verifyOtp = defineActivity({
       contact: otp.contact,
       organizationId,
       ...(key === undefined ? {} : { publicKey: key }),
+      ...(isOfMembers ? { logsInToIssuer: true as const } : {}),
       expiresAt: now + Number(expirationSeconds ?? tokenLifeSeconds.usual) * 1000,
     });
     return { codeHash, verificationToken };
@@ -108,6 +115,22 @@ export const verifyOtp = defineActivity({
     if (!isCodeOf(otp, codeHash) || verificationToken === undefined) {
       return { events: wrongGuess(otp), failure: invalidOtpCode() };
     }
-    return { events: [otpEnded(otp, 'used')], result: { verificationToken } };
+    // What others read proves nothing (docs/adr/0027).
+    const result = { verificationToken: withoutSignature(verificationToken) };
+    return { events: [otpEnded(otp, 'used')], result };
+  },
+
+  async reveal({ verificationToken: recorded }, { tokens }, appended) {
+    const verificationToken = appended?.prepared.verificationToken;
+    if (verificationToken !== undefined) return { verificationToken };
+    // Only who has the key can use one that is bound to it, whoever is told.
+    return isBound(recorded)
+      ? { verificationToken: await tokens.signVerificationAgain(withoutSignature(recorded)) }
+      : undefined;
   },
 });
+
+function isBound(token: string): boolean {
+  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as object;
+  return 'public_key' in claims;
+}

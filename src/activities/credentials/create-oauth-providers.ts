@@ -1,8 +1,15 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../schema/fields.js';
+import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
 import { newCredentials } from './credential-params.js';
-import { namedIdentities, OauthProviderParams, OauthProviderParamsV2, tokenIdentities } from './oauth-params.js';
+import {
+  OauthProviderParams,
+  OauthProviderParamsV2,
+  registrarsOf,
+  verifiedIdentities,
+  type NamedIdentity,
+} from './oauth-params.js';
 import { checkLinkedByEmail, linkingEmail } from './social-linking.js';
 
 class CreateOauthProvidersIntent {
@@ -24,6 +31,13 @@ class CreateOauthProvidersIntentV2 {
 class CreateOauthProvidersResult {
   @UuidList()
   providerIds!: string[];
+}
+
+/** What `prepare` gives. */
+export interface Registered extends RecordedTokens {
+  readonly identities: readonly NamedIdentity[];
+  /** Where the parent has asked: the address that the token of each vouches for. */
+  readonly linkingEmails?: readonly (string | undefined)[];
 }
 
 const field = 'parameters.oauthProviders';
@@ -53,15 +67,15 @@ export const createOauthProviders = defineActivity({
     existingUser(organization, userId);
   },
 
-  async prepare({ oauthProviders }, ports, { organization, submitterId }) {
-    const proved = await tokenIdentities(oauthProviders, ports);
-    const identities = namedIdentities(oauthProviders, proved, field);
-    if (organization.users.has(submitterId)) return { identities };
+  async prepare({ oauthProviders }, ports, { organization, submitterId }): Promise<Registered> {
+    const registrars = await registrarsOf(organization, ports);
+    const { proved = [], ...verified } = await verifiedIdentities(oauthProviders, ports, registrars, field);
+    if (organization.users.has(submitterId)) return verified;
     const emails = proved.map(async (identity) => identity && linkingEmail(identity, organization, ports));
-    return { identities, linkingEmails: await Promise.all(emails) };
+    return { ...verified, linkingEmails: await Promise.all(emails) };
   },
 
-  decide({ userId }, context, { identities, linkingEmails = [] }) {
+  decide({ userId }, context, { identities, tokens = [], linkingEmails = [] }) {
     const { organization, submitterId } = context;
     const user = existingUser(organization, userId);
     // Whoever is nobody here is of the parent.
@@ -70,6 +84,11 @@ export const createOauthProviders = defineActivity({
       for (const index of identities.keys()) checkLinkedByEmail(user, linkingEmails[index], `${field}[${index}]`);
     }
     const { providerIds, events } = newCredentials(context).oauthProviders(user, identities, field);
-    return { events, result: { providerIds }, ...(isParents ? { login: { userId, by: 'email' } } : {}) };
+    const login = isParents ? { login: { userId, by: 'email' as const } } : {};
+    return {
+      events: [...events, ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION')],
+      result: { providerIds },
+      ...login,
+    };
   },
 });

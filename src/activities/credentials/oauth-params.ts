@@ -1,5 +1,8 @@
 import { invalidField } from '../../domain/errors.js';
+import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../schema/fields.js';
+import { checkNeverUsed, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
 import type { OidcIdentity, PreparePorts } from '../ports.js';
 
 /** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
@@ -35,7 +38,9 @@ export class OauthProviderParamsV2 {
 
   @Nested(() => OidcClaims, {
     optional: true,
-    about: 'Instead of a token: the same person for another audience, by issuer and subject of a token in the list.',
+    about:
+      'Instead of a token: the same person for another audience, by issuer and subject of a token in the list; both ' +
+      'audiences must be client ids that the parent has listed.',
   })
   oidcClaims?: OidcClaims;
 }
@@ -45,33 +50,55 @@ export interface NamedIdentity extends Pick<OidcIdentity, 'issuer' | 'audience' 
   readonly providerName: string;
 }
 
+/** What a list of providers comes to. */
+interface VerifiedIdentities extends RecordedTokens {
+  readonly identities: readonly NamedIdentity[];
+  /** What the token of each says; undefined for one without a token. */
+  readonly proved?: readonly (OidcIdentity | undefined)[];
+}
+
+/** For whom identities are registered: users of sub-organizations, or members of the organization whose client ids count. */
+interface Registrars {
+  readonly clientIds: ClientIds;
+  readonly isOfSubOrganization: boolean;
+}
+
+/** The client ids that count for users of an organization: its parent's, where it has one. */
+export async function registrarsOf(
+  organization: OrganizationView,
+  { organizations }: Pick<PreparePorts, 'organizations'>,
+): Promise<Registrars> {
+  const { parentOrganizationId } = organization;
+  if (parentOrganizationId === undefined) return { clientIds: clientIdsOf(organization), isOfSubOrganization: false };
+  return { clientIds: clientIdsOf(await organizations.view(parentOrganizationId)), isOfSubOrganization: true };
+}
+
 /**
- * The identities behind a list of providers: each proved by its token, or by claims that name the person of a proved
- * one (client protocol 6.3). `field` names the list in errors.
- * @throws {CoordinatorError} INVALID_ARGUMENT for what is not proved
+ * The identities behind a list of providers: each proved by its own token, or by claims that name the person of a proved
+ * one for another client id of the parent (client protocol 6.3, docs/adr/0026). `field` names the list in errors.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for what is not proved, FAILED_PRECONDITION for a token that was used before
  */
 export async function verifiedIdentities(
   providers: readonly OauthProviderParamsV2[],
   ports: PreparePorts,
+  registrars: Registrars,
   field: string,
-): Promise<readonly NamedIdentity[]> {
-  return namedIdentities(providers, await tokenIdentities(providers, ports), field);
-}
-
-/** What the token of each provider says; undefined for one without a token. */
-export function tokenIdentities(
-  providers: readonly OauthProviderParamsV2[],
-  { oidc }: Pick<PreparePorts, 'oidc'>,
-): Promise<readonly (OidcIdentity | undefined)[]> {
-  return Promise.all(
-    providers.map(async ({ oidcToken }) => (oidcToken ? oidc.verify(oidcToken, 'registration') : undefined)),
+): Promise<VerifiedIdentities> {
+  const proved = await Promise.all(
+    providers.map(async ({ oidcToken }) => (oidcToken ? ports.oidc.verify(oidcToken, 'registration') : undefined)),
   );
+  const identities = namedIdentities(providers, proved, registrars, field);
+  const tokens = proved.flatMap((one) => one ?? []);
+  for (const { tokenId } of tokens) {
+    await checkNeverUsed({ tokenId, what: 'OIDC token', remedy: 'log in at the provider again for a new one' }, ports);
+  }
+  return { identities, proved, ...recordedTokens(tokens) };
 }
 
-/** The identities, of which `proved` has what tokens say. @throws {CoordinatorError} as `verifiedIdentities` */
-export function namedIdentities(
+function namedIdentities(
   providers: readonly OauthProviderParamsV2[],
   proved: readonly (OidcIdentity | undefined)[],
+  registrars: Registrars,
   field: string,
 ): readonly NamedIdentity[] {
   return providers.map(({ providerName, oidcClaims }, index) => {
@@ -80,17 +107,40 @@ export function namedIdentities(
     if (own) {
       if (oidcClaims) throw invalidField(`${where}.oidcClaims`, 'must not stand beside oidcToken: send one of them');
       const { issuer, audience, subject } = own;
+      // A member's application is the organization's own affair; whoever signs up chooses theirs.
+      const isFree = !own.isIssuedHere && (!registrars.isOfSubOrganization || registrars.clientIds.listed.length === 0);
+      if (!isFree) checkClientId(audience, own, registrars, `${where}.oidcToken`);
       return { providerName, issuer, audience, subject };
     }
     if (!oidcClaims) throw invalidField(where, 'needs oidcToken or oidcClaims: nothing proves the identity');
     const { iss, sub, aud } = oidcClaims;
-    const isProved = proved.some((one) => one?.issuer === iss && one.subject === sub);
-    if (!isProved) {
+    const by = proved.find((one) => one?.issuer === iss && one.subject === sub);
+    if (!by) {
       throw invalidField(
         `${where}.oidcClaims`,
         `no oidcToken in the list proves issuer \`${iss}\` and subject \`${sub}\`: send one for the same person`,
       );
     }
+    // Whoever runs an app has tokens of everybody who logs in to it: they must not speak for another app.
+    for (const audience of [aud, by.audience]) checkClientId(audience, by, registrars, `${where}.oidcClaims`);
     return { providerName, issuer: iss, audience: aud, subject: sub };
   });
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT for the audience of an application that is not the parent's */
+function checkClientId(
+  audience: string,
+  { isIssuedHere }: OidcIdentity,
+  { clientIds, isOfSubOrganization }: Registrars,
+  where: string,
+): void {
+  if ((isIssuedHere ? clientIds.oauth2 : clientIds.listed).includes(audience)) return;
+  const whose = isOfSubOrganization ? 'the parent organization' : 'the organization';
+  throw invalidField(
+    where,
+    `\`${audience}\` is no client id of ${whose}: ` +
+      (isIssuedHere
+        ? 'an application of X or Discord is registered there with create_oauth2_credential'
+        : 'list it there in walletKitSettings.oauthClientIds or socialLinkingClientIds, with update_auth_proxy_config'),
+  );
 }

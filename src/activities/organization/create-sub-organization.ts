@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
+import { clientIdsOf } from '../../domain/organization/client-ids.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import {
   emptyOrganization,
@@ -8,10 +9,19 @@ import {
   type OrganizationView,
 } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
+import { isContactOpen } from '../../domain/organization/ways-in.js';
 import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
-import { checkBound, checkTokenUnused, provenContact, tokenUsed, verifiedSignup } from '../auth/verification.js';
+import {
+  checkBound,
+  checkTokenUnused,
+  checkUnboundUnused,
+  provenContact,
+  tokenUsed,
+  verifiedSignup,
+} from '../auth/verification.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
 import { verifiedIdentities } from '../credentials/oauth-params.js';
+import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
 import type { PreparePorts, VerificationClaims } from '../ports.js';
 import { accountFacts, accountsToDerive, checkAccountsNew, checkMnemonicLength } from '../wallets/wallet-params.js';
@@ -36,6 +46,17 @@ class CreateSubOrganizationResult {
   rootUserIds?: string[];
 }
 
+/** What `prepare` gives. */
+export interface PreparedSubOrganization extends RecordedTokens {
+  readonly subOrganizationId: string;
+  readonly rootUserIds: string[];
+  readonly wallet?: WalletResult;
+  readonly derived: ReturnType<typeof derivedIn>;
+  readonly claims: VerificationClaims | undefined;
+  /** What earlier releases prepared has none in it, and is decided again without. */
+  readonly founding?: readonly OrganizationEvent[];
+}
+
 const rootUsersField = 'parameters.rootUsers';
 
 /** Which feature each flag switches off; all are on in a sub-organization unless it says otherwise. */
@@ -58,7 +79,8 @@ export const createSubOrganization = defineActivity({
   olderVersions,
   policy: { resource: 'ORGANIZATION', action: 'CREATE' },
 
-  check({ rootUsers, rootQuorumThreshold, wallet }, organization) {
+  check(intent, organization) {
+    const { rootUsers, rootQuorumThreshold, wallet } = intent;
     if (organization.parentOrganizationId !== undefined) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
@@ -66,20 +88,21 @@ export const createSubOrganization = defineActivity({
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
-    checkRootUsers(rootUsers, rootQuorumThreshold);
+    const features = new Set(switches.flatMap(([flag, feature]) => (intent[flag] ? [] : [feature])));
+    checkRootUsers(rootUsers, rootQuorumThreshold, features);
     if (wallet) {
       checkMnemonicLength(wallet.mnemonicLength, 'parameters.wallet.mnemonicLength');
       checkAccountsNew(organization, undefined, accountsToDerive(wallet.accounts, 'parameters.wallet.accounts'));
     }
   },
 
-  async prepare(intent, ports, context) {
+  async prepare(intent, ports, context): Promise<PreparedSubOrganization> {
     const subOrganizationId = context.newId();
     const claims = await signupClaims(intent, ports, context);
-    const founding = await foundingEvents(intent, subOrganizationId, claims, ports, context);
-    // What earlier releases prepared has none in it, and is decided again without.
-    const begun: { readonly founding?: readonly OrganizationEvent[] } = { founding };
-    return { subOrganizationId, ...resultOf(founding), derived: derivedIn(founding), claims, ...begun };
+    const tokens: NonNullable<RecordedTokens['tokens']>[number][] = [];
+    const founding = await foundingEvents(intent, subOrganizationId, claims, ports, context, tokens);
+    const derived = derivedIn(founding);
+    return { subOrganizationId, ...resultOf(founding), derived, claims, founding, tokens };
   },
 
   derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
@@ -88,13 +111,14 @@ export const createSubOrganization = defineActivity({
   decide(
     { subOrganizationName: name },
     { organization },
-    { subOrganizationId, rootUserIds, wallet, claims, founding },
+    { subOrganizationId, rootUserIds, wallet, claims, founding, tokens = [] },
   ) {
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
     return {
       events: [
         { type: 'SubOrganizationCreated', data: { subOrganizationId, name, ...(founding ? { founding } : {}) } },
         ...(claims ? [tokenUsed(claims, 'USAGE_TYPE_SIGNUP')] : []),
+        ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION'),
       ],
       result: { subOrganizationId, rootUserIds, ...(wallet ? { wallet } : {}) },
     };
@@ -102,7 +126,11 @@ export const createSubOrganization = defineActivity({
 });
 
 /** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
-function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], threshold: number): void {
+function checkRootUsers(
+  rootUsers: CreateSubOrganizationIntentV8['rootUsers'],
+  threshold: number,
+  features: ReadonlySet<FeatureName>,
+): void {
   if (threshold > rootUsers.length) {
     throw invalidField(
       'parameters.rootQuorumThreshold',
@@ -114,15 +142,16 @@ function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], t
   for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
     credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
   }
-  const able = rootUsers.filter(
-    ({ apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber }) =>
-      apiKeys.length + authenticators.length + oauthProviders.length > 0 || userEmail || userPhoneNumber,
-  ).length;
+  const able = rootUsers.filter((user) => {
+    const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
+    const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
+    return lasting.length + authenticators.length + oauthProviders.length > 0 || isContactOpen(features, user);
+  }).length;
   if (able < threshold) {
     throw invalidField(
       rootUsersField,
-      `the root quorum takes ${threshold} of them, and only ${able} could ever sign: give them credentials, or a ` +
-        'contact to log in with',
+      `the root quorum takes ${threshold} of them, and only ${able} could sign for good: give them credentials without ` +
+        'expirationSeconds, or a contact to log in with',
     );
   }
 }
@@ -137,17 +166,23 @@ async function signupClaims(
   if (!claims) return undefined;
   checkBound(claims, intent);
   checkTokenUnused(context.organization, claims, 'USAGE_TYPE_SIGNUP');
+  await checkUnboundUnused(claims, ports);
   return claims;
 }
 
-/** Everything a sub-organization begins with. @throws {CoordinatorError} when it could not be founded so */
+/**
+ * Everything a sub-organization begins with. `tokens` gets the OIDC tokens of the request.
+ * @throws {CoordinatorError} when it could not be founded so
+ */
 async function foundingEvents(
   intent: CreateSubOrganizationIntentV8,
   subOrganizationId: string,
   claims: VerificationClaims | undefined,
   ports: PreparePorts,
   { organization: parent, submitterId, now, newId }: PrepareContext,
+  tokens: NonNullable<RecordedTokens['tokens']>[number][],
 ): Promise<readonly OrganizationEvent[]> {
+  const registrars = { clientIds: clientIdsOf(parent), isOfSubOrganization: true };
   const events: OrganizationEvent[] = [];
   const child = emptyOrganization();
   const record = (...more: readonly OrganizationEvent[]) => {
@@ -165,10 +200,11 @@ async function foundingEvents(
   for (const [index, user] of rootUsers.entries()) {
     const field = `${rootUsersField}[${index}]`;
     const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
-    const [verified, identities] = await Promise.all([
+    const [verified, oauth] = await Promise.all([
       verifyAuthenticators(authenticators, ports, `${field}.authenticators`),
-      verifiedIdentities(oauthProviders, ports, `${field}.oauthProviders`),
+      verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`),
     ]);
+    tokens.push(...(oauth.tokens ?? []));
     const userId = newId();
     userIds.push(userId);
     const contacts = presentMembers({
@@ -180,7 +216,7 @@ async function foundingEvents(
       { type: 'UserCreated', data: { userId, userName: user.userName, ...contacts, userTags: [] } },
       ...credentials.apiKeys(owner, apiKeys, `${field}.apiKeys`).events,
       ...credentials.authenticators(owner, authenticators, verified, `${field}.authenticators`).events,
-      ...credentials.oauthProviders(owner, identities, `${field}.oauthProviders`).events,
+      ...credentials.oauthProviders(owner, oauth.identities, `${field}.oauthProviders`).events,
       ...(claims ? provenContact(userId, contacts, claims) : []),
     );
   }

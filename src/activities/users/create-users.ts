@@ -1,6 +1,6 @@
 import { ListOf, UuidList } from '../../schema/fields.js';
 import { verifyAuthenticators } from '../credentials/credential-params.js';
-import { verifiedIdentities } from '../credentials/oauth-params.js';
+import { registrarsOf, verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { newUsers } from './new-users.js';
 import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
@@ -64,13 +64,17 @@ export const createUsers = defineActivity({
   ],
   policy: { resource: 'USER', action: 'CREATE' },
 
-  prepare: ({ users }, ports) =>
-    Promise.all(
-      users.map(async ({ authenticators = [], oauthProviders = [] }, index) => ({
-        authenticators: await verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`),
-        identities: await verifiedIdentities(oauthProviders, ports, `${fieldOf(index)}.oauthProviders`),
-      })),
-    ),
+  async prepare({ users }, ports, { organization }) {
+    const registrars = await registrarsOf(organization, ports);
+    return Promise.all(
+      users.map(async ({ authenticators = [], oauthProviders = [] }, index) => {
+        const verified = await verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`);
+        const field = `${fieldOf(index)}.oauthProviders`;
+        const { proved: _proved, ...registered } = await verifiedIdentities(oauthProviders, ports, registrars, field);
+        return { authenticators: verified, ...registered };
+      }),
+    );
+  },
 
   decide({ users }, context, verified) {
     const { userIds, events } = newUsers(users, context, verified, 'parameters.users');

@@ -1,6 +1,7 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
+import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { newCredentials } from '../credentials/credential-params.js';
 import type { DecideContext } from '../define-activity.js';
 import type { UserParamsV4 } from './user-params.js';
@@ -8,7 +9,7 @@ import type { UserParamsV4 } from './user-params.js';
 type Credentials = ReturnType<typeof newCredentials>;
 
 /** What was found to be true of a new user's credentials outside. */
-export interface ProvedCredentials {
+export interface ProvedCredentials extends RecordedTokens {
   readonly authenticators: Parameters<Credentials['authenticators']>[2];
   readonly identities: Parameters<Credentials['oauthProviders']>[1];
 }
@@ -28,7 +29,8 @@ export function newUsers(
   const events = users.flatMap((user, index): OrganizationEvent[] => {
     const { userName, userEmail, userPhoneNumber, userTags = [] } = user;
     const { apiKeys = [], authenticators = [] } = user;
-    const { authenticators: verified, identities } = proved[index] ?? { authenticators: [], identities: [] };
+    const nothing: ProvedCredentials = { authenticators: [], identities: [] };
+    const { authenticators: verified, identities, tokens = [] } = proved[index] ?? nothing;
     const own = `${field}[${index}]`;
     for (const tagId of userTags) existingUserTag(context.organization, tagId);
     const userId = context.newId();
@@ -43,6 +45,7 @@ export function newUsers(
       ...credentials.apiKeys(owner, apiKeys, `${own}.apiKeys`).events,
       ...credentials.authenticators(owner, authenticators, verified, `${own}.authenticators`).events,
       ...credentials.oauthProviders(owner, identities, `${own}.oauthProviders`).events,
+      ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION'),
     ];
   });
   return { userIds, events };

@@ -3,24 +3,36 @@ import { userResource } from '../organization/resources.js';
 import { timestamp } from '../organization/timestamp.js';
 import type { User } from '../organization/users.js';
 import type { ActivityRecord } from './record.js';
+import { readableActivity, type ReadableActivity } from './redaction.js';
 
 /** What the envelope needs beyond the record itself. */
 export interface EnvelopeContext {
   /** Names of the one key of `intent` and of `result`, by the submitted version. */
   readonly keys: { readonly intentKey: string; readonly resultKey: string };
+  /** When it is read, milliseconds since the epoch. */
+  readonly now: number;
+  /** The result as its submitter alone is told it, if that is another than the recorded one. */
+  readonly told?: Readonly<Record<string, unknown>> | undefined;
+  /** It is the answer to its submission, whose app proofs the submitter verifies. */
+  readonly withProofs?: boolean;
   /** What the caller may still say about it. */
   readonly rights: { readonly canApprove: boolean; readonly canReject: boolean };
 }
 
 /** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
-export function activityEnvelope(record: ActivityRecord<User | undefined>, { keys, rights }: EnvelopeContext) {
+export function activityEnvelope(
+  recorded: ActivityRecord<User | undefined>,
+  { keys, rights, now, told, withProofs = false }: EnvelopeContext,
+) {
+  const record = readableActivity(recorded, now, { withProofs });
+  const result = told ?? record.result;
   return {
     id: record.activityId,
     organizationId: record.organizationId,
     status: record.status,
     type: record.type,
     intent: { [keys.intentKey]: record.intent },
-    result: record.result ? { [keys.resultKey]: record.result } : {},
+    result: result ? { [keys.resultKey]: result } : {},
     votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
     ...(record.appProofs ? { appProofs: record.appProofs } : {}),
     fingerprint: record.fingerprint,
@@ -32,13 +44,14 @@ export function activityEnvelope(record: ActivityRecord<User | undefined>, { key
     failure: record.failure
       ? { code: grpcNumbers[record.failure.code], message: record.failure.message, details: [] }
       : null,
+    ...(record.redacted ? { redacted: true as const } : {}),
   };
 }
 
 export type ActivityEnvelope = ReturnType<typeof activityEnvelope>;
 
-function voteResource(activityId: string, vote: ActivityRecord<User | undefined>['votes'][number]) {
-  const { voteId, userId, voter, selection, message, publicKey, signature, scheme, webauthn, at } = vote;
+function voteResource(activityId: string, vote: ReadableActivity<User | undefined>['votes'][number]) {
+  const { voteId, userId, voter, selection, message, publicKey, signature, scheme, webauthn, at, redacted } = vote;
   return {
     id: voteId,
     userId,
@@ -52,5 +65,6 @@ function voteResource(activityId: string, vote: ActivityRecord<User | undefined>
     // What a passkey signs besides the challenge; without it nobody could verify the vote again.
     ...(webauthn ? { authenticatorData: webauthn.authenticatorData, clientDataJson: webauthn.clientDataJson } : {}),
     createdAt: timestamp(at),
+    ...(redacted ? { redacted } : {}),
   };
 }

@@ -29,6 +29,8 @@ export type Attestation =
       readonly contact: string;
       /** The organization that issued the verification token. */
       readonly organizationId: string;
+      /** Its own members have asked for the code, so that the token opens the issuer itself too. */
+      readonly logsInToIssuer?: true;
       /** Milliseconds since the epoch. */
       readonly expiresAt: number;
     }

@@ -21,6 +21,8 @@ interface OtpFacts {
   readonly userIdentifier: string;
   /** The vault of the key that the code must be sealed to; absent in older flows. */
   readonly vaultId?: string;
+  /** The user who has asked for it; absent in older history. */
+  readonly askedBy?: string;
 }
 
 /** A code that was sent and may still be used. */
@@ -35,7 +37,16 @@ export type OtpEvent =
   /** Used, locked after too many guesses, pushed out by newer ones, or over: it opens nothing any more. */
   | DomainEvent<'OtpEnded', { otpId: string; reason: 'used' | 'locked' | 'replaced' | 'expired'; vaultId?: string }>
   /** A verification token was used for something that it may be used for once. */
-  | DomainEvent<'VerificationTokenUsed', { tokenId: string; usage: string; expiresAt: number }>;
+  | DomainEvent<'VerificationTokenUsed', TokenUse>
+  /** An OIDC token was recorded: from now on it registers no identity. `tokenId` is SHA-256 of what its issuer has signed, hex. */
+  | DomainEvent<'OidcTokenUsed', TokenUse>;
+
+/** A use of a token that cannot be made twice, or that bars another. `expiresAt` is milliseconds since the epoch. */
+interface TokenUse {
+  readonly tokenId: string;
+  readonly usage: string;
+  readonly expiresAt: number;
+}
 
 /** Characters of a code, and its life in seconds (client protocol, 4.3.3). */
 export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
@@ -71,6 +82,8 @@ export const evolveOtps: Evolvers<OtpEvent> = {
     forgetOver(organization, at);
     organization.usedTokens.set(usedTokenKey(tokenId, usage), expiresAt);
   },
+  // It counts in every organization, so that `prepare` asks the read model of all of them.
+  OidcTokenUsed: () => undefined,
 };
 
 /** What a used verification token is remembered by. */

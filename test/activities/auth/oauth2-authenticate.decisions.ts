@@ -1,4 +1,5 @@
 import { oauth2Authenticate } from '../../../src/activities/auth/oauth2-authenticate.js';
+import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 
@@ -13,10 +14,16 @@ const intent = {
 };
 
 describe('oauth2_authenticate', () => {
-  it('answers with the token, and nothing changes', () =>
+  it('records the token without what proves it, tells it once, and nothing changes', async () => {
+    const prepared = 'header.claims.signature';
+    const recorded = { oidcToken: 'header.claims.' };
     given(...history)
-      .when(oauth2Authenticate, intent, { prepared: 'a token' })
-      .then([], { oidcToken: 'a token' }));
+      .when(oauth2Authenticate, intent, { prepared })
+      .then([], recorded);
+    const ports = await preparePorts();
+    expect(await oauth2Authenticate.reveal!(recorded, ports, { prepared })).toEqual({ oidcToken: prepared });
+    expect(await oauth2Authenticate.reveal!(recorded, ports, undefined)).toBeUndefined();
+  });
 
   it.each([
     ['authCode', 'auth_code must be set'],
@@ -41,8 +48,8 @@ describe('oauth2_authenticate', () => {
   it('takes a key for the access token, if it is one', () => {
     const to = (bearerTokenTargetPublicKey: string) => ({ ...intent, bearerTokenTargetPublicKey });
     given(...history)
-      .when(oauth2Authenticate, to(publicKeyOf(1)), { prepared: 'a token' })
-      .then([], { oidcToken: 'a token' });
+      .when(oauth2Authenticate, to(publicKeyOf(1)), { prepared: 'h.c.s' })
+      .then([], { oidcToken: 'h.c.' });
     given(...history)
       .when(oauth2Authenticate, to('02ff'), { prepared: 'a token' })
       .thenRefused('INVALID_ARGUMENT', /parameters\.bearerTokenTargetPublicKey/);

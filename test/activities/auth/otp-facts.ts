@@ -24,6 +24,7 @@ export function anOtp(number: number, more: Partial<Fact<'OtpSent'>['data']> = {
       codeHash: rightHash,
       expiresAt: decidedAt + 300_000,
       userIdentifier: 'ann@example.com',
+      askedBy: id(900),
       ...more,
     },
   };
@@ -51,6 +52,7 @@ export function someClaims(more: Partial<VerificationClaims> = {}): Verification
     verificationType: 'OTP_TYPE_EMAIL',
     contact: 'ann@example.com',
     organizationId: id(700),
+    logsInToIssuer: true,
     expiresAt: decidedAt + 3_600_000,
     ...more,
   };

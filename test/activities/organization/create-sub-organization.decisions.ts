@@ -15,6 +15,7 @@ import { clientSignature } from '../../e2e/one-time-codes.js';
 import { claimsOf, noon, pairFor, publishedKey, sign, startIssuer, verifierAt } from '../../oidc/issuer.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aUser, publicKeyOf } from '../facts.js';
+import { enabledProxy } from '../auth-proxy/facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
 import { ethereum, solana } from '../wallets/wallet-facts.js';
@@ -233,9 +234,15 @@ describe('create_sub_organization', () => {
           rootUsers: [{ ...ann, apiKeys: [], oauthProviders }],
         });
         const there = { ...ports, oidc: verifierAt({ now: () => noon }) };
+        const settings = {
+          allowedOrigins: [],
+          allowedAuthMethods: [],
+          socialLinkingClientIds: ['client-1', 'client-2'],
+        };
+        const listing = [...parent, ...enabledProxy, { type: 'AuthProxyUpdated', data: { settings } } as const];
         const { events } = await founded(
           withProviders({ providerName: 'web', oidcToken }, { providerName: 'app', oidcClaims }),
-          { ports: there },
+          { ports: there, history: listing },
         );
         const identities = events.flatMap(({ type, data }) => (type === 'OauthProviderCreated' ? [data] : []));
         expect(identities).toMatchObject([
@@ -289,7 +296,7 @@ describe('create_sub_organization', () => {
         parent,
         { ...child, rootUsers: [ann, { ...bob, apiKeys: [] }], rootQuorumThreshold: 2 },
         'INVALID_ARGUMENT',
-        /rootUsers: the root quorum takes 2 of them, and only 1 could ever sign/,
+        /rootUsers: the root quorum takes 2 of them, and only 1 could sign for good/,
       ],
       [
         'a key that is none',

@@ -1,0 +1,43 @@
+import { CoordinatorError } from '../../domain/errors.js';
+import type { OrganizationEvent } from '../../domain/organization/organization.js';
+import type { OidcIdentity, PreparePorts } from '../ports.js';
+
+/** What an OIDC token was recorded for. It logs in as often as its key asks; it registers only what nobody has read yet. */
+type OidcUsage = 'USAGE_TYPE_OIDC_LOGIN' | 'USAGE_TYPE_OIDC_REGISTRATION';
+
+/** An OIDC token that is about to be recorded. */
+type RecordedToken = Pick<OidcIdentity, 'tokenId' | 'expiresAt'>;
+
+/** The OIDC tokens of a request; absent in decisions of older history. */
+export interface RecordedTokens {
+  readonly tokens?: readonly RecordedToken[];
+}
+
+/** What is remembered of tokens of a request. */
+export function recordedTokens(verified: readonly OidcIdentity[]): RecordedTokens {
+  return verified.length > 0 ? { tokens: verified.map(({ tokenId, expiresAt }) => ({ tokenId, expiresAt })) } : {};
+}
+
+/** Remembers that OIDC tokens were recorded. */
+export function oidcTokensUsed(tokens: readonly RecordedToken[], usage: OidcUsage): OrganizationEvent[] {
+  return tokens.map(({ tokenId, expiresAt }) => ({ type: 'OidcTokenUsed', data: { tokenId, usage, expiresAt } }));
+}
+
+/** A token of three parts without its signature: what others may read of it. */
+export function withoutSignature(token: string): string {
+  return token.slice(0, token.lastIndexOf('.') + 1);
+}
+
+/**
+ * Refuses a token that was recorded before, anywhere: whoever reads it there must not register it as theirs.
+ * @throws {CoordinatorError} FAILED_PRECONDITION
+ */
+export async function checkNeverUsed(
+  { tokenId, what, remedy }: { readonly tokenId: string; readonly what: string; readonly remedy: string },
+  { organizations }: Pick<PreparePorts, 'organizations'>,
+  isBar: (usage: string) => boolean = () => true,
+): Promise<void> {
+  const bar = [...(await organizations.tokenUses(tokenId))].find(isBar);
+  if (bar === undefined) return;
+  throw new CoordinatorError('FAILED_PRECONDITION', `${what} \`${tokenId}\` has been used for ${bar}: ${remedy}`);
+}

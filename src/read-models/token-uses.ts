@@ -1,0 +1,30 @@
+import type { Rows } from './database.js';
+import { eachEvent, type ReadModel } from './read-model.js';
+
+/** For what tokens were used that are not over, in all organizations: whoever has read one may try another organization. */
+export const tokenUsesModel: ReadModel = {
+  name: 'token-uses',
+  version: 1,
+  tables: ['token_uses'],
+  schema: `
+    CREATE TABLE token_uses (
+      token_id TEXT NOT NULL, usage TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (token_id, usage)
+    ) WITHOUT ROWID;
+    CREATE INDEX token_uses_by_expiry ON token_uses (expires_at);`,
+
+  project: eachEvent((rows, { at, event }) => {
+    if (event.type !== 'VerificationTokenUsed' && event.type !== 'OidcTokenUsed') return;
+    const { tokenId, usage, expiresAt } = event.data;
+    // The clocks of issuers may be a little behind ours.
+    rows.run('DELETE FROM token_uses WHERE expires_at < ?', BigInt(at - leewayMs));
+    rows.run('INSERT OR REPLACE INTO token_uses VALUES (?, ?, ?)', tokenId, usage, BigInt(expiresAt));
+  }),
+};
+
+const leewayMs = 60_000;
+
+/** For what a token was used. */
+export function tokenUsesOf(rows: Rows, tokenId: string): ReadonlySet<string> {
+  const found = rows.all('SELECT usage FROM token_uses WHERE token_id = ?', tokenId);
+  return new Set(found.map((row) => String(row['usage'])));
+}
