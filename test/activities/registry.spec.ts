@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
 import type { AnyDefinition } from '../../src/activities/define-activity.js';
 import { buildRegistry, isVote } from '../../src/coordinator/registry.js';
@@ -525,6 +525,40 @@ describe('the list of activities', () => {
       ...['', '_EMAIL', '_NAME', '_PHONE_NUMBER'].map((what) => [`UPDATE_USER${what}`, 'user_id', 'string', 'u']),
       ['UPDATE_WALLET', 'wallet_id', 'string', 'w'],
       ['UPDATE_WEBHOOK_ENDPOINT', 'endpoint_id', 'string', 'x'],
+    ]);
+  });
+
+  // What an activity may record is found in the sources; the reference says it, and a test that it is not stale.
+  it('shows policies whose credentials, contacts or identities an activity changes, wherever the intent says so', () => {
+    const reference = readFileSync(new URL('../../docs/reference/activities.md', import.meta.url), 'utf8');
+    const changing = reference.split(/^## /m).flatMap((section) => {
+      const events = /^- Events: (.*)$/m.exec(section)?.[1] ?? '';
+      const isChange =
+        /User(?:Updated|ContactVerified|Deleted)|(?:ApiKey|Authenticator|OauthProvider)(?:Created|Deleted)/;
+      return isChange.test(events) ? [section.split('\n', 1)[0]!] : [];
+    });
+    const silent = changing.filter((path) => {
+      const { definition } = registry.paths.get(path)![0]!;
+      return isVote(definition) || !(definition.params && /user_ids?/.test(Object.keys(definition.params).join()));
+    });
+    expect(changing.length).toBeGreaterThan(20);
+    // These make users, or log in who proves it, or are about tags. A new one shows `user_id`, or says here why it does not.
+    expect(silent).toEqual([
+      'accept_invitation',
+      'create_api_only_users',
+      'create_read_write_session',
+      'create_user_tag',
+      'create_users',
+      'delete_user_tags',
+      'disable_auth_proxy',
+      'email_auth',
+      'enable_auth_proxy',
+      'oauth',
+      'oauth_login',
+      'otp_auth',
+      'otp_login',
+      'stamp_login',
+      'update_user_tag',
     ]);
   });
 

@@ -137,6 +137,26 @@ describe('passkeys', () => {
     await submit({ signCount: 7 });
   });
 
+  test('a rejection uses a count up, as every submit does', async () => {
+    const passkey = new SoftwareAuthenticator();
+    const { userId, submit } = await userWithPasskey(passkey, 5);
+    const asker = await coordinator.createUser('Asker');
+    await coordinator.createPolicy({
+      policyName: 'both of them',
+      condition: "activity.kind == 'CREATE_USER_TAG'",
+      consensus: [userId, asker.userId].map((id) => `approvers.any(user, user.id == '${id}')`).join(' && '),
+    });
+    const asked = { userTagName: 'to be rejected', userIds: [] };
+    const { fingerprint } = await asker.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', asked);
+    const type = 'ACTIVITY_TYPE_REJECT_ACTIVITY';
+    const body = coordinator.client.submitBody(type, { fingerprint });
+    const stamp = passkey.assert({ body, signCount: 6 });
+    const rejected = await send(`${coordinator.url}${submitPath(type)}`, body, { 'X-Stamp-WebAuthn': stamp });
+    expect(rejected.body).toMatchObject({ activity: { status: 'ACTIVITY_STATUS_REJECTED' } });
+    expect(await refusal(submit({ signCount: 6 }))).toMatchObject({ status: 401, message: textLike('counter') });
+    await submit({ signCount: 7 });
+  });
+
   test('two submits with one count in parallel: one is taken', async () => {
     const { submit } = await userWithPasskey(new SoftwareAuthenticator(), 1);
     const outcomes = await Promise.allSettled([submit({ signCount: 2 }), submit({ signCount: 2 })]);
