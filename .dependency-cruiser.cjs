@@ -75,7 +75,7 @@ module.exports = {
       '^src/domain/policy/types\\.ts$',
     ]),
     only('config-knows-keys', '^src/config\\.ts$', [
-      '^src/domain/(errors|key-formats)\\.ts$',
+      '^src/domain/(errors|key-formats|passkey-origins)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
     only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),

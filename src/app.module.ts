@@ -4,6 +4,7 @@ import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { activities } from './activities/index.js';
 import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
@@ -30,6 +31,7 @@ import {
   RANDOMNESS,
   REGISTRY,
   OIDC,
+  PASSKEY_ORIGINS,
   ROWS,
   type Claims,
   type Clock,
@@ -131,6 +133,11 @@ const passedLookMs = 250;
 /** Longest time that a client may take to send a request, in milliseconds. */
 const maxRequestMs = 30_000;
 
+type CorsOptions = NonNullable<Parameters<FastifyAdapter['enableCors']>[0]>;
+
+/** What pages of any origin may call. The auth proxy asks each configuration (`ownCors`). */
+const publicPaths = /^\/(?:public|\.well-known)\//;
+
 const SNAPSHOTS = Symbol('Snapshots');
 
 @Module({})
@@ -179,6 +186,7 @@ function coordinatorModule(
     { provide: EVENT_STORE, useValue: store },
     { provide: CLOCK, useValue: clock },
     { provide: RANDOMNESS, useValue: randomness },
+    { provide: PASSKEY_ORIGINS, useValue: config.passkeyOrigins },
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
     { provide: ROWS, useValue: projecting.rows },
     { provide: OIDC, useValue: oidc },
@@ -269,6 +277,7 @@ function coordinatorModule(
           clock,
           randomness,
           proofs,
+          passkeyOrigins: config.passkeyOrigins,
           prepare: (attempt) => ({
             ...within(attempt),
             verifyRegistration,
@@ -291,7 +300,7 @@ function coordinatorModule(
           }),
           children,
           shred: (vaultId) => shredder.shred(vaultId),
-          ...(config.voteNotices
+          ...(config.voteNotices && !config.restored
             ? { votesWanted: votesWantedByMail({ delivery, contactLimits, loader, logger }) }
             : {}),
           metrics,
@@ -659,6 +668,12 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
         'private addresses; for development only, never where strangers send requests',
     );
   }
+  if (config.restored) {
+    adapters.logger.warn(
+      'RESTORED is true: this is a copy to look at. It sends no mail, no text message, no webhook and no notice of a vote, and ' +
+        'refuses requests that need one; start without RESTORED to work with it',
+    );
+  }
   if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {
     const until = new Date(sandboxUntil).toISOString();
     adapters.logger.warn(
@@ -686,7 +701,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   );
 
   prepareServer(adapter);
-  app.enableCors({
+  const shared = {
     origin: '*',
     methods: ['GET', 'POST'],
     allowedHeaders: [
@@ -703,7 +718,11 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     ],
     exposedHeaders: ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'],
     maxAge: 7_200,
-  });
+  };
+  // What is for operators is for no page of another origin: a browser inside their network would read it out.
+  const delegator = ({ url }: FastifyRequest, done: (error: null, options: CorsOptions) => void): void =>
+    done(null, publicPaths.test(url) ? shared : { origin: false });
+  adapter.enableCors({ delegator });
   const metrics = app.get(Metrics);
   fastify.addHook('onResponse', (request, reply, done) => {
     metrics.answered(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1000);
@@ -717,7 +736,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   app.get(Freshness).begin(head);
   // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
-  const stopDelivering = deliverWebhooks(config, adapters, app);
+  const stopDelivering = config.restored ? () => Promise.resolve() : deliverWebhooks(config, adapters, app);
   const recorder = recordClaims(adapters, runner);
   const shredder = app.get(Shredder);
   const { rows } = adapters.projecting;

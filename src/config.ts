@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { isPasskeyOrigin } from './domain/passkey-origins.js';
 import { normalizePublicKey } from './stamps/keys.js';
 
 /** Where e-mail goes (SMTP_URL). */
@@ -83,6 +84,12 @@ export interface Config {
   readonly allowPrivateNetwork: boolean;
   /** Whoever may approve an activity is told by mail that it waits for votes. */
   readonly voteNotices: boolean;
+  /** Where passkeys may be used unless an organization or its parent says so; empty is the usual rule. */
+  readonly passkeyOrigins: readonly string[];
+  /** It is a copy to look at, which sends nothing. */
+  readonly restored: boolean;
+  /** A start that finds no installation is refused. */
+  readonly requireData: boolean;
   /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
   readonly oidcIssuers: readonly string[];
   /** OIDC issuers whose word on verified e-mail addresses is taken to link identities. */
@@ -209,6 +216,17 @@ export const settings = [
   ],
   ['VOTE_NOTICES', 'false', '`true` tells whoever may approve an activity, by e-mail, that it waits for votes.'],
   [
+    'WEBAUTHN_ORIGINS',
+    '',
+    'The only origins that passkeys may be used from, with commas, for organizations where FEATURE_NAME_WEBAUTHN_ORIGINS names none.',
+  ],
+  ['REQUIRE_DATA', 'false', '`true` refuses to make a new installation where none is found, as with a wrong DATA_DIR.'],
+  [
+    'RESTORED',
+    'false',
+    '`true` for a copy that is started to look at it: it sends no mail, text message, webhook or notice.',
+  ],
+  [
     'SANDBOX',
     '',
     'For development: to the end of this day (UTC, `2026-12-31`) `user@example.com` and `+19999999999` take the code 000000.',
@@ -217,9 +235,63 @@ export const settings = [
 
 type SettingName = (typeof settings)[number][0];
 
-/** The environment, with `.env` of the working folder under it. */
+/**
+ * The environment, with `.env` of the working folder under it.
+ * @throws {BadSetting} for a name that looks like one of ours and is none
+ */
 export function environment(): Readonly<Record<string, string | undefined>> {
-  return existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...process.env } : process.env;
+  const all = existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...process.env } : process.env;
+  refuseMisspelled(all);
+  return all;
+}
+
+/** What only settings of ours begin with. */
+const ownPrefixes =
+  /^(?:COUNTERSIGN_|RATE_LIMIT_|PROXY_RATE_LIMIT_|PROXY_SECRET_|AUTH_PROXY_|SMTP_|SMS_WEBHOOK_|MAIL_FROM_|OIDC_|OAUTH2_|SOCIAL_LINKING_|WEBAUTHN_|VOTE_NOTICES?_|KEK_|ROOT_API_|EVENT_STORE_|INVITATION_)/;
+/** What container engines and Kubernetes put in for a service, whatever its name. */
+const ofServices = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)$/;
+
+/**
+ * Refuses a name that is none of ours and was surely meant to be: with a prefix of ours, or a slip of the pen away from a
+ * setting. Others are nobody's business here; short names are, since a slip in one makes another word.
+ * @param only every name must be a setting, as in a test that has no other use for one
+ * @throws {BadSetting} with the setting that comes nearest
+ */
+export function refuseMisspelled(
+  from: Readonly<Record<string, string | undefined>>,
+  { only = false }: { readonly only?: boolean } = {},
+): void {
+  const known = settings.map(([name]): string => name);
+  for (const [name, value] of Object.entries(from)) {
+    if (known.includes(name) || value === undefined) continue;
+    const isOfService = ofServices.test(name) || (name.endsWith('_PORT') && /^(?:tcp|udp):\/\//.test(value));
+    if (!only && isOfService) continue;
+    const ranked = known
+      .map((setting) => ({ setting, slips: slipsBetween(name, setting) }))
+      .toSorted((one, other) => one.slips - other.slips);
+    const { setting, slips } = ranked[0]!;
+    const isSlip = name.length >= 8 && slips <= (name.length >= 12 ? 2 : 1) && /^[A-Z][A-Z0-9_]*$/.test(name);
+    if (!only && !isSlip && !ownPrefixes.test(name)) continue;
+    // The value may be a password.
+    throw new BadSetting(name, '…', `is no setting; did you mean ${setting}? docs/reference/settings.md has them all`);
+  }
+}
+
+/** Letters put in, left out, changed or swapped with the next between two texts (optimal string alignment). */
+function slipsBetween(one: string, other: string): number {
+  let [before, last] = [[] as number[], Array.from({ length: other.length + 1 }, (_, at) => at)];
+  for (let row = 1; row <= one.length; row++) {
+    const next = [row];
+    for (let at = 1; at <= other.length; at++) {
+      const isSame = one[row - 1] === other[at - 1];
+      let slips = Math.min(last[at]! + 1, next[at - 1]! + 1, last[at - 1]! + (isSame ? 0 : 1));
+      const isSwapped = one[row - 1] === other[at - 2] && one[row - 2] === other[at - 1];
+      if (row > 1 && at > 1 && isSwapped) slips = Math.min(slips, before[at - 2]! + 1);
+      next.push(slips);
+    }
+    [before, last] = [last, next];
+  }
+  return last.at(-1)!;
 }
 
 /**
@@ -334,6 +406,9 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
     voteNotices: oneOf('VOTE_NOTICES', ['true', 'false']) === 'true',
+    passkeyOrigins: passkeyOriginsOf(optional('WEBAUTHN_ORIGINS')),
+    restored: oneOf('RESTORED', ['true', 'false']) === 'true',
+    requireData: oneOf('REQUIRE_DATA', ['true', 'false']) === 'true',
     oidcIssuers: issuersOf('OIDC_ISSUERS'),
     socialLinkingIssuers: issuersOf('SOCIAL_LINKING_ISSUERS'),
     sandboxUntil: sandboxEnd(optional('SANDBOX')),
@@ -348,6 +423,14 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
 /** An http or https origin, exactly as a browser writes it. */
 function isWebOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+function passkeyOriginsOf(value = ''): readonly string[] {
+  const origins = value.split(/[\s,]+/).filter(Boolean);
+  const bad = origins.find((origin) => !isPasskeyOrigin(origin));
+  if (bad === undefined) return Object.freeze(origins);
+  const rule = 'must be origins such as https://app.example.com, each exactly as a browser writes it';
+  throw new BadSetting('WEBAUTHN_ORIGINS', bad, rule);
 }
 
 /** What an issuer may call itself (OpenID Connect Discovery 1.0, section 3): a URL without query and fragment. */

@@ -106,6 +106,11 @@ async function found({ store, clock, randomness, keyEncryption }: World, foundin
   await foundOrganization(store, founding, await keys.create(organizationId));
 }
 
+/** Whether a store has an installation. */
+export async function isInstalled(store: EventStore): Promise<boolean> {
+  return (await recordedFounding(store)) !== undefined;
+}
+
 async function recordedFounding(store: EventStore): Promise<Founding | undefined> {
   for await (const { data } of store.read(stream)) return data as Founding;
   return undefined;

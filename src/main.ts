@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
@@ -7,11 +8,13 @@ import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
 import { openDelivery } from './delivery/open-delivery.js';
 import { lockDataFolder } from './data-folder.js';
+import type { EventStore } from './event-store/event-store.js';
 import { eventsFile, openEventStore, warnOfLimit } from './event-store/open-event-store.js';
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { readProxySecret } from './proxy-secret.js';
-import { install, RootFile } from './installation.js';
+import { install, isInstalled, RootFile } from './installation.js';
+import { makePrivate } from './private-files.js';
 import { readKeys, type KekSource } from './vault/kek-source.js';
 import { provideKeyEncryption } from './vault/provide-key-encryption.js';
 
@@ -50,11 +53,29 @@ async function startAuthProxy(config: Config): Promise<Server> {
   return proxy;
 }
 
+/** Refuses to begin anew where data was expected, before anything is made. */
+async function checkData({ requireData, eventStore, dataDir }: Config, store: EventStore | undefined): Promise<void> {
+  if (!requireData) return;
+  const where = eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EVENT_STORE';
+  const isThere = store
+    ? await isInstalled(store)
+    : eventStore === 'sqlite:'
+      ? existsSync(eventsFile(dataDir))
+      : eventStore !== 'memory:';
+  if (isThere) return;
+  throw new Error(
+    `REQUIRE_DATA is true and there is no installation in ${where}: set DATA_DIR or EVENT_STORE to the one that you mean, or ` +
+      'start without REQUIRE_DATA to make a new one',
+  );
+}
+
 async function start(given: Config): Promise<Coordinator> {
+  await checkData(given, undefined);
   const source = kekSource(given);
   // Before anything is made: with the wrong key nothing must be written.
   const keys = await readKeys(source);
   await mkdir(given.dataDir, { recursive: true, mode: 0o700 });
+  await makePrivate(given.dataDir);
   const logger = createLogger(given.logLevel);
   const world = {
     store: await openEventStore(given.eventStore, given.dataDir),
@@ -69,9 +90,10 @@ async function start(given: Config): Promise<Coordinator> {
     throw error;
   }
   if (given.eventStore.startsWith('esdb')) await warnOfLimit(world.store, (message) => logger.warn(message));
-  const keyEncryption = await provideKeyEncryption(world, source, keys, (file) =>
-    logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy'),
-  ).catch(async (error: unknown) => {
+  const madeKey = (file: string): void =>
+    logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy');
+  const opening = checkData(given, world.store).then(() => provideKeyEncryption(world, source, keys, madeKey));
+  const keyEncryption = await opening.catch(async (error: unknown) => {
     // The end of the process alone would leave the store's files as after a crash.
     await world.store.close();
     throw error;
@@ -91,7 +113,8 @@ async function start(given: Config): Promise<Coordinator> {
         });
   const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
   for (const [channel, destination] of Object.entries(destinations)) {
-    if (!destination) logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
+    if (!destination && !config.restored)
+      logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
   }
   const { createCoordinator } = await application();
   const coordinator = await createCoordinator(config, {
@@ -171,7 +194,17 @@ function stopOn(signal: NodeJS.Signals, server: Server): void {
   });
 }
 
+// Whatever is made from here on, by a library too, is for this user only.
+process.umask(0o077);
 try {
+  if (process.argv.length > 2) {
+    const given = process.argv.slice(2).join(' ');
+    throw new BadSetting(
+      'arguments',
+      given,
+      'there are none: settings come from the environment (docs/reference/settings.md)',
+    );
+  }
   const config = readConfig(environment());
   // What is not in the environment any more is in no diagnostic report either, and in no thread's copy of it.
   delete process.env['KEK'];

@@ -1,4 +1,4 @@
-import { BadSetting, readConfig, settings } from '../src/config.js';
+import { BadSetting, readConfig, refuseMisspelled, settings } from '../src/config.js';
 import { generateApiKeyPair } from '../src/testing/index.js';
 
 const { publicKey, privateKey } = generateApiKeyPair((count) => new Uint8Array(count).fill(7));
@@ -42,6 +42,9 @@ test('without a word the server listens on this machine and keeps events in ./da
     trustProxy: false,
     allowPrivateNetwork: false,
     voteNotices: false,
+    passkeyOrigins: [],
+    restored: false,
+    requireData: false,
     oidcIssuers: [],
     socialLinkingIssuers: ['https://accounts.google.com'],
     oauth2Providers: {},
@@ -85,6 +88,9 @@ test('every setting is read', () => {
     MAIL_FROM: 'Example <no-reply@example.com>, @example.org',
     SMS_WEBHOOK_URL: 'https://sms.example.com/send?key=secret',
     SANDBOX: '2028-02-29',
+    WEBAUTHN_ORIGINS: 'https://app.example.com, http://localhost:3000',
+    RESTORED: 'true',
+    REQUIRE_DATA: 'true',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
@@ -108,6 +114,9 @@ test('every setting is read', () => {
     trustProxy: true,
     allowPrivateNetwork: true,
     voteNotices: true,
+    passkeyOrigins: ['https://app.example.com', 'http://localhost:3000'],
+    restored: true,
+    requireData: true,
     oidcIssuers: ['https://accounts.google.com', 'https://tenant.example.com/', 'http://127.0.0.1:9000/realm'],
     socialLinkingIssuers: ['http://127.0.0.1:9000/realm'],
     oauth2Providers: { OAUTH2_PROVIDER_GITEA: gitea },
@@ -163,6 +172,9 @@ test.each([
   ['PROXY_RATE_LIMIT_PER_ADDRESS', '-1'],
   ['PROXY_RATE_LIMIT_PER_CONFIGURATION', '1.5'],
   ['PROXY_RATE_LIMIT_PER_CONTACT', 'many'],
+  ['WEBAUTHN_ORIGINS', 'https://app.example.com/'],
+  ['RESTORED', 'yes'],
+  ['REQUIRE_DATA', '1'],
   ['LOG_LEVEL', 'INFO'],
   ['LOG_LEVEL', 'constructor'],
   ['RATE_LIMIT_PER_ADDRESS', '0'],
@@ -374,6 +386,55 @@ describe('SMS_WEBHOOK_URL', () => {
     const message = badness('SMS_WEBHOOK_URL', value);
     expect(message).toMatch(/^SMS_WEBHOOK_URL=(?:\w+:\/\/)?…: must /);
     expect(message).not.toContain('hunter2');
+  });
+});
+
+describe('a name that is none of a setting', () => {
+  it.each([
+    ['RATE_LIMIT_PER_ADRESS', 'RATE_LIMIT_PER_ADDRESS'],
+    ['RATE_LIMIT_PER_IP', 'RATE_LIMIT_PER_ADDRESS'],
+    ['SMTP_HOST', 'SMTP_URL'],
+    ['DATADIR', undefined],
+    ['DATA_DIRS', 'DATA_DIR'],
+    ['EVNET_STORE', 'EVENT_STORE'],
+    ['PROXYSECRET', 'PROXY_SECRET'],
+    ['ALLOW_PRIVATE_NETWROK', 'ALLOW_PRIVATE_NETWORK'],
+    ['COUNTERSIGN_ANYTHING', 'ROOT_API_PUBLIC_KEY'],
+  ])('%s is refused where it was surely meant: %s', (name, meant) => {
+    const attempt = () => refuseMisspelled({ [name]: 'hunter2' });
+    if (meant === undefined) attempt();
+    else if (name.startsWith('COUNTERSIGN_')) expect(attempt).toThrow(`${name}=…: is no setting; did you mean `);
+    else expect(attempt).toThrow(`${name}=…: is no setting; did you mean ${meant}?`);
+  });
+
+  it('is nobody’s business otherwise', () => {
+    refuseMisspelled({
+      ...{
+        PATH: '/bin',
+        HOME: '/root',
+        HOSTNAME: 'a',
+        PWD: '/',
+        SHLVL: '1',
+        LANG: 'C',
+        TERM: 'x',
+        MAIL: '/var/mail/a',
+      },
+      ...{
+        HTTP_PROXY: 'x',
+        NO_PROXY: 'x',
+        NODE_OPTIONS: 'x',
+        NODE_EXTRA_CA_CERTS: 'x',
+        APP_URL: 'x',
+        DATABASE_URL: 'x',
+      },
+      ...{ npm_config_cache: 'x', KUBERNETES_SERVICE_HOST: '10.0.0.1', SMTP_SERVICE_HOST: '10.0.0.2' },
+      ...{ SMTP_PORT: 'tcp://10.0.0.2:25', SMTP_PORT_25_TCP_ADDR: '10.0.0.2', SMTP_SERVICE_PORT_MAIL: '25' },
+    });
+    refuseMisspelled(Object.fromEntries(settings.map(([name]) => [name, 'x'])));
+  });
+
+  it('is refused in a test whatever it is', () => {
+    expect(() => refuseMisspelled({ HOSTNAME: 'a' }, { only: true })).toThrow('did you mean HOST?');
   });
 });
 

@@ -30,6 +30,16 @@ async function readRoot(): Promise<RootFile & { readonly apiPrivateKey: string }
   return { ...root, apiPrivateKey: root.apiPrivateKey };
 }
 
+/** It takes none, and whoever gives one expects something else of it. */
+function refuseArguments(): void {
+  const given = process.argv.slice(2);
+  if (given.length === 0) return;
+  process.stderr.write(
+    `the tour takes no arguments, got ${given.join(' ')}: npm run tour, beside a server that runs\n`,
+  );
+  process.exit(2);
+}
+
 async function tour(): Promise<void> {
   const root = await readRoot();
   const { apiUrl, organizationId } = root;
@@ -43,6 +53,7 @@ async function tour(): Promise<void> {
 }
 
 try {
+  refuseArguments();
   await tour();
 } catch (error) {
   const reason =

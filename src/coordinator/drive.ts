@@ -108,6 +108,8 @@ export interface DriverPorts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly proofs: ProofSigner;
+  /** Where passkeys may be used unless an organization or its parent says so; empty is the rule of `stamps/webauthn.ts`. */
+  readonly passkeyOrigins: readonly string[];
   /** The world for one run of `prepare`: what it seals there is destroyed unless what is recorded names it. */
   readonly prepare: (attempt: Attempt) => PreparePorts;
   readonly children: Pick<Children, 'found'>;

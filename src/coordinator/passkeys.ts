@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
 import { decisionTime } from './decision-time.js';
@@ -13,10 +14,13 @@ export interface VerifiedPasskey {
   readonly signCount: number;
 }
 
-interface Ports {
+/** What passkeys are verified with. */
+interface PasskeyPorts {
   readonly loader: OrganizationLoader;
   readonly counters: PasskeyCounters;
   readonly clock: Clock;
+  /** The operator's allowed origins, for organizations that have named none, and whose parent has not either. */
+  readonly passkeyOrigins: readonly string[];
 }
 
 /**
@@ -27,19 +31,23 @@ export async function verifyPasskey(
   stamp: Extract<Stamp, { kind: 'webauthn' }>,
   body: Uint8Array,
   organizationId: string,
-  { loader, counters, clock }: Ports,
+  { loader, counters, clock, passkeyOrigins }: PasskeyPorts,
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
   const { organization } = await loader.load(organizationId);
   const parent = await loader.parentOf(organization);
   const now = decisionTime(clock, organization, parent?.organization);
-  const { authenticator } = resolveCaller(stamp, organization, parent?.organization, now);
-  const origins = organization.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
+  const caller = resolveCaller(stamp, organization, parent?.organization, now);
+  const { authenticator } = caller;
+  // Of the organization that the passkey belongs to: a sub-organization does not say where its parent's may be used.
+  const isOwn = caller.organizationId === organization.organizationId;
+  const own = isOwn ? originsOf(organization) : undefined;
+  const allowedOrigins = own ?? originsOf(parent?.organization) ?? passkeyOrigins;
   const { signCount } = await verifyWebAuthnStamp(
     stamp,
     body,
     authenticator!,
-    origins ? { allowedOrigins: origins.split(',').map((origin) => origin.trim()) } : {},
+    allowedOrigins.length > 0 ? { allowedOrigins } : {},
   );
   const { publicKey, credentialId } = authenticator!;
   // It has stamped elsewhere under the same parent since: a counter is the passkey's, not an organization's.
@@ -47,6 +55,11 @@ export async function verifyPasskey(
   const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
   if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);
   return { publicKey, signCount };
+}
+
+function originsOf(organization: OrganizationView | undefined): readonly string[] | undefined {
+  const origins = organization?.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
+  return origins?.split(',').map((origin) => origin.trim());
 }
 
 /**

@@ -16,6 +16,9 @@ export interface Randomness {
   bytes(count: number): Uint8Array;
 }
 
+/** Injects where passkeys may be used unless an organization or its parent says so; empty is the rule of `stamps/webauthn.ts`. */
+export const PASSKEY_ORIGINS = Symbol('PasskeyOrigins');
+
 /** Finds what has been decided before and is no longer in folded state: the activities read model. */
 export interface KnownActivities {
   /** Everything recorded up to this position (inclusive) is found. */

@@ -18,7 +18,17 @@ import { decisionTime } from './decision-time.js';
 import { Driver } from './drive.js';
 import { OrganizationLoader } from './load-organization.js';
 import { verifyPasskey } from './passkeys.js';
-import { CLOCK, COUNTERS, EVENT_STORE, OIDC, REGISTRY, ROWS, type Clock, type PasskeyCounters } from './ports.js';
+import {
+  CLOCK,
+  COUNTERS,
+  EVENT_STORE,
+  OIDC,
+  PASSKEY_ORIGINS,
+  REGISTRY,
+  ROWS,
+  type Clock,
+  type PasskeyCounters,
+} from './ports.js';
 import type { Registry } from './registry.js';
 import { ReadSessions } from './read-sessions.js';
 import { attestedElsewhere, organizationDeleted, signUpLapsed } from './refusals.js';
@@ -60,6 +70,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly driver: Driver,
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(COUNTERS) private readonly counters: PasskeyCounters,
+    @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
@@ -131,6 +142,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         loader: this.loader,
         counters: this.counters,
         clock: this.clock,
+        passkeyOrigins: this.passkeyOrigins,
       });
     return { organizationId, caller };
   }

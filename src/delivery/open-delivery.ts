@@ -1,5 +1,6 @@
 import type { Config } from '../config.js';
-import type { Channel, DeliveryReport } from './delivery.js';
+import type { Channel, Delivery, DeliveryReport } from './delivery.js';
+import { NoDelivery } from './no-delivery.js';
 import { Outbox } from './outbox.js';
 import { RetryingDelivery } from './retrying.js';
 import { SmsWebhookCarrier, TwilioCarrier } from './sms-webhook.js';
@@ -7,7 +8,7 @@ import { SmtpCarrier } from './smtp.js';
 
 /** The delivery of a process, and where its messages go. */
 interface OpenDelivery {
-  readonly delivery: RetryingDelivery;
+  readonly delivery: Delivery & { close(): Promise<void> };
   /** For the operator, without secrets; `undefined` where nothing is set up and messages go to the outbox. */
   readonly destinations: Readonly<Record<Channel, string | undefined>>;
   /** The file of the messages that are not sent. */
@@ -16,7 +17,13 @@ interface OpenDelivery {
 
 /** Chooses the carriers that the settings name, and the outbox for what they do not. Nothing is connected yet. */
 export function openDelivery(
-  { dataDir, smtp, mailFrom, sms }: Pick<Config, 'dataDir' | 'smtp' | 'mailFrom' | 'sms'>,
+  {
+    dataDir,
+    smtp,
+    mailFrom,
+    sms,
+    restored = false,
+  }: Pick<Config, 'dataDir' | 'smtp' | 'mailFrom' | 'sms'> & Partial<Pick<Config, 'restored'>>,
   report: (report: DeliveryReport) => void,
   now: () => number = Date.now,
 ): OpenDelivery {
@@ -27,7 +34,7 @@ export function openDelivery(
     sms: !sms ? outbox : sms.kind === 'twilio' ? new TwilioCarrier(sms) : new SmsWebhookCarrier(sms),
   };
   return {
-    delivery: new RetryingDelivery(carriers, report, { now }),
+    delivery: restored ? new NoDelivery(report) : new RetryingDelivery(carriers, report, { now }),
     destinations: {
       email: smtp && `${smtp.host}:${smtp.port}`,
       sms: sms && (sms.kind === 'twilio' ? sms.host : new URL(sms.url).host),

@@ -259,11 +259,11 @@ function open(file: string): EventFile {
     database.exec(SCHEMA);
   }
   database.exec('COMMIT');
-  writeFileSync(pidFile(file), String(process.pid));
+  writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
   return new EventFile(database);
 }
 
-/** Makes a missing file readable by its owner only. An existing one is not touched: closing it would drop its locks. */
+/** Makes a missing file readable by its owner only. An existing one is not opened: closing it would drop its locks. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import Database from 'libsql';
 
 /** A row of a read model as SQLite gives it. */
@@ -21,6 +22,7 @@ export class ReadModelDatabase implements Rows {
   private readonly statements = new Map<string, Database.Statement>();
 
   constructor(file: string) {
+    if (file !== ':memory:') createPrivate(file);
     this.database = new Database(file);
     // Losing the last commits costs a replay of them, so there is no need to wait for the disk.
     // The log is copied back in large pieces: rows change in place again and again, and each copy waits for the disk.
@@ -76,5 +78,14 @@ export class ReadModelDatabase implements Rows {
       this.statements.set(sql, statement);
     }
     return statement;
+  }
+}
+
+/** SQLite gives the files beside a database its mode, so it has to be made with the right one. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCoordinator } from '../app.module.js';
-import { readConfig, type Config } from '../config.js';
+import { readConfig, refuseMisspelled, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
@@ -11,6 +11,7 @@ import { createLogger } from '../http/logger.js';
 import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
+import { NoDelivery } from '../delivery/no-delivery.js';
 import { RetryingDelivery } from '../delivery/retrying.js';
 import { LocalKeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
@@ -100,6 +101,7 @@ export interface TestCoordinator {
 /** Starts a coordinator. Many can run side by side; each is closed with `close()`. */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
   const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
+  refuseMisspelled(options.settings ?? {}, { only: true });
   const config = readConfig({ PORT: '0', ...options.settings });
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
   const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '');
@@ -140,9 +142,9 @@ async function boot(
     clock,
     randomness,
     keyEncryption,
-    delivery: new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, {
-      now: () => clock.now(),
-    }),
+    delivery: config.restored
+      ? new NoDelivery()
+      : new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, { now: () => clock.now() }),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: folder
       ? await projectIntoFile(join(folder, 'read-models.db'), {

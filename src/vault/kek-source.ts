@@ -1,5 +1,5 @@
 import { open, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** Where the key-encryption keys come from. */
@@ -96,6 +96,17 @@ export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[
     if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined);
     throw new WrongKek(`${kekFile} cannot be replaced (${codeOf(error)})`, { cause: error });
   }
+}
+
+/**
+ * Puts an old key into a file beside the key file, named by its id, readable by its owner only and on disk when this
+ * resolves. One that is there already stays.
+ * @throws {WrongKek} when it cannot be written
+ */
+export async function keepOldKey(kekFile: string, kekId: string, key: Uint8Array): Promise<void> {
+  const file = join(dirname(kekFile), `old-${basename(kekFile)}.${kekId}`);
+  const kept = await makeKeyFile(file, key);
+  if (kept && !kept.some((one) => Buffer.from(key).equals(one))) throw new WrongKek(`${file} holds another key`);
 }
 
 async function writeText(file: FileHandle, keys: readonly Uint8Array[]): Promise<void> {

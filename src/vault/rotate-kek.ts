@@ -1,6 +1,6 @@
 import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../event-store/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
-import { placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
+import { keepOldKey, placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
 import { LocalKeyEncryption } from './key-encryption.js';
 import { Vault, vaultIdOf } from './vault.js';
 
@@ -77,7 +77,7 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
       { cause: error },
     );
   }
-  return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys) };
+  return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys, both.knownIds) };
 }
 
 /** A new key before those in the file; one in the environment cannot be added to. */
@@ -101,10 +101,19 @@ async function addKey(
   return keys;
 }
 
-async function removeOldKeys({ kek, kekFile }: KekSource, keys: readonly Uint8Array[]): Promise<string | undefined> {
-  if (kek !== undefined || kekFile === undefined)
+/** Takes old keys out of the file, each only once it is in one of its own: what opens older backups must not be lost. */
+async function removeOldKeys(
+  { kek, kekFile }: KekSource,
+  keys: readonly Uint8Array[],
+  kekIds: readonly string[],
+): Promise<string | undefined> {
+  if (kek !== undefined || kekFile === undefined) {
     return 'set KEK to its first key alone, and restart every coordinator';
+  }
   try {
+    for (const [index, key] of keys.entries()) {
+      if (index > 0) await keepOldKey(kekFile, kekIds[index]!, key);
+    }
     await replaceKeyFile(kekFile, keys.slice(0, 1));
     return undefined;
   } catch (error) {

@@ -110,6 +110,7 @@ export class BareCoordinator {
     const children = this.childrenReporting({});
     this.loader = new OrganizationLoader(this.store, metrics, { children });
     this.driver = new Driver({
+      passkeyOrigins: [],
       store: this.store,
       loader: this.loader,
       registry: this.registry,

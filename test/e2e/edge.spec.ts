@@ -1,7 +1,15 @@
-import { startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
+import { Writable } from 'node:stream';
+import {
+  startCoordinator,
+  type ApiKeyPair,
+  type StampingClient,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
 import { exchange, refusal } from './exchange.js';
 import { clientSignature, codeOf, messageOf } from './one-time-codes.js';
 import { until } from './until.js';
+import { WebhookReceiver } from './webhook-receiver.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 
 let coordinator: TestCoordinator;
 const running: TestCoordinator[] = [];
@@ -70,6 +78,121 @@ describe('the auth proxy', () => {
       expect(answer).toMatchObject({ status: 400, body: { message: 'request body is nested deeper than 32 levels' } });
     }
   });
+});
+
+describe('what is for operators', () => {
+  const foreign = { origin: 'https://evil.example' };
+
+  test.each(['/metrics', '/docs', '/openapi.json', '/health/live', '/health/ready', '/internal/v1/auth-proxy/stamp'])(
+    '%s answers no page of another origin',
+    async (path) => {
+      const preflight = { method: 'OPTIONS', headers: { ...foreign, 'access-control-request-method': 'GET' } };
+      for (const init of [{ headers: foreign }, preflight]) {
+        const { headers } = await fetch(coordinator.url + path, init);
+        const told = ['allow-origin', 'allow-methods', 'expose-headers'].map((name) =>
+          headers.get(`access-control-${name}`),
+        );
+        expect(told).toEqual([null, null, null]);
+      }
+    },
+  );
+
+  test('what pages are to call, answers them', async () => {
+    for (const path of ['/public/v1/discovery/keys', '/.well-known/jwks.json']) {
+      const { headers } = await fetch(coordinator.url + path, { headers: foreign });
+      expect([path, headers.get('access-control-allow-origin')]).toEqual([path, '*']);
+    }
+  });
+});
+
+describe('origins of passkeys', () => {
+  const name = 'FEATURE_NAME_WEBAUTHN_ORIGINS';
+
+  async function withPasskey(of: TestCoordinator) {
+    const passkey = new SoftwareAuthenticator();
+    const created = await of.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
+      subOrganizationName: 'Ann',
+      rootUsers: [
+        {
+          userName: 'Ann',
+          apiKeys: [keyParams(of.newKey())],
+          authenticators: [{ authenticatorName: 'passkey', ...passkey.register() }],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+    });
+    const { subOrganizationId: organizationId } = resultOf(created) as { subOrganizationId: string };
+    const set = (value: string, client: StampingClient) =>
+      client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { name, value });
+    const ask = async (origin: string) => {
+      const body = JSON.stringify({ organizationId });
+      const stamp = passkey.assert({ body, origin });
+      const headers = { 'content-type': 'application/json', 'x-stamp-webauthn': stamp };
+      return (await fetch(`${of.url}/public/v1/query/whoami`, { method: 'POST', headers, body })).status;
+    };
+    return { set, ask };
+  }
+  const [usual, app] = [
+    'https://wallet.example.com',
+    'android:apk-key-hash:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+  ];
+
+  test('are inherited from the parent', async () => {
+    const { set, ask } = await withPasskey(coordinator);
+    expect([await ask(usual), await ask(app)]).toEqual([200, 200]);
+    await set(usual, coordinator.client);
+    expect([await ask(usual), await ask(app)]).toEqual([200, 401]);
+  });
+
+  test('are the operator’s where no organization has named any', async () => {
+    const limited = await startCoordinator({ settings: { WEBAUTHN_ORIGINS: usual } });
+    running.push(limited);
+    const { set, ask } = await withPasskey(limited);
+    expect([await ask(usual), await ask(app)]).toEqual([200, 401]);
+    await set(app, limited.client);
+    expect([await ask(usual), await ask(app)]).toEqual([401, 200]);
+  });
+});
+
+test('a copy that is started to look at it sends nothing', async () => {
+  const receiver = await WebhookReceiver.start();
+  const lines: string[] = [];
+  const log = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  try {
+    const settings = { RESTORED: 'true', VOTE_NOTICES: 'true', ALLOW_PRIVATE_NETWORK: 'true' };
+    const copy = await startCoordinator({ settings, logLevel: 'warn', log });
+    running.push(copy);
+    expect(lines.join('')).toContain('RESTORED is true: this is a copy to look at');
+    await copy.client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', {
+      name: 'all',
+      url: receiver.url,
+      subscriptions: [{ eventType: 'ACTIVITY_UPDATES' }],
+    });
+    const ann = await copy.createUser('Ann', { userEmail: 'ann@example.com' });
+    await copy.createUser('Bob', { userEmail: 'bob@example.com' });
+    const otp = { otpType: 'OTP_TYPE_EMAIL', contact: 'ann@example.com', appName: 'x' };
+    await copy.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', otp);
+    await copy.createPolicy({ policyName: 'two', condition: 'true', consensus: 'approvers.count() >= 2' });
+    const asked = await ann.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] });
+    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    // Whatever was on its way has gone when the coordinator has let go of everything.
+    await copy.close();
+    running.pop();
+    expect([copy.messages(), receiver.received.length]).toEqual([[], 0]);
+  } finally {
+    await receiver.close();
+  }
+});
+
+test('settings of the harness are spelled as they are', async () => {
+  const settings = { RATE_LIMIT_PER_ADRESS: '1' };
+  await expect(startCoordinator({ settings })).rejects.toThrow('did you mean RATE_LIMIT_PER_ADDRESS?');
 });
 
 describe('messages speak for the parent', () => {

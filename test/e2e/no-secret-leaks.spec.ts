@@ -358,7 +358,7 @@ test(
     expect(await knowWhatIsSealed()).toBeGreaterThan(20);
 
     // A rotation that is killed, its repair, and a start under the wrong key.
-    const broken = installation.run(kekRotate, settings);
+    const broken = installation.run(kekRotate, settings, ['--yes']);
     runs.push(broken);
     const linesOfKeys = async () => (await readFile(join(installation.dataDir, 'kek'), 'utf8')).trim().split('\n');
     await until('the new key is in the file', async () => (await linesOfKeys()).length === 2);
@@ -366,7 +366,7 @@ test(
     await broken.exit;
     await look('after a rotation that broke off');
     await knowWhatIsSealed();
-    const rotation = installation.run(kekRotate, settings);
+    const rotation = installation.run(kekRotate, settings, ['--yes']);
     runs.push(rotation);
     expect((await rotation.exit).code).toBe(0);
     await look('after a rotation');

@@ -18,6 +18,9 @@ beforeEach(async () => {
 
 afterEach(() => installation.remove());
 
+const rotation = (settings: Readonly<Record<string, string>> = {}, args: readonly string[] = ['--yes']): Run =>
+  installation.run(kekRotate, settings, args);
+
 /** Every file under the data folder, with its content. */
 async function everything(): Promise<Record<string, string>> {
   const entries = await readdir(installation.dataDir, { recursive: true, withFileTypes: true });
@@ -141,13 +144,13 @@ describe('kek:rotate', () => {
       for (let count = 0; count < 20; count++) await createWallet(first.url, `wallet ${count}`);
       const [old] = await keysIn(keyFile());
       await expectRefused(
-        installation.run(kekRotate),
+        rotation(),
         /^countersign cannot rotate the key-encryption key: the event store \S+events\.db\S* is in use by another process \(pid \d+\): stop it first/,
       );
       expect(await keysIn(keyFile())).toEqual([old]);
       await stop(first);
 
-      const broken = installation.run(kekRotate);
+      const broken = rotation();
       await until('the new key is in the file', async () => (await keysIn(keyFile())).length === 2);
       broken.child.kill('SIGKILL');
       await broken.exit;
@@ -155,15 +158,18 @@ describe('kek:rotate', () => {
       await createWallet(server.url, 'between');
       await stop(server);
 
-      const rotation = installation.run(kekRotate);
-      expect({ ...(await rotation.exit), stderr: rotation.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
-      expect(rotation.stdout()).toMatch(
+      const rotated = rotation();
+      expect({ ...(await rotated.exit), stderr: rotated.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+      expect(rotated.stdout()).toMatch(
         /^The key-encryption key is \w{16} now\.\n\d+ data keys in \d+ vaults open under it alone; \d+ of them were rewrapped\.\n\S+kek holds the new key only\./,
       );
       const keys = await keysIn(keyFile());
       expect(keys).toHaveLength(1);
       expect(keys).not.toContain(old);
-      for (const key of [...keys, old!]) expect(rotation.stdout()).not.toContain(key);
+      for (const key of [...keys, old!]) expect(rotated.stdout()).not.toContain(key);
+      // What older backups need is not lost by the command.
+      const [keptName] = (await readdir(installation.dataDir)).filter((name) => /^old-kek\.\w{16}$/.test(name));
+      expect(await keysIn(join(installation.dataDir, keptName!))).toEqual([old]);
 
       await expectRefused(installation.run(main, { KEK: old! }), /put the right key there/);
       const last = await installation.start();
@@ -183,9 +189,9 @@ describe('kek:rotate', () => {
         const both = { ...store, KEK: `${kek(2)},${kek(1)}` };
         const server = await installation.start(both);
         await createWallet(server.url, 'under the new key');
-        const rotation = installation.run(kekRotate, both);
-        expect({ ...(await rotation.exit), stderr: rotation.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
-        expect(rotation.stdout()).toContain(
+        const rotated = rotation(both);
+        expect({ ...(await rotated.exit), stderr: rotated.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+        expect(rotated.stdout()).toContain(
           'Left to do: set KEK to its first key alone, and restart every coordinator.',
         );
         await createWallet(server.url, 'beside it');
@@ -201,10 +207,30 @@ describe('kek:rotate', () => {
   );
 
   test(
+    'asks first, takes no argument that it does not know, and does nothing until it is told to',
+    async () => {
+      await stop(await installation.start());
+      const before = await everything();
+      for (const [args, code, words] of [
+        [['--help'], 0, /^npm run kek:rotate/],
+        [['--dry-run'], 2, /Unknown option '--dry-run'/],
+        [['now'], 2, /Unexpected argument 'now'/],
+        [[], 2, /nobody has answered: say --yes/],
+      ] as const) {
+        const asked = rotation({}, args);
+        expect({ args, ...(await asked.exit) }).toMatchObject({ args, code });
+        expect(asked.stdout() + asked.stderr()).toMatch(words);
+      }
+      expect(await everything()).toEqual(before);
+    },
+    patience,
+  );
+
+  test(
     'has nothing to do where nothing is kept, and makes nothing',
     async () => {
-      await expectRefused(installation.run(kekRotate, { EVENT_STORE: 'memory:' }), /keeps nothing between starts\n$/);
-      await expectRefused(installation.run(kekRotate), /there is no \S+events\.db: set DATA_DIR/);
+      await expectRefused(rotation({ EVENT_STORE: 'memory:' }), /keeps nothing between starts\n$/);
+      await expectRefused(rotation(), /there is no \S+events\.db: set DATA_DIR/);
       expect(await readdir(installation.dataDir)).toEqual([]);
     },
     patience,

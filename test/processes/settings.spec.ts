@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { generateApiKeyPair, StampingClient } from '../../src/testing/index.js';
@@ -128,6 +128,70 @@ test(
     const alone = installation.run(tour);
     expect((await alone.exit).code).toBe(1);
     expect(alone.stderr()).toContain('the server does not answer: is npm start running?');
+  },
+  patience,
+);
+
+test(
+  'files with data are for their owner only, whatever the folder is and whatever they were',
+  async () => {
+    await chmod(installation.dataDir, 0o755);
+    const modes = async (): Promise<Record<string, string>> => {
+      const entries = await readdir(installation.dataDir, { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+      const found = await Promise.all(files.map(async (file) => [file, (await stat(file)).mode & 0o777] as const));
+      return Object.fromEntries(
+        found.filter(([, mode]) => (mode & 0o077) !== 0).map(([file, mode]) => [file, mode.toString(8)]),
+      );
+    };
+    const first = await installation.start();
+    await (await installation.client(first.url)).submit(tagType, { userTagName: 'one' });
+    expect(await readdir(installation.dataDir)).toEqual(
+      expect.arrayContaining(['read-models.db', 'read-models.db-wal']),
+    );
+    expect(await modes()).toEqual({});
+    await stop(first);
+    // As earlier releases, or a copy of a backup, have left them.
+    for (const name of await readdir(installation.dataDir)) await chmod(join(installation.dataDir, name), 0o755);
+    for (const name of ['read-models.db', 'events.db', 'kek', 'root.json']) {
+      await chmod(join(installation.dataDir, name), 0o644);
+    }
+    const second = await installation.start();
+    expect(await modes()).toEqual({});
+    await stop(second);
+  },
+  patience,
+);
+
+test(
+  'REQUIRE_DATA makes nothing where nothing is, and starts where something is',
+  async () => {
+    for (const settings of [{}, { EVENT_STORE: 'memory:' }]) {
+      const attempt = installation.run(main, { REQUIRE_DATA: 'true', ...settings });
+      expect((await attempt.exit).code).toBe(1);
+      expect(attempt.stderr()).toMatch(
+        /^countersign cannot start: REQUIRE_DATA is true and there is no installation in \S+: [^\n]+\n$/,
+      );
+      expect(await readdir(installation.dataDir)).toEqual([]);
+    }
+    await stop(await installation.start());
+    await stop(await installation.start({ REQUIRE_DATA: 'true' }));
+  },
+  patience,
+);
+
+test(
+  'a misspelled setting stops the start with the one that was meant, and so does an argument',
+  async () => {
+    const misspelled = installation.run(main, { RATE_LIMIT_PER_ADRESS: '10' });
+    const argument = installation.run(main, {}, ['--port=80']);
+    expect([(await misspelled.exit).code, (await argument.exit).code]).toEqual([2, 2]);
+    expect(misspelled.stderr()).toBe(
+      'countersign cannot start: RATE_LIMIT_PER_ADRESS=…: is no setting; did you mean RATE_LIMIT_PER_ADDRESS? ' +
+        'docs/reference/settings.md has them all\n',
+    );
+    expect(argument.stderr()).toContain('--port=80: there are none');
+    expect(await readdir(installation.dataDir)).toEqual([]);
   },
   patience,
 );
