@@ -128,8 +128,8 @@ const maxBatch = 256;
 const maxBatchBytes = 256 * 1024;
 /** How long a batch is decided again while other writers are first, in milliseconds. */
 const patienceMs = 5_000;
-/** Longest pause before it is, in milliseconds: short, since whoever tries less often than the others loses to them. */
-const longestPauseMs = 50;
+/** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
+const longestPauseMs = 16;
 /** Stands for the position of events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
@@ -325,6 +325,9 @@ export class Driver {
         await this.lose(...lost);
         metrics.conflict();
         await pauseAfter(attempt);
+        // Nothing is held any more, and a whole stream takes long to read: what has come meanwhile is read at the top, so that
+        // whoever has lost decides on a state as new as that of those who have not.
+        await loader.load(organizationId);
         // What was refused was refused on a state that another writer has left behind, so it is asked again too.
         pending = [...decided, ...refused].map(({ job }) => job);
         continue;
@@ -588,10 +591,9 @@ class HalfApplied extends Error {
   }
 }
 
-/** Lets other writers pass: a little longer each time, and never as long as one that has lost to the same ones. */
+/** Lets other writers pass: a little less each time, so that the turn comes of whoever has waited longest. */
 function pauseAfter(attempts: number): Promise<void> {
-  const most = Math.min(longestPauseMs, 2 ** (attempts - 1));
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+  return new Promise((resolve) => setTimeout(resolve, (Math.random() * longestPauseMs) / attempts));
 }
 
 function isTooLarge(error: unknown): boolean {

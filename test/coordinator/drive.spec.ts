@@ -419,6 +419,22 @@ describe('two coordinators on one store', () => {
     for (const { recorded, again } of redecide(events, one.registry)) expect(again).toEqual(recorded);
   });
 
+  it('see what is recorded while the one that has lost reads the stream anew', async () => {
+    const { one, other, stores } = await together();
+    let ahead = 0;
+    stores[0].overtake = async (name) => {
+      if (name !== stream || ahead > 0) return;
+      await other.createUserTag(`ahead ${ahead++}`);
+      stores[0].holdReads();
+    };
+    const late = one.submit(one.root.key, createTag, { userTagName: 'late', userIds: [] });
+    while (stores[0].heldReads === 0) await soon();
+    await other.createUserTag(`ahead ${ahead++}`);
+    stores[0].releaseReads();
+    expect((await late).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect(one.counts.conflicts).toBe(1);
+  });
+
   it('give up when the other is first for too long, with nothing written, and succeed when asked again', async () => {
     const { one, other, stores } = await together({ patienceMs: 50 });
     const request = one.stamp(one.root.key, createTag, { userTagName: 'patient', userIds: [] });
