@@ -35,10 +35,11 @@ const coordinator = await createCoordinator(config, {
   keyEncryption,
   delivery: new RetryingDelivery({ email: nobody, sms: nobody }, () => undefined),
   logger: createLogger('error'),
-  projecting: await projectIntoFile(join(folder, 'read-models.db'), {
-    identity: founding.organizationId,
-    head: (await world.store.head()) ?? -1n,
-  }),
+  projecting: await projectIntoFile(
+    join(folder, 'read-models.db'),
+    { identity: founding.organizationId, head: (await world.store.head()) ?? -1n },
+    world.store,
+  ),
 });
 await coordinator.app.listen(0, '127.0.0.1');
 

@@ -130,7 +130,7 @@ async function follow(store, folder) {
   const { projectIntoFile } = await import('../dist/read-models/projecting.js');
   const { ReadModelRunner } = await import('../dist/read-models/runner.js');
   const head = await store.head();
-  const projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head });
+  const projecting = await projectIntoFile(join(folder, 'read-models.db'), { identity: 'bench', head }, store);
   const runner = new ReadModelRunner(store, projecting, {
     projected() {},
     failed: (model, _position, reason) => console.error(model, reason),

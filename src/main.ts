@@ -107,10 +107,11 @@ async function start(given: Config): Promise<Coordinator> {
   const projecting =
     config.eventStore === 'memory:'
       ? projectInMemory()
-      : await projectIntoFile(join(config.dataDir, 'read-models.db'), {
-          identity: founding.organizationId,
-          head: (await world.store.head()) ?? -1n,
-        });
+      : await projectIntoFile(
+          join(config.dataDir, 'read-models.db'),
+          { identity: founding.organizationId, head: (await world.store.head()) ?? -1n },
+          world.store,
+        );
   const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination && !config.restored)

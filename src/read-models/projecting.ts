@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { RecordedEvent } from '../event-store/event-store.js';
+import type { EventMetadata } from '../event-store/chain.js';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
 import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
-import { Projector, type EventSource, type Progress } from './projector.js';
+import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
 
 /** Where projections run, and the rows that queries read. */
 export interface Projecting {
@@ -27,8 +28,16 @@ export function projectInMemory(): Projecting {
   };
 }
 
-/** In a thread of its own, into a file: writing rows takes as long as deciding, and must not hold it up. */
-export async function projectIntoFile(file: string, source: EventSource): Promise<Projecting> {
+/**
+ * In a thread of its own, into a file: writing rows takes as long as deciding, and must not hold it up. Rows of events that
+ * the store does not have, such as those of another branch of a backup, are built again.
+ */
+export async function projectIntoFile(
+  file: string,
+  { identity, head }: Omit<EventSource, 'isAnother'>,
+  store: Pick<EventStore, 'read'>,
+): Promise<Projecting> {
+  const source: EventSource = { identity, head, isAnother: !(await hasWhatWasProjected(store, file)) };
   const worker = new Worker(workerFile(), { workerData: { file, source } });
   const gone = new Promise<never>((_resolve, reject) => {
     worker.once('error', reject);
@@ -52,6 +61,18 @@ export async function projectIntoFile(file: string, source: EventSource): Promis
       await gone.catch(() => undefined);
     },
   };
+}
+
+/** Whether the last event that the rows of a file were made from is in the store, at its place. */
+async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
+  const rows = new ReadModelDatabase(file);
+  const last = lastProjected(rows);
+  rows.close();
+  if (!last) return false;
+  for await (const { position, metadata } of store.read(last.stream, last.revision)) {
+    return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
+  }
+  return false;
 }
 
 /** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */

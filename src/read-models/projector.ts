@@ -3,7 +3,7 @@ import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.
 import type { EventMetadata } from '../event-store/chain.js';
 import { isKept, type RecordedEvent } from '../event-store/event-store.js';
 import { upcast } from '../event-store/upcast.js';
-import type { ReadModelDatabase } from './database.js';
+import type { ReadModelDatabase, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
 /** How far a read model is, and why it has stopped if it has. */
@@ -22,6 +22,31 @@ export interface EventSource {
   readonly identity: string;
   /** Position of the last event; -1 when there is none. */
   readonly head: bigint;
+  /** The rows were found to be of events that it does not have. */
+  readonly isAnother?: boolean;
+}
+
+/** The last event of the rows that is kept for ever: who has it has all that came before. */
+export interface LastProjected {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: bigint;
+  /** Its link in the chain of its stream. */
+  readonly hash: string;
+}
+
+/** Of the rows in a database; undefined when there are none, or their release did not say so. */
+export function lastProjected(rows: Rows): LastProjected | undefined {
+  if (!rows.get("SELECT 1 FROM sqlite_schema WHERE name = 'last_projected'")) return undefined;
+  const row = rows.get('SELECT stream, revision, position, hash FROM last_projected');
+  return (
+    row && {
+      stream: String(row['stream']),
+      revision: Number(row['revision']),
+      position: BigInt(String(row['position'])),
+      hash: String(row['hash']),
+    }
+  );
 }
 
 /**
@@ -55,7 +80,10 @@ export class Projector {
   ) {
     database.define(
       `CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, version INTEGER NOT NULL, position TEXT NOT NULL);
-       CREATE TABLE IF NOT EXISTS source (identity TEXT PRIMARY KEY);`,
+       CREATE TABLE IF NOT EXISTS source (identity TEXT PRIMARY KEY);
+       CREATE TABLE IF NOT EXISTS last_projected (
+         only INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, position TEXT NOT NULL, hash TEXT NOT NULL
+       );`,
     );
     this.forgetOtherSource(source);
     this.state = models.map((model) => {
@@ -73,10 +101,12 @@ export class Projector {
     const last = recorded.at(-1);
     if (!last) return this.progress();
     const events = recorded.flatMap(projected);
-    const lastKept = recorded.findLast(({ stream }) => isKept(stream))?.position;
+    const kept = recorded.findLast(({ stream }) => isKept(stream));
+    const lastKept = kept?.position;
     const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
     this.database.transaction(() => {
       for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, lastKept);
+      if (kept) this.note(kept);
     });
     for (const one of moved) {
       if (one.failure !== undefined) continue;
@@ -109,15 +139,27 @@ export class Projector {
     }
   }
 
+  private note({ stream, revision, position, metadata }: RecordedEvent): void {
+    const { hash } = metadata as Partial<EventMetadata>;
+    this.database.run(
+      'INSERT OR REPLACE INTO last_projected VALUES (1, ?, ?, ?, ?)',
+      stream,
+      revision,
+      String(position),
+      hash ?? '',
+    );
+  }
+
   /** Rows of another store, or of events that a restored backup no longer has, are not ours: all is built again. */
-  private forgetOtherSource({ identity: installation, head }: EventSource): void {
+  private forgetOtherSource({ identity: installation, head, isAnother }: EventSource): void {
     const identity = `${generation} ${installation}`;
     const known = this.database.get('SELECT identity FROM source')?.['identity'];
     const isAhead = this.database
       .all('SELECT position FROM checkpoints')
       .some(({ position }) => BigInt(String(position)) > head);
-    if (known === identity && !isAhead) return;
+    if (known === identity && !isAhead && !isAnother) return;
     this.database.run('DELETE FROM checkpoints');
+    this.database.run('DELETE FROM last_projected');
     this.database.run('DELETE FROM source');
     this.database.run('INSERT INTO source VALUES (?)', identity);
   }

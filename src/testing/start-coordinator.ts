@@ -147,10 +147,11 @@ async function boot(
       : new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, { now: () => clock.now() }),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: folder
-      ? await projectIntoFile(join(folder, 'read-models.db'), {
-          identity: credentials!.organizationId,
-          head: (await persistent.head()) ?? -1n,
-        })
+      ? await projectIntoFile(
+          join(folder, 'read-models.db'),
+          { identity: credentials!.organizationId, head: (await persistent.head()) ?? -1n },
+          persistent,
+        )
       : projectInMemory(),
   });
   await coordinator.app.listen(0, '127.0.0.1');
