@@ -3,8 +3,8 @@ import { ApiError } from '../../client/stamping-client.js';
 import type { Cast } from './people.js';
 import { dim, green, note, say, title, yellow } from './stage.js';
 
-/** A wallet, a signature that the treasurer must agree to, and an export that only its receiver can open. */
-export async function keys(apiUrl: string, { client, alice, bob, bobId }: Cast, run: string): Promise<void> {
+/** A wallet, a signature that two treasurers must agree to, and an export that only its receiver can open. */
+export async function keys(apiUrl: string, { client, alice, bob, aliceId, bobId }: Cast, run: string): Promise<void> {
   title('A wallet with accounts on three chains');
   const account = (curve: string, path: string, addressFormat: string) => ({
     curve: `CURVE_${curve}`,
@@ -25,13 +25,18 @@ export async function keys(apiUrl: string, { client, alice, bob, bobId }: Cast, 
     say(`   ${name.padEnd(24)} ${green(addresses[index]!)}  ${dim(path)}`);
   });
 
-  title('A policy: signing with this wallet needs the treasurer, Bob');
+  title('A policy: signing with this wallet needs two treasurers, Alice and Bob');
+  const tagged = await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', {
+    userTagName: `Treasurers ${run}`,
+    userIds: [aliceId, bobId],
+  });
+  const { userTagId } = tagged.result['createUserTagResult'] as { userTagId: string };
   const condition = `activity.action == 'SIGN' && wallet.id == '${walletId}'`;
-  const consensus = `approvers.any(user, user.id == '${bobId}') && approvers.count() >= 2`;
+  const consensus = `approvers.filter(user, user.tags.contains('${userTagId}')).count() >= 2`;
   note(`condition  ${condition}`);
   note(`consensus  ${consensus}`);
   await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
-    policyName: `The treasurer signs ${run}`,
+    policyName: `Two treasurers sign ${run}`,
     effect: 'EFFECT_ALLOW',
     condition,
     consensus,

@@ -8,6 +8,7 @@ export interface Cast {
   readonly client: StampingClient;
   readonly alice: StampingClient;
   readonly bob: StampingClient;
+  readonly aliceId: string;
   readonly bobId: string;
 }
 
@@ -103,5 +104,5 @@ export async function people(apiUrl: string, client: StampingClient, run: string
     );
   }
 
-  return { client, alice, bob, bobId: userIds[1] };
+  return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1] };
 }
