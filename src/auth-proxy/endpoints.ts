@@ -284,7 +284,7 @@ async function otpLogin(
   const { api, configuration, now } = call;
   checkMethodOfToken(configuration, login.verificationToken);
   const organizationId = await subOrganization(call, named, async () => {
-    const { contact, kind } = provenContact(
+    const { contact, kind } = await provenContact(
       login.verificationToken,
       await api.verificationKey(),
       configuration.organizationId,
@@ -369,7 +369,7 @@ async function account(
     const proof =
       verificationToken === undefined
         ? undefined
-        : provenContact(verificationToken, await api.verificationKey(), configuration.organizationId, now);
+        : await provenContact(verificationToken, await api.verificationKey(), configuration.organizationId, now);
     if (proof?.kind !== filterType || proof.contact.toLowerCase() !== filterValue.toLowerCase()) {
       throw new CoordinatorError(
         'PERMISSION_DENIED',
