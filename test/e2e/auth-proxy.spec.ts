@@ -347,6 +347,14 @@ describe('what is answered', () => {
       const refused = [
         await call('otp_init', { otpType: 'OTP_TYPE_SMS', contact: '+13214567890' }),
         await call('oauth_login', { oidcToken: 'x', publicKey: 'y' }),
+        await call('oauth2_authenticate', {
+          provider: 'OAUTH2_PROVIDER_DISCORD',
+          clientId: 'an app',
+          authCode: 'code',
+          redirectUri: 'https://app.example.com/back',
+          codeVerifier: 'v'.repeat(43),
+          nonce: 'n',
+        }),
         await call('signup', {
           apiKeys: [],
           authenticators: [],
@@ -355,6 +363,7 @@ describe('what is answered', () => {
       ];
       expect(refused.map(({ status, body }) => [status, body['message']])).toEqual([
         [403, textLike('^SMS disallowed')],
+        [403, textLike('^OAUTH disallowed')],
         [403, textLike('^OAUTH disallowed')],
         [403, textLike('^OAUTH disallowed')],
       ]);
