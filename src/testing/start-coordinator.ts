@@ -55,6 +55,9 @@ interface SentMessage {
   readonly otpId?: string;
 }
 
+/** What can be made to fail: the event store's reads or appends, or what carries messages to people. */
+export type Port = 'read' | 'append' | 'messages';
+
 /** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
 export interface TestCoordinator {
   readonly url: string;
@@ -93,6 +96,8 @@ export interface TestCoordinator {
   breakAfter(writes: number, isWritten?: boolean): void;
   /** Messages that would have been sent to people so far, codes and all, the oldest first. */
   messages(): readonly SentMessage[];
+  /** Makes a port fail, as its real adapters do when what they need is not there, until it is told to work again. */
+  fail(port: Port, isFailing?: boolean): void;
   /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
   restart(): Promise<TestCoordinator>;
   close(): Promise<void>;
@@ -110,6 +115,7 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     randomness: new SeededRandomness(seed),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
     kept: new KeptMessages(),
+    failing: new Set<Port>(),
   };
   return boot(options, config, { store, folder, ...world }, undefined);
 }
@@ -121,6 +127,7 @@ interface World {
   readonly randomness: SeededRandomness;
   readonly kek: Uint8Array;
   readonly kept: KeptMessages;
+  readonly failing: Set<Port>;
 }
 
 async function boot(
@@ -131,7 +138,7 @@ async function boot(
 ): Promise<TestCoordinator> {
   const { folder, clock, randomness } = world;
   let credentials = earlier;
-  const persistent = new SharedStore(world.store);
+  const persistent = new SharedStore(world.store, world.failing);
   const keyEncryption = new LocalKeyEncryption([world.kek], randomness);
   await install(config, { store: persistent, clock, randomness, keyEncryption }, undefined, (root) => {
     credentials = root;
@@ -217,6 +224,11 @@ async function boot(
     writes: () => persistent.writes,
     breakAfter: (writes, isWritten = false) => persistent.breakAfter(writes, isWritten),
     messages: () => [...world.kept.messages],
+    fail(port, isFailing = true) {
+      if (isFailing) world.failing.add(port);
+      else world.failing.delete(port);
+      world.kept.isFailing = world.failing.has('messages');
+    },
     async restart() {
       await coordinator.close();
       if (!folder) return boot(options, config, world, credentials);
@@ -237,7 +249,10 @@ class SharedStore implements EventStore {
   writes = 0;
   private breaking: { readonly after: number; readonly isWritten: boolean } | undefined;
 
-  constructor(private readonly store: EventStore) {}
+  constructor(
+    private readonly store: EventStore,
+    private readonly failing: ReadonlySet<Port>,
+  ) {}
 
   breakAfter(writes: number, isWritten: boolean): void {
     this.breaking = { after: this.writes + writes, isWritten };
@@ -255,12 +270,14 @@ class SharedStore implements EventStore {
     return this.store.exclusive;
   }
 
-  append(...args: Parameters<EventStore['append']>) {
+  async append(...args: Parameters<EventStore['append']>) {
+    if (this.failing.has('append')) throw new StoreUnavailable('the store does not take appends');
     return this.write(() => this.store.append(...args));
   }
 
-  read(...args: Parameters<EventStore['read']>) {
-    return this.store.read(...args);
+  async *read(...args: Parameters<EventStore['read']>) {
+    if (this.failing.has('read')) throw new StoreUnavailable('the store cannot be read');
+    yield* this.store.read(...args);
   }
 
   subscribe(...args: Parameters<EventStore['subscribe']>) {
