@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 
@@ -17,6 +17,8 @@ export function lockDataFolder(dataDir: string): () => void {
   try {
     lock.exec('PRAGMA busy_timeout = 0');
     lock.exec('PRAGMA locking_mode = EXCLUSIVE');
+    // No second file beside it.
+    lock.exec('PRAGMA journal_mode = MEMORY');
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
@@ -34,11 +36,12 @@ export function lockDataFolder(dataDir: string): () => void {
   };
 }
 
-/** Readable by its owner only. One that is there is not touched: closing it would drop the locks that this process has. */
+/** Readable by its owner only. One that is there is not opened: closing it would drop the locks that this process has. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    chmodSync(file, 0o600);
   }
 }

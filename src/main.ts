@@ -82,14 +82,6 @@ async function start(given: Config): Promise<Coordinator> {
     clock: systemClock,
     randomness: systemRandomness(),
   };
-  try {
-    // The read models in it have one writer.
-    if (given.eventStore !== 'memory:') lockDataFolder(given.dataDir);
-  } catch (error) {
-    await world.store.close();
-    throw error;
-  }
-  if (given.eventStore.startsWith('esdb')) await warnOfLimit(world.store, (message) => logger.warn(message));
   const madeKey = (file: string): void =>
     logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy');
   const opening = checkData(given, world.store).then(() => provideKeyEncryption(world, source, keys, madeKey));
@@ -98,6 +90,14 @@ async function start(given: Config): Promise<Coordinator> {
     await world.store.close();
     throw error;
   });
+  try {
+    // The read models in it have one writer.
+    if (given.eventStore !== 'memory:') lockDataFolder(given.dataDir);
+  } catch (error) {
+    await world.store.close();
+    throw error;
+  }
+  if (given.eventStore.startsWith('esdb')) await warnOfLimit(world.store, (message) => logger.warn(message));
   const config = { ...given, proxySecret: await readProxySecret(given) };
   const rootFile = new RootFile(config.dataDir);
   const remembered = await rootFile.read();

@@ -84,6 +84,7 @@ export class Coordinators {
 
   static async make(count: number): Promise<Coordinators> {
     const double = await EventStoreDouble.start();
+    double.maxAppendBytes = 4 * 1024 * 1024;
     const all = Array.from({ length: count }, () => Instance.make(double.connectionString));
     return new Coordinators(double, await Promise.all(all));
   }

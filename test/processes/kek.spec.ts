@@ -118,6 +118,7 @@ test(
   'coordinators of one store need the same key',
   async () => {
     const double = await EventStoreDouble.start();
+    double.maxAppendBytes = 4 * 1024 * 1024;
     try {
       const settings = { EVENT_STORE: double.connectionString };
       const first = await installation.start({ ...settings, KEK: kek(1) });
@@ -183,6 +184,7 @@ describe('kek:rotate', () => {
     'with keys in the environment, on EventStoreDB, beside a coordinator that has both',
     async () => {
       const double = await EventStoreDouble.start();
+      double.maxAppendBytes = 4 * 1024 * 1024;
       try {
         const store = { EVENT_STORE: double.connectionString };
         await stop(await installation.start({ ...store, KEK: kek(1) }));
