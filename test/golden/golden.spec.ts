@@ -31,11 +31,15 @@ function recorded(file: string): RecordedEvent[] {
 const asLists = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? [...member] : member)));
 
-/** The stream of the parent of a sub-organization, which is in another file; empty for others. */
-function parentOf(stream: readonly RecordedEvent[]): RecordedEvent[] {
-  const { parentOrganizationId } = stream[0]!.data as { parentOrganizationId?: string };
+/** The stream of the parent of a sub-organization, which is in another file of that version; empty for others. */
+function parentOf(file: string): RecordedEvent[] {
+  const { parentOrganizationId } = recorded(file)[0]!.data as { parentOrganizationId?: string };
   if (parentOrganizationId === undefined) return [];
-  const parent = files.map(recorded).find(([first]) => first!.stream === organizationStream(parentOrganizationId));
+  const version = /\.v\d+\.jsonl$/.exec(file)![0];
+  const parent = files
+    .filter((one) => one.endsWith(version))
+    .map(recorded)
+    .find(([first]) => first!.stream === organizationStream(parentOrganizationId));
   if (!parent) throw new Error(`the stream of organization \`${parentOrganizationId}\` should be recorded too`);
   return parent;
 }
@@ -85,7 +89,7 @@ describe('streams of earlier releases', () => {
 
     it('is decided as it was, if its rules have a number', () => {
       const stream = recorded(file);
-      const made = redecide(stream, registry, parentOf(stream));
+      const made = redecide(stream, registry, parentOf(file));
       const before = notDecidedAgain(stream);
       expect(made.length + before.length).toBeGreaterThan(10);
       // Rules had no number yet when the first streams were recorded.
