@@ -163,7 +163,7 @@ function activitiesPage() {
     'Activities',
     'Each is `POST /public/v1/submit/<path>` with `{ type, timestampMs, organizationId, parameters }` and a stamp over exactly ' +
       'these bytes. `timestampMs` is a decimal string, less than 1 h old and at most 5 min ahead; `generateAppProofs` ' +
-      '(boolean) may be there and has no effect yet. Members that are `null` count as absent; a member that is not listed ' +
+      '(boolean) may be there and asks for app proofs. Members that are `null` count as absent; a member that is not listed ' +
       'is refused. A path takes every version of its verb; an older version answers under its own keys.',
     '**Events** are those that its decision may add to the stream of the organization, beside those of its own life ' +
       '(`ActivitySubmitted`, votes, `ActivityCompleted` or `ActivityFailed`): [events.md](events.md).',

@@ -33,7 +33,7 @@ export class QueryController {
     }
     const body = rawBody(request);
     const by = request.session ?? request.stamp!;
-    await this.limits.check(request, reply, body, by);
+    this.limits.check(request, reply, body, by);
     return this.bus.execute(new RunQuery(definition, { body, by }, this.freshness.wanted(request)));
   }
 }

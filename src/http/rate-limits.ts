@@ -1,15 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 
 interface Limit {
   readonly perSecond: number;
-  readonly limiter: RateLimiterMemory;
+  readonly limiter: KeyedLimit;
 }
 
 const organizationPattern = /"organizationId"\s*:\s*"([0-9a-fA-F-]{36})"/;
@@ -22,9 +22,9 @@ export class RateLimits {
   private readonly credential: Limit | undefined;
 
   constructor(@Inject(CONFIG) { rateLimits }: Config) {
-    this.address = limitOf(rateLimits.perAddress);
-    this.organization = limitOf(rateLimits.perOrganization);
-    this.credential = limitOf(rateLimits.perCredential);
+    this.address = limitOf(rateLimits.perAddress, 'from one address');
+    this.organization = limitOf(rateLimits.perOrganization, 'for one organization');
+    this.credential = limitOf(rateLimits.perCredential, 'with one credential');
   }
 
   /** True when any limit is on. */
@@ -37,20 +37,15 @@ export class RateLimits {
    * the answer's headers (`ratelimit-limit`, `ratelimit-remaining`).
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */
-  async check(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    body: Uint8Array,
-    by: Stamp | SessionHeader,
-  ): Promise<void> {
+  check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, by: Stamp | SessionHeader): void {
     if (!this.isOn) return;
     // The body is not parsed yet; a wrong guess here only counts towards another organization's limit of this caller.
     const organization = organizationPattern.exec(
       Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
     );
-    await consume(this.address, request.ip, reply);
-    await consume(this.credential, credentialIn(by), reply);
-    if (organization) await consume(this.organization, organization[1]!.toLowerCase(), reply);
+    consume(this.address, request.ip, reply);
+    consume(this.credential, credentialIn(by), reply);
+    if (organization) consume(this.organization, organization[1]!.toLowerCase(), reply);
   }
 }
 
@@ -59,22 +54,19 @@ function credentialIn(by: Stamp | SessionHeader): string {
   return by.kind === 'webauthn' ? by.credentialId : by.publicKey;
 }
 
-function limitOf(perSecond: number | undefined): Limit | undefined {
+function limitOf(perSecond: number | undefined, what: string): Limit | undefined {
   if (perSecond === undefined) return undefined;
-  return { perSecond, limiter: new RateLimiterMemory({ points: perSecond, duration: 1 }) };
+  const name = `${perSecond} requests a second ${what}`;
+  return { perSecond, limiter: new KeyedLimit({ most: perSecond, windowMs: 1_000, name }) };
 }
 
-async function consume(limit: Limit | undefined, key: string, reply: FastifyReply): Promise<void> {
+function consume(limit: Limit | undefined, key: string, reply: FastifyReply): void {
   if (!limit) return;
   try {
-    tell(reply, limit, (await limit.limiter.consume(key)).remainingPoints);
-  } catch (rejection) {
-    if (!(rejection instanceof RateLimiterRes)) throw rejection;
-    tell(reply, limit, 0);
-    void reply.header('retry-after', '1');
-    throw new CoordinatorError('RESOURCE_EXHAUSTED', 'Too many requests. Please wait and try again in a few seconds', {
-      category: 'RATE_LIMIT_EXCEEDED',
-    });
+    tell(reply, limit, limit.limiter.take(key));
+  } catch (refusal) {
+    if (refusal instanceof CoordinatorError) tell(reply, limit, 0);
+    throw refusal;
   }
 }
 

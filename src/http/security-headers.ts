@@ -1,24 +1,32 @@
-import { ServerResponse, IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
-import helmet from 'helmet';
-
-const protect = helmet({
+/** The security headers of every answer: those that helmet 8 sets, with what differs said beside it. */
+const headers = {
+  'content-security-policy': [
+    "default-src 'self'",
+    "base-uri 'self'",
+    "font-src 'self' https: data:",
+    "form-action 'self'",
+    "frame-ancestors 'self'",
+    "img-src 'self' data:",
+    "object-src 'none'",
+    "script-src 'self'",
+    "script-src-attr 'none'",
+    "style-src 'self' 'unsafe-inline'",
+  ].join(';'),
+  'cross-origin-opener-policy': 'same-origin',
   // Browsers of any origin may call the API; it has no cookies to steal.
-  crossOriginResourcePolicy: { policy: 'cross-origin' },
-  contentSecurityPolicy: {
-    directives: {
-      defaultSrc: ["'self'"],
-      styleSrc: ["'self'", "'unsafe-inline'"],
-      imgSrc: ["'self'", 'data:'],
-      upgradeInsecureRequests: null,
-    },
-  },
-});
+  'cross-origin-resource-policy': 'cross-origin',
+  'origin-agent-cluster': '?1',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'x-content-type-options': 'nosniff',
+  'x-dns-prefetch-control': 'off',
+  'x-download-options': 'noopen',
+  'x-frame-options': 'SAMEORIGIN',
+  'x-permitted-cross-domain-policies': 'none',
+  'x-xss-protection': '0',
+} as const;
 
-/** The security headers of every answer. They are the same each time, so helmet is asked once and not per request. */
+/** @see headers */
 export function securityHeaders(): Readonly<Record<string, string>> {
-  const request = new IncomingMessage(new Socket());
-  const response = new ServerResponse(request);
-  protect(request, response, () => undefined);
-  return Object.fromEntries(Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)]));
+  return headers;
 }

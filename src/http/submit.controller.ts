@@ -36,7 +36,7 @@ export class SubmitController {
     }
     const body = rawBody(request);
     const stamp = request.stamp!;
-    await this.limits.check(request, reply, body, stamp);
+    this.limits.check(request, reply, body, stamp);
     const submit = new SubmitActivity({ path, body, stamp }, this.freshness.wanted(request));
     const { activity, position } = await this.commands.execute(submit);
     this.freshness.answered(position, reply);

@@ -22,6 +22,8 @@ const limits = {
   /** Issuers remembered, and asked at the same time: whoever writes a token chooses one. */
   remembered: 256,
   atOnce: 32,
+  /** Beyond those, for issuers whose keys are at hand and about to be over. */
+  reserved: 8,
   keys: 64,
 };
 
@@ -79,11 +81,22 @@ export class IssuerKeys {
     // A Map keeps the order of insertion: the first is the one that was needed least recently.
     this.known.delete(issuer);
     this.known.set(issuer, known);
-    if (this.known.size > limits.remembered) {
-      const [oldest] = this.known.keys();
-      this.known.delete(oldest!);
-    }
+    this.forgetOne(issuer);
     return known;
+  }
+
+  /**
+   * Strangers may name issuers without end, so what they name makes room for itself: first an issuer that has never given
+   * keys, then the one that was needed least recently of those that share the most common name. An issuer that a parent's
+   * people log in with goes only when there are as many names as there are places.
+   */
+  private forgetOne(named: string): void {
+    if (this.known.size <= limits.remembered) return;
+    const idle = [...this.known]
+      .filter(([issuer, { reading }]) => issuer !== named && !reading)
+      .map(([issuer]) => issuer);
+    const withoutKeys = idle.find((issuer) => this.known.get(issuer)!.keys === undefined);
+    this.known.delete(withoutKeys ?? oldestOfTheMostCommon(idle) ?? '');
   }
 
   /** Reads the keys unless that is under way or was tried just now. A failure is kept, and thrown only by `find`. */
@@ -92,7 +105,9 @@ export class IssuerKeys {
     const since = known.triedAt === undefined ? Infinity : this.ports.clock.now() - known.triedAt;
     // A clock that was set back must not stop everything until it has caught up.
     if (since >= 0 && since < limits.retryAfter) return;
-    if (this.readingNow >= limits.atOnce) {
+    // Half of the time that they serve beyond their own is gone: whoever holds all places must not outlast the rest.
+    const isUrgent = known.keys !== undefined && this.ports.clock.now() >= known.staleUntil - limits.staleFor / 2;
+    if (this.readingNow >= limits.atOnce + (isUrgent ? limits.reserved : 0)) {
       known.failure = issuerUnavailable(issuer, 'too many issuers are being read');
       return;
     }
@@ -134,6 +149,20 @@ export class IssuerKeys {
     if (keys.length > limits.keys) throw bad(`has more than ${limits.keys} keys`);
     return { keys: signingKeysOf(keys), freshFor: freshFor(response) };
   }
+}
+
+/** The first of those whose hosts share the most common last two labels: names under one may be had without number. */
+function oldestOfTheMostCommon(issuers: readonly string[]): string | undefined {
+  const groups = new Map<string, string[]>();
+  for (const issuer of issuers) {
+    const host = URL.canParse(issuer) ? new URL(issuer).hostname : issuer;
+    const name = host.split('.').slice(-2).join('.');
+    const group = groups.get(name);
+    if (group) group.push(issuer);
+    else groups.set(name, [issuer]);
+  }
+  const [largest] = [...groups.values()].toSorted((one, other) => other.length - one.length);
+  return largest?.[0];
 }
 
 const acceptJson = { accept: 'application/json, application/jwk-set+json' };

@@ -4,7 +4,7 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
 import { unreadable, type PolicyValue, type Unreadable } from '../domain/policy/types.js';
-import { isObject, quoted } from './refusals.js';
+import { isObject, isTooDeep, maxDepth, quoted } from './refusals.js';
 
 /** The functions of an Ethereum contract by selector: 0x and 8 hex digits, lower case. */
 export interface EthereumInterface {
@@ -117,6 +117,7 @@ export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string
   if (json.length > MAX_INTERFACE_LENGTH) {
     throw bad(`has \`${json.length}\` characters; at most ${MAX_INTERFACE_LENGTH} are taken`);
   }
+  if (isTooDeep(json)) throw bad(`is nested deeper than ${maxDepth} levels`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(json);

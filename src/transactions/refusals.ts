@@ -9,9 +9,38 @@ export function refusal(message: string): CoordinatorError {
 
 /** A value of the caller's for an error message, in backticks; long ones (a payload can be megabytes) are cut. */
 export function quoted(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  const text = typeof value === 'string' ? value : textOf(value);
   const oneLine = text.slice(0, LONGEST_QUOTE).replace(/[\p{Cc}\p{Surrogate}`]/gu, ' ');
   return text.length > LONGEST_QUOTE ? `\`${oneLine}…\`` : `\`${oneLine}\``;
+}
+
+/** What is nested too deep for the stack has no text; whatever quotes it is about to refuse it anyway. */
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return Array.isArray(value) ? '[…]' : '{…}';
+  }
+}
+
+/** Deepest nesting that is parsed: far less than a stack holds. What each reader takes is less again. */
+export const maxDepth = 1_000;
+
+/** Whether a JSON text is nested deeper than is read; strings are skipped, and what is no JSON is the parser's to refuse. */
+export function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (isInString) {
+      if (character === '\\') at += 1;
+      else if (character === '"') isInString = false;
+    } else if (character === '"') isInString = true;
+    else if (character === '[' || character === '{') depth += 1;
+    else if (character === ']' || character === '}') depth -= 1;
+    if (depth > maxDepth) return true;
+  }
+  return false;
 }
 
 /** An object of JSON: not null, not a list. */
@@ -21,9 +50,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Reads JSON text. `what` names it in the error, which never repeats the text.
- * @throws {CoordinatorError} INVALID_ARGUMENT
+ * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 1 000 levels
  */
 export function parseJson(text: string, what: string): unknown {
+  if (isTooDeep(text)) throw refusal(`${what} is nested deeper than ${maxDepth} levels`);
   try {
     return JSON.parse(text) as unknown;
   } catch {

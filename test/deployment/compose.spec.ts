@@ -269,7 +269,7 @@ describe('the load balancer', () => {
   });
 
   test('lets through what has a stamp, and says itself where the caller is', () => {
-    expect(lines).toContain('http-request return status 404 unless { path_beg /public/ }');
+    expect(lines).toContain('http-request return status 404 unless { path_beg /public/ /.well-known/ }');
     expect(lines.filter((line) => line === 'http-request set-header X-Forwarded-For %[src]')).toHaveLength(2);
     expect(lines.join('\n')).not.toContain('forwardfor');
   });

@@ -80,6 +80,47 @@ describe('the auth proxy', () => {
   });
 });
 
+test('what is nested without end is refused, wherever it stands', async () => {
+  const deep = '['.repeat(200_000) + ']'.repeat(200_000);
+  const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
+    privateKeys: [
+      {
+        privateKeyName: 'k',
+        curve: 'CURVE_SECP256K1',
+        addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+        privateKeyTags: [],
+      },
+    ],
+  });
+  const { privateKeys } = Object.values(result)[0] as { privateKeys: [{ privateKeyId: string }] };
+  const typed = (message: string) =>
+    `{"types":{"A":[{"name":"a","type":"uint8"}]},"primaryType":"A","domain":{},"message":${message}}`;
+  const sign = (encoding: string, payload: string) =>
+    coordinator.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+      signWith: privateKeys[0].privateKeyId,
+      encoding,
+      hashFunction: 'HASH_FUNCTION_NO_OP',
+      payload,
+    });
+  const upload = (type: string, smartContractInterface: string) =>
+    coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+      label: 'deep',
+      type,
+      smartContractAddress: '0xdac17f958d2ee523a2206206994597c13d831ec7',
+      notes: '',
+      smartContractInterface,
+    });
+  for (const attempt of [
+    sign('PAYLOAD_ENCODING_EIP712', typed(`{"a":${deep}}`)),
+    sign('PAYLOAD_ENCODING_EIP712', typed(deep)),
+    sign('PAYLOAD_ENCODING_EIP7702_AUTHORIZATION', `{"chainId":${deep}}`),
+    upload('SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM', `[${deep.slice(100_000, -100_000)}]`),
+  ]) {
+    const { status, message } = await refusal(attempt);
+    expect([status, message]).toEqual([400, expect.stringContaining('nested deeper than 1000 levels')]);
+  }
+});
+
 describe('what is for operators', () => {
   const foreign = { origin: 'https://evil.example' };
 

@@ -269,3 +269,13 @@ test('no more than 32 issuers are asked at once, and those that are known go on 
   // Nothing was held against the one that came too late.
   expect(await answer(oneMore)).toBe('taken');
 });
+
+test('an issuer that is known goes on being served, whatever others strangers name', async () => {
+  const known = await token();
+  expect(await answer(known)).toBe('taken');
+  // Names without number under one domain, none of which answers.
+  for (let number = 0; number < 300; number++) {
+    expect(await answer(await token('first', '', `https://i${number}.evil.example`))).not.toBe('taken');
+  }
+  expect([await answer(known), reads()]).toEqual(['taken', 1]);
+});

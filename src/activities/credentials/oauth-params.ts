@@ -1,4 +1,5 @@
-import { invalidField } from '../../domain/errors.js';
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { credentialLimits } from '../../domain/organization/credentials.js';
 import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../schema/fields.js';
@@ -84,9 +85,18 @@ export async function verifiedIdentities(
   registrars: Registrars,
   field: string,
 ): Promise<VerifiedIdentities> {
-  const proved = await Promise.all(
-    providers.map(async ({ oidcToken }) => (oidcToken ? ports.oidc.verify(oidcToken, 'registration') : undefined)),
-  );
+  const { oauthProviders: most } = credentialLimits;
+  if (providers.length > most) {
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `${field}: a user may have ${most} OAuth providers, and ${providers.length} were sent; send fewer`,
+    );
+  }
+  // One after the other: a token that is refused costs no request to the issuers of those behind it.
+  const proved: (OidcIdentity | undefined)[] = [];
+  for (const { oidcToken } of providers) {
+    proved.push(oidcToken ? await ports.oidc.verify(oidcToken, 'registration') : undefined);
+  }
   const identities = namedIdentities(providers, proved, registrars, field);
   const tokens = proved.flatMap((one) => one ?? []);
   for (const { tokenId } of tokens) {
