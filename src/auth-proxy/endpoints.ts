@@ -215,7 +215,10 @@ function checkMethods(
   if (isPasskeySignUp) checkMethod(configuration, 'passkey');
   if (oauthProviders.length > 0) checkMethod(configuration, 'oauth');
   const isForSignUpOnly = (key: object): boolean =>
-    isPasskeySignUp && 'expirationSeconds' in key && Number(key.expirationSeconds) <= signUpKeySeconds;
+    isPasskeySignUp &&
+    Object(key) === key &&
+    'expirationSeconds' in key &&
+    Number(key.expirationSeconds) <= signUpKeySeconds;
   if (!apiKeys.every(isForSignUpOnly)) checkMethod(configuration, 'wallet');
   if (verificationToken !== undefined) checkMethodOfToken(configuration, verificationToken);
 }

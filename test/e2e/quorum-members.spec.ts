@@ -311,13 +311,4 @@ describe('a root quorum stays in reach', () => {
     ];
     for (const removal of removals) expect(await refusal(removal)).toMatchObject(outOfReach);
   });
-
-  test('when a sub-organization would begin with a key that ends', async () => {
-    const attempt = coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
-      subOrganizationName: 'For a minute',
-      rootQuorumThreshold: 1,
-      rootUsers: [{ userName: 'Ann', apiKeys: [apiKey(coordinator.newKey(), { expirationSeconds: '60' })] }],
-    });
-    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike(/only 0 could sign for good/) });
-  });
 });

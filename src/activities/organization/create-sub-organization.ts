@@ -9,7 +9,6 @@ import {
   type OrganizationView,
 } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
-import { isContactOpen } from '../../domain/organization/ways-in.js';
 import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
 import {
   checkBound,
@@ -88,8 +87,7 @@ export const createSubOrganization = defineActivity({
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
-    const features = new Set(switches.flatMap(([flag, feature]) => (intent[flag] ? [] : [feature])));
-    checkRootUsers(rootUsers, rootQuorumThreshold, features);
+    checkRootUsers(rootUsers, rootQuorumThreshold);
     if (wallet) {
       checkMnemonicLength(wallet.mnemonicLength, 'parameters.wallet.mnemonicLength');
       checkAccountsNew(organization, undefined, accountsToDerive(wallet.accounts, 'parameters.wallet.accounts'));
@@ -126,11 +124,7 @@ export const createSubOrganization = defineActivity({
 });
 
 /** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
-function checkRootUsers(
-  rootUsers: CreateSubOrganizationIntentV8['rootUsers'],
-  threshold: number,
-  features: ReadonlySet<FeatureName>,
-): void {
+function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], threshold: number): void {
   if (threshold > rootUsers.length) {
     throw invalidField(
       'parameters.rootQuorumThreshold',
@@ -142,16 +136,15 @@ function checkRootUsers(
   for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
     credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
   }
-  const able = rootUsers.filter((user) => {
-    const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
-    const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
-    return lasting.length + authenticators.length + oauthProviders.length > 0 || isContactOpen(features, user);
-  }).length;
+  const able = rootUsers.filter(
+    ({ apiKeys = [], authenticators = [], oauthProviders = [], userEmail, userPhoneNumber }) =>
+      apiKeys.length + authenticators.length + oauthProviders.length > 0 || userEmail || userPhoneNumber,
+  ).length;
   if (able < threshold) {
     throw invalidField(
       rootUsersField,
-      `the root quorum takes ${threshold} of them, and only ${able} could sign for good: give them credentials without ` +
-        'expirationSeconds, or a contact to log in with',
+      `the root quorum takes ${threshold} of them, and only ${able} could ever sign: give them credentials, or a ` +
+        'contact to log in with',
     );
   }
 }

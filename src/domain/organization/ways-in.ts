@@ -2,7 +2,7 @@ import { contactName } from './additions.js';
 import { CoordinatorError } from '../errors.js';
 import { isExpired } from './credentials.js';
 import { emptyOrganization, evolve, type OrganizationEvent, type OrganizationView } from './organization.js';
-import type { FeatureName, RootQuorum } from './settings.js';
+import type { RootQuorum } from './settings.js';
 import type { User } from './users.js';
 
 /** Events that may take away what a member of the root quorum logs in with, or the membership. */
@@ -48,14 +48,11 @@ export function checkQuorumReachable(
   }
 }
 
-type Contacts = Pick<User, 'userEmail' | 'userPhoneNumber'>;
-
 /** Whether a contact of a user of a sub-organization lets the user in there, as far as its features say. */
-export function isContactOpen(
-  features: ReadonlyMap<FeatureName, string> | ReadonlySet<FeatureName>,
-  user: Contacts,
+function isContactOpen(
+  features: OrganizationView['features'],
+  { userEmail, userPhoneNumber }: Pick<User, 'userEmail' | 'userPhoneNumber'>,
 ): boolean {
-  const { userEmail, userPhoneNumber } = user;
   const isMailOpen = features.has('FEATURE_NAME_EMAIL_AUTH') || features.has('FEATURE_NAME_OTP_EMAIL_AUTH');
   return (Boolean(userEmail) && isMailOpen) || (Boolean(userPhoneNumber) && features.has('FEATURE_NAME_SMS_AUTH'));
 }

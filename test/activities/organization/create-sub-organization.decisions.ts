@@ -296,7 +296,7 @@ describe('create_sub_organization', () => {
         parent,
         { ...child, rootUsers: [ann, { ...bob, apiKeys: [] }], rootQuorumThreshold: 2 },
         'INVALID_ARGUMENT',
-        /rootUsers: the root quorum takes 2 of them, and only 1 could sign for good/,
+        /rootUsers: the root quorum takes 2 of them, and only 1 could ever sign/,
       ],
       [
         'a key that is none',
