@@ -378,3 +378,34 @@ describe('time', () => {
     }
   });
 });
+
+test('a parent does nothing in its sub-organization that would have to wait for votes', async () => {
+  const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
+    subOrganizationName: 'Child',
+    rootQuorumThreshold: 1,
+    rootUsers: [
+      {
+        userName: 'Owner',
+        userEmail: 'owner@example.com',
+        apiKeys: [{ apiKeyName: 'key', publicKey: coordinator.newKey().publicKey, curveType: 'API_KEY_CURVE_P256' }],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+  });
+  const { subOrganizationId } = result['createSubOrganizationResultV7'] as { subOrganizationId: string };
+  const mail = () =>
+    coordinator.clientFor(alice.key, subOrganizationId).submit('ACTIVITY_TYPE_EMAIL_AUTH_V3', {
+      email: 'owner@example.com',
+      targetPublicKey: coordinator.newKey().publicKey,
+      emailCustomization: { appName: 'Sample' },
+    });
+  const stream = `organization-${subOrganizationId}`;
+  const before = await coordinator.events(stream);
+  const allow = await policy('ALLOW', {
+    condition: "activity.kind == 'EMAIL_AUTH'",
+    consensus: 'approvers.count() >= 2',
+  });
+  expect(await saidBy(allow, mail())).toEqual([{ policyId: allow, outcome: 'OUTCOME_REQUIRES_CONSENSUS' }]);
+  expect(await coordinator.events(stream)).toEqual(before);
+});
