@@ -132,11 +132,13 @@ const startupWaitMs = 1_000;
 const passedLookMs = 250;
 /** Longest time that a client may take to send a request, in milliseconds. */
 const maxRequestMs = 30_000;
+/** Of which for the headers. */
+const maxHeadersMs = 15_000;
 
 type CorsOptions = NonNullable<Parameters<FastifyAdapter['enableCors']>[0]>;
 
-/** What pages of any origin may call. The auth proxy asks each configuration (`ownCors`). */
-const publicPaths = /^\/(?:public|\.well-known)\//;
+/** What is for operators, and for no page of another origin. The auth proxy asks each configuration (`ownCors`). */
+const operatorPaths = /^\/+(?:metrics|health|docs|openapi\.json|internal)(?:[/?#]|$)/i;
 
 const SNAPSHOTS = Symbol('Snapshots');
 
@@ -493,6 +495,8 @@ function newAdapter({ trustProxy }: Config): FastifyAdapter {
     forceCloseConnections: 'idle',
     frameworkErrors: refuseUnreadablePath,
     requestTimeout: maxRequestMs,
+    // Node counts the larger of the two times, and looks every half minute, unless both and the interval are said.
+    http: { headersTimeout: maxHeadersMs, requestTimeout: maxRequestMs, connectionsCheckingInterval: 1_000 },
   });
 }
 
@@ -721,7 +725,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   };
   // What is for operators is for no page of another origin: a browser inside their network would read it out.
   const delegator = ({ url }: FastifyRequest, done: (error: null, options: CorsOptions) => void): void =>
-    done(null, publicPaths.test(url) ? shared : { origin: false });
+    done(null, operatorPaths.test(url) ? { origin: false } : shared);
   adapter.enableCors({ delegator });
   const metrics = app.get(Metrics);
   fastify.addHook('onResponse', (request, reply, done) => {
