@@ -13,6 +13,7 @@ import type { Config } from './config.js';
 import { messageSender } from './domain/organization/message-senders.js';
 import type { OrganizationView } from './domain/organization/organization.js';
 import { activityEnvelope } from './domain/activity/envelope.js';
+import { contactKey } from './domain/organization/users.js';
 import { ActivityAnswers } from './coordinator/answers.js';
 import { AuthProxies } from './coordinator/auth-proxies.js';
 import { CastVoteHandler } from './coordinator/cast-vote.js';
@@ -297,6 +298,10 @@ function coordinatorModule(
                 // Everything that anybody can have read by now, whichever coordinator has recorded it.
                 await runner.passed((await store.head()) ?? -1n, readWaitMs);
                 return tokenUsesOf(rows, tokenId);
+              },
+              async homeOfContact(parentId, kind, contact) {
+                await runner.passed((await store.head()) ?? -1n, readWaitMs);
+                return accountOf(rows, parentId, { kind, value: contactKey(contact) }, clock.now());
               },
             },
           }),

@@ -50,6 +50,7 @@ export async function preparePorts(
       view: async (id) => (await loader.load(id)).organization,
       // These tests show each token once.
       tokenUses: () => Promise.resolve(new Set()),
+      homeOfContact: () => Promise.resolve(undefined),
     },
     kept,
   };

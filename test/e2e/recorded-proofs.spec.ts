@@ -205,6 +205,58 @@ describe('a verification token', () => {
     }
   });
 
+  test('that is bound to no key logs in where its contact was proved first, and nowhere else', async () => {
+    const ann = newContact();
+    const { organizationId: home } = (await signUp(ann, await verified(ann))).body;
+    // Somebody has talked her into another code, and proved her address as theirs.
+    const attacker = await stranger();
+    const stolen = { userId: attacker.userId, userEmail: ann, verificationToken: await verified(ann) };
+    await attacker.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', stolen);
+    const token = await verified(ann);
+    const there = { ...login(undefined, token, coordinator.newKey()), organizationId: attacker.organizationId };
+    expect(await proxy('otp_login', there)).toMatchObject({
+      status: 400,
+      body: { message: textLike('proved first') },
+    });
+    const { session } = await ok('otp_login', { ...there, organizationId: home });
+    expect(claimsOf(session!)).toMatchObject({ organization_id: home });
+    // Who has the key of a token decides where to go.
+    coordinator.clock.advance('4m');
+    const key = coordinator.newKey();
+    const bound = login(key, await verified(ann, key), coordinator.newKey());
+    await ok('otp_login', { ...bound, organizationId: attacker.organizationId });
+  });
+
+  test('of a sub-organization leads nobody there who comes by the parent', async () => {
+    const ann = newContact();
+    const attacker = await stranger();
+    const { client, userId } = attacker;
+    await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: ann });
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact: ann, appName: 'Acme' };
+    const { otpId } = resultOf<{ otpId: string }>(await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
+    const otpCode = await codeOf(coordinator, otpId);
+    const { verificationToken } = resultOf(await client.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode }));
+    await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: ann, verificationToken });
+
+    const byEmail = { filterType: 'EMAIL', filterValue: ann };
+    const key = coordinator.newKey();
+    const token = await verified(ann, key);
+    expect(await ok('account', { ...byEmail, verificationToken: token })).toEqual({});
+    expect(await coordinator.client.query('list_verified_suborgs', byEmail)).toMatchObject({ organizationIds: [] });
+    const { organizationId: home } = (await signUp(ann, token, key)).body;
+    const { session } = await ok('otp_login', login(key, await verified(ann, key), coordinator.newKey()));
+    expect(claimsOf(session!)).toMatchObject({ organization_id: home });
+    expect(await ok('account', { ...byEmail, verificationToken: token })).toEqual({ organizationId: home });
+    expect(await coordinator.client.query('list_verified_suborgs', byEmail)).toMatchObject({ organizationIds: [home] });
+    // In the organization itself the address counts as proved, and opens it.
+    coordinator.clock.advance('4m');
+    const own = resultOf<{ otpId: string }>(await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
+    const opener = coordinator.newKey();
+    const verify = { otpId: own.otpId, otpCode: await codeOf(coordinator, own.otpId), publicKey: opener.publicKey };
+    const ownToken = resultOf(await client.submit('ACTIVITY_TYPE_VERIFY_OTP', verify))['verificationToken']!;
+    await client.submit('ACTIVITY_TYPE_OTP_LOGIN_V2', login(opener, ownToken, opener));
+  });
+
   test('is told to who submits, in the answer to the append; again only where a key is needed to use it', async () => {
     const service = await coordinator.createUser('Service');
     await coordinator.createPolicy({

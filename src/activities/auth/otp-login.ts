@@ -19,6 +19,7 @@ import {
   checkClientSignature,
   checkLogsInHere,
   checkTokenUnused,
+  checkUnboundLeadsHere,
   checkUnboundUnused,
   ClientSignature,
   tokenUsed,
@@ -80,6 +81,7 @@ export const otpLogin = defineActivity({
     );
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
     await checkUnboundUnused(claims, { organizations }, (usage) => usage !== 'USAGE_TYPE_SIGNUP');
+    await checkUnboundLeadsHere(claims, { organizations }, organization);
     const { userId } = userWhoProved(organization, claims);
     return { claims, ...(await preparedSession(userId, intent, { tokens }, context)) };
   },

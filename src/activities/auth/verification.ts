@@ -89,6 +89,26 @@ export async function checkUnboundUnused(
   if (publicKey === undefined) await checkNeverUsed({ tokenId, ...ofVerification }, ports, isBar);
 }
 
+/**
+ * A token that is bound to no key logs in to one organization only: where its contact was proved first under the parent that
+ * has issued it. Whoever has read the token may have proved the contact in another one.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
+ */
+export async function checkUnboundLeadsHere(
+  { publicKey, organizationId: issuerId, verificationType, contact }: VerificationClaims,
+  { organizations }: Pick<PreparePorts, 'organizations'>,
+  { organizationId }: OrganizationView,
+): Promise<void> {
+  if (publicKey !== undefined || issuerId === organizationId) return;
+  const kind = verificationType === 'OTP_TYPE_EMAIL' ? 'EMAIL' : 'PHONE_NUMBER';
+  if ((await organizations.homeOfContact(issuerId, kind, contact)) === organizationId) return;
+  throw invalidField(
+    'parameters.verificationToken',
+    `is bound to no key, and so logs in only where its contact was proved first under \`${issuerId}\`, which is not ` +
+      `\`${organizationId}\`: have it issued for a key (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)`,
+  );
+}
+
 const ofVerification = {
   what: 'verification token',
   remedy: 'verify the contact again with init_otp and verify_otp',
@@ -219,9 +239,9 @@ export function provenContact(
   return hasContact(user, claims) ? [contactProved(userId, claims)] : [];
 }
 
-function contactProved(userId: string, { verificationType }: VerificationClaims): OrganizationEvent {
+function contactProved(userId: string, { verificationType, organizationId }: VerificationClaims): OrganizationEvent {
   const contact = verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
-  return { type: 'UserContactVerified', data: { userId, contact } };
+  return { type: 'UserContactVerified', data: { userId, contact, issuerOrganizationId: organizationId } };
 }
 
 function hasContact(

@@ -41,8 +41,14 @@ export type UserEvent =
         userTags?: readonly string[];
       }
     >
-  /** The user's contact of that kind is proved to be the user's. */
-  | DomainEvent<'UserContactVerified', { userId: string; contact: 'email' | 'phone-number' }>
+  /**
+   * The user's contact of that kind is proved to be the user's, by a token of `issuerOrganizationId`: this organization or
+   * its parent. Absent in older history.
+   */
+  | DomainEvent<
+      'UserContactVerified',
+      { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId?: string }
+    >
   | DomainEvent<'UserDeleted', { userId: string }>;
 
 export const evolveUsers: Evolvers<UserEvent> = {

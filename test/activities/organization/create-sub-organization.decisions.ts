@@ -376,7 +376,8 @@ describe('create_sub_organization', () => {
         const request = await signup(variant);
         const { prepared, events } = await founded(request);
         const [userId] = prepared.rootUserIds;
-        expect(events).toContainEqual({ type: 'UserContactVerified', data: { userId, contact: 'email' } });
+        const data = { userId, contact: 'email', issuerOrganizationId: parentId };
+        expect(events).toContainEqual({ type: 'UserContactVerified', data });
         const { subOrganizationId } = prepared;
         const used = {
           type: 'VerificationTokenUsed',
@@ -421,7 +422,7 @@ describe('create_sub_organization', () => {
       const { prepared, events } = await founded({ ...base, rootUsers: [{ ...ann, userPhoneNumber: '+13214567890' }] });
       expect(events).toContainEqual({
         type: 'UserContactVerified',
-        data: { userId: prepared.rootUserIds[0], contact: 'phone-number' },
+        data: { userId: prepared.rootUserIds[0], contact: 'phone-number', issuerOrganizationId: parentId },
       });
     });
 

@@ -50,7 +50,7 @@ describe('update user email', () => {
         );
       const events: readonly OrganizationEvent[] = [
         { type: 'UserUpdated', data: { userId: ann, userEmail: 'new@example.com' } },
-        { type: 'UserContactVerified', data: { userId: ann, contact: 'email' } },
+        { type: 'UserContactVerified', data: { userId: ann, contact: 'email', issuerOrganizationId: id(700) } },
         used,
       ];
       when().then(events, { userId: ann });

@@ -50,7 +50,7 @@ describe('update user phone number', () => {
         );
       const events: readonly OrganizationEvent[] = [
         { type: 'UserUpdated', data: { userId: ann, userPhoneNumber: '+13214567890' } },
-        { type: 'UserContactVerified', data: { userId: ann, contact: 'phone-number' } },
+        { type: 'UserContactVerified', data: { userId: ann, contact: 'phone-number', issuerOrganizationId: id(700) } },
         used,
       ];
       when().then(events, { userId: ann });
