@@ -338,10 +338,17 @@ function isZero(bytes: Uint8Array): boolean {
 
 function textOf(bytes: Uint8Array): PolicyValue {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return agreedText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
     return unreadable('text that is not UTF-8');
   }
+}
+
+/** Libraries leave NULs and byte order marks out, end at them, or show them: viem, for one, at the start of a text. */
+function agreedText(text: string): PolicyValue {
+  if (text.includes('\0')) return unreadable('text with a NUL, which not everybody reads');
+  if (text.startsWith('\ufeff')) return unreadable('text with a byte order mark, which not everybody reads');
+  return text;
 }
 
 function abiType(shape: AbiShape): AbiType {
@@ -559,9 +566,9 @@ class BorshReader {
     return String(size === 4 ? view.getFloat32(0, true) : view.getFloat64(0, true));
   }
 
-  #string(): string {
+  #string(): PolicyValue {
     try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.#take(this.#count()));
+      return agreedText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.#take(this.#count())));
     } catch {
       throw new Malformed('the arguments of the instruction do not decode');
     }

@@ -234,10 +234,14 @@ describe('calls of Ethereum contracts', () => {
     expect(decodeCalldata(parsed, data)?.args).toEqual({ x: 3n });
   });
 
-  test('text that is not UTF-8 is unreadable; a byte order mark is part of the text', () => {
-    const encoded = (bytes: string) => AbiCoder.defaultAbiCoder().encode(['bytes'], [bytes]).slice(2);
-    expect(argsOfCall('string', encoded('0x41ff42'))).toEqual({ a: new Unreadable('text that is not UTF-8') });
-    expect(argsOfCall('string', encoded('0xefbbbf41'))).toEqual({ a: '\ufeffA' });
+  test.each([
+    ['is not UTF-8', '0x41ff42', 'text that is not UTF-8'],
+    ['begins with a NUL, which viem leaves out', '0x006576696c', 'text with a NUL, which not everybody reads'],
+    ['has a NUL in it, at which others end', '0x6576696c0041', 'text with a NUL, which not everybody reads'],
+    ['begins with a byte order mark', '0xefbbbf41', 'text with a byte order mark, which not everybody reads'],
+  ])('text that %s is unreadable', (_what, bytes, reason) => {
+    const encoded = AbiCoder.defaultAbiCoder().encode(['bytes'], [bytes]).slice(2);
+    expect(argsOfCall('string', encoded)).toEqual({ a: new Unreadable(reason) });
   });
 
   const of = (...inputs: unknown[]): unknown => [{ type: 'function', name: 'f', inputs }];
