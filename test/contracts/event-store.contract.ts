@@ -240,6 +240,16 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         }
       });
 
+      it('refuses an event without an id or a type, and a stream without a name, and writes nothing', async () => {
+        const stream = aStream();
+        for (const lack of [{ id: '' }, { type: '' }, { id: undefined }, { type: undefined }, { id: 7 }, { type: 7 }]) {
+          const wrong = { ...anEvent(), ...lack } as NewEvent;
+          await expect(store.append(stream, [anEvent(), wrong], 'no-stream')).rejects.toThrow('lacks its id or type');
+        }
+        await expect(store.append('', [anEvent()], 'no-stream')).rejects.toThrow('a stream needs a name');
+        expect(await all(store.read(stream))).toEqual([]);
+      });
+
       it('writes a batch whole or not at all', async () => {
         const stream = aStream();
         const unwritable = { ...anEvent(), data: undefined };

@@ -92,7 +92,8 @@ describe('delete API keys', () => {
     );
 
     it.each([
-      ['in an organization without a parent', [anOrganization(), founded, ...rest]],
+      ['somebody wrote in an organization without a parent', [anOrganization(), founded, ...rest]],
+      ['was proved in an organization without a parent', [anOrganization(), aUser(ann), ...rest, changed, proved]],
       ['nobody has proved', [subOrganization, founded, ...rest, changed]],
       [
         'a stranger has asserted',
