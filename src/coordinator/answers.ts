@@ -45,7 +45,7 @@ export class ActivityAnswers {
       rights,
       now: this.ports.clock.now(),
       told,
-      withProofs: isSubmitter && appended !== undefined,
+      asSubmitted: isSubmitter && appended !== undefined,
     };
     return { activity: activityEnvelope(current, context), position };
   }

@@ -7,7 +7,7 @@ import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
 /** What a sub-organization can be found by. */
-export type Kind =
+type Kind =
   | 'NAME'
   | 'USERNAME'
   | 'EMAIL'
@@ -225,7 +225,7 @@ function forgetOwner(rows: Rows, organizationId: string, owner: string): void {
 }
 
 /** Texts that mean the same whatever their letter case are kept in lower case. */
-export function comparable(kind: Kind, value: string): string {
+function comparable(kind: Kind, value: string): string {
   const isCaseless =
     kind === 'EMAIL' ||
     kind === 'VERIFIED_EMAIL' ||

@@ -478,7 +478,7 @@ function scriptOf(address: string): string | undefined {
   return undefined;
 }
 
-function scriptOfBech32(encoding: typeof bech32 | typeof bech32m, address: string): string {
+function scriptOfBech32(encoding: typeof bech32, address: string): string {
   const [version = 0, ...words] = encoding.decode(address as `${string}1${string}`).words;
   const content = encoding.fromWords(words);
   return hex(concat([version === 0 ? 0 : 0x50 + version, content.length], content));

@@ -40,7 +40,7 @@ export interface Redecided {
 type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
 /** What is said of each decision that an earlier release made by rules without a number. */
-export const beforeNumbers = 'made before rules were numbered, not decided again';
+const beforeNumbers = 'made before rules were numbered, not decided again';
 
 /** The decisions of a stream that `redecide` leaves out, and why. */
 export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {

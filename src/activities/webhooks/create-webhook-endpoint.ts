@@ -41,7 +41,7 @@ export const createWebhookEndpoint = defineActivity({
 
   check({ url, subscriptions = [] }, organization) {
     checkWebhookUrl(url);
-    checkSubscriptions(organization, subscriptions);
+    checkSubscriptions(subscriptions);
     checkRoomForWebhookEndpoint(organization);
   },
 

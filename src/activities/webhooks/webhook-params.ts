@@ -2,14 +2,7 @@ import { invalidField } from '../../domain/errors.js';
 import { webhookEventTypes, type WebhookEventType } from '../../domain/organization/webhook-endpoints.js';
 import { Flag, ListOf, OneOf, Text, Uuid } from '../../schema/fields.js';
 
-/** What an endpoint is told of. */
-export class WebhookSubscriptionParams {
-  @OneOf(webhookEventTypes, {
-    about:
-      'Only ACTIVITY_UPDATES is delivered here: this server does not watch chains. The others are for parents only.',
-  })
-  eventType!: WebhookEventType;
-
+class WebhookSubscriptionOptions {
   @Text({
     optional: true,
     max: 4096,
@@ -19,6 +12,20 @@ export class WebhookSubscriptionParams {
 
   @Flag({ optional: true, about: 'Default true.' })
   isActive?: boolean;
+}
+
+/** What a new endpoint is to be told of. */
+export class WebhookSubscriptionParams extends WebhookSubscriptionOptions {
+  @OneOf(['ACTIVITY_UPDATES'], {
+    about: 'Other event types are refused: this server does not watch chains, so they would never happen.',
+  })
+  eventType!: WebhookEventType;
+}
+
+/** What an endpoint is told of. */
+class WebhookSubscriptionShape extends WebhookSubscriptionOptions {
+  @OneOf(webhookEventTypes, { about: 'Only ACTIVITY_UPDATES is delivered.' })
+  eventType!: WebhookEventType;
 }
 
 /** An endpoint as results and queries show it. */
@@ -38,8 +45,8 @@ export class WebhookEndpointShape {
   @Flag({ about: 'Nothing is delivered while it is false, and what happens meanwhile never will be.' })
   isActive!: boolean;
 
-  @ListOf(() => WebhookSubscriptionParams)
-  subscriptions!: WebhookSubscriptionParams[];
+  @ListOf(() => WebhookSubscriptionShape)
+  subscriptions!: WebhookSubscriptionShape[];
 }
 
 /** Longest URL of an endpoint, in characters. */

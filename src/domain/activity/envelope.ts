@@ -13,8 +13,8 @@ export interface EnvelopeContext {
   readonly now: number;
   /** The result as its submitter alone is told it, if that is another than the recorded one. */
   readonly told?: Readonly<Record<string, unknown>> | undefined;
-  /** It is the answer to its submission, whose app proofs the submitter verifies. */
-  readonly withProofs?: boolean;
+  /** It is the answer to its submission: the submitter is told it as it was sent. */
+  readonly asSubmitted?: boolean;
   /** What the caller may still say about it. */
   readonly rights: { readonly canApprove: boolean; readonly canReject: boolean };
 }
@@ -22,9 +22,9 @@ export interface EnvelopeContext {
 /** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
 export function activityEnvelope(
   recorded: ActivityRecord<User | undefined>,
-  { keys, rights, now, told, withProofs = false }: EnvelopeContext,
+  { keys, rights, now, told, asSubmitted = false }: EnvelopeContext,
 ) {
-  const record = readableActivity(recorded, now, { withProofs });
+  const record = readableActivity(recorded, now, { asSubmitted });
   const result = told ?? record.result;
   return {
     id: record.activityId,

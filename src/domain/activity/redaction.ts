@@ -40,15 +40,20 @@ export interface Redacted {
   readonly redacted?: true;
 }
 
-/** The activity without what it would still open. `withProofs`: whoever has just submitted verifies its app proofs. */
+/**
+ * The activity without what it would still open. `asSubmitted`: whoever has just submitted it is told it as it was sent
+ * (specification, section 4.2), with app proofs that can be verified.
+ */
 export function readableActivity<Voter>(
   record: ActivityRecord<Voter>,
   now: number,
-  { withProofs = false }: { readonly withProofs?: boolean } = {},
+  { asSubmitted = false }: { readonly asSubmitted?: boolean } = {},
 ): ReadableActivity<Voter> {
   const reading = readingOf(record, now);
-  const intent = readable(record.intent, reading);
   const result = record.result && readableResult(record.result, reading);
+  if (asSubmitted)
+    return result === record.result ? record : { ...record, ...(result ? { result } : {}), redacted: true };
+  const intent = readable(record.intent, reading);
   if (intent === record.intent && result === record.result) return record;
   const { appProofs } = record;
   return {
@@ -59,7 +64,7 @@ export function readableActivity<Voter>(
       const message = readableText(vote.message, reading);
       return message === vote.message ? vote : { ...vote, message, redacted: true };
     }),
-    ...(appProofs && !withProofs
+    ...(appProofs
       ? {
           appProofs: appProofs.map((proof) => {
             const proofPayload = readableText(proof.proofPayload, reading);

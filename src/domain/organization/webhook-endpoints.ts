@@ -2,7 +2,10 @@ import { CoordinatorError, invalidField } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 
-/** What an endpoint can be told of (client protocol, section 10). Only the first comes about here: nobody watches chains. */
+/**
+ * What an endpoint can be told of (client protocol, section 10). Only the first comes about here: nobody watches chains. The
+ * others stay in the list for endpoints that were created when a subscription to them was accepted.
+ */
 export const webhookEventTypes = [
   'ACTIVITY_UPDATES',
   'BALANCE_CONFIRMED_UPDATES',
@@ -71,22 +74,12 @@ export function existingWebhookEndpoint(organization: OrganizationView, endpoint
 }
 
 /**
- * Refuses subscriptions that the organization may not have, that say something twice, or whose filters nobody could go by.
- * @throws {CoordinatorError} PERMISSION_DENIED for what only a parent is told of, INVALID_ARGUMENT
+ * Refuses subscriptions that say something twice, or whose filters nobody could go by.
+ * @throws {CoordinatorError} INVALID_ARGUMENT
  */
-export function checkSubscriptions(
-  { organizationId, parentOrganizationId }: OrganizationView,
-  subscriptions: readonly Omit<WebhookSubscription, 'isActive'>[],
-): void {
+export function checkSubscriptions(subscriptions: readonly Omit<WebhookSubscription, 'isActive'>[]): void {
   const seen = new Set<WebhookEventType>();
   for (const { eventType, filtersJson } of subscriptions) {
-    if (parentOrganizationId !== undefined && eventType !== 'ACTIVITY_UPDATES') {
-      throw new CoordinatorError(
-        'PERMISSION_DENIED',
-        `\`${organizationId}\` is a sub-organization, and \`${eventType}\` goes to endpoints of its parent only: ` +
-          `subscribe to ACTIVITY_UPDATES, or create the endpoint in \`${parentOrganizationId}\``,
-      );
-    }
     if (seen.has(eventType)) {
       throw invalidField('parameters.subscriptions', `name \`${eventType}\` more than once: put it into one`);
     }

@@ -30,7 +30,7 @@ export interface AuthorizationContext {
 }
 
 /** What one policy said. */
-export interface Evaluation {
+interface Evaluation {
   readonly policyId: string;
   readonly outcome: PolicyOutcome;
   /** Why it is in doubt. */

@@ -123,7 +123,7 @@ export interface UserApproval {
 }
 
 /** By name, the roots of the namespaces that speak of wallets, keys and transactions; or why none can be read. */
-export type Resources = Readonly<Record<string, PolicyValue>> | Unreadable;
+type Resources = Readonly<Record<string, PolicyValue>> | Unreadable;
 
 /** One of several payloads, each of which is decided alone; `name` says which it is. */
 export interface RequestPart {
