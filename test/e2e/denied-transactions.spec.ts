@@ -11,6 +11,7 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
   type Instruction,
 } from '@solana/kit';
+import { generateP256KeyPair } from '@turnkey/crypto';
 import { encodeFunctionData, serializeTransaction, toRlp, type Hex } from 'viem';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { denial, objectWith, refusal } from './exchange.js';
@@ -288,6 +289,23 @@ describe('a key under more than one name', () => {
           sign('ETHEREUM', ethereum, serializeTransaction({ type: 'legacy', chainId: 1, to: fine })),
       },
     ));
+
+  test('the private key of an account, by the name of another account of the same key', async () => {
+    const policyId = await coordinator.createPolicy({
+      policyName: 'exports anything',
+      condition: "activity.action == 'EXPORT'",
+      consensus: `approvers.any(user, user.id == '${signer.userId}')`,
+    });
+    const { publicKeyUncompressed: targetPublicKey } = generateP256KeyPair();
+    const exported = (address: () => string) => () =>
+      signer.client.submit('ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT', { address: address(), targetPublicKey });
+    await denies(
+      `wallet_account.address == '${mainnet}'`,
+      { 'its own name': exported(() => mainnet), 'the name on testnet': exported(() => testnet) },
+      { 'another account': exported(() => ethereum) },
+    );
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
+  });
 });
 
 describe('what moves on Solana', () => {
