@@ -160,12 +160,16 @@ describe('the auth proxy', () => {
       ...asked,
       clientSignature: clientSignature(key, signup, 'USAGE_TYPE_SIGNUP', { signup: { ...asked, email: contact } }),
     });
-    await ok('signup_v2', {
+    const { organizationId } = await ok('signup_v2', {
       userName: 'Documented',
       ...asked,
       apiKeys,
       wallet: { walletName: 'first', accounts: [] },
     });
+    // A key that nobody has used is told to nobody.
+    await coordinator
+      .clientFor(key, organizationId)
+      .submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName: 'Documented' });
     for (const name of ['otp_login', 'otp_login_v2']) {
       const verificationToken = await token();
       const { publicKey } = coordinator.newKey();
@@ -183,7 +187,7 @@ describe('the auth proxy', () => {
     const sealed = { otp_code: await codeOf(coordinator, otpId!), public_key: key.publicKey };
     await ok('otp_verify_v2', {
       otpId,
-      encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle!, JSON.stringify(sealed)),
+      encryptedOtpBundle: sealedTo(otpEncryptionTargetBundle!, JSON.stringify(sealed)),
     });
     expect(await ok('account', { filterType: 'PUBLIC_KEY', filterValue: key.publicKey })).not.toEqual({});
     await ok('wallet_kit_config');

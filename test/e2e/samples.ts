@@ -1,14 +1,12 @@
-import { encryptOauth2ClientSecret, encryptOnRampSecret } from '@turnkey/crypto';
-import type { ActivityType } from '../../src/activities/index.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
-import { sealMessage } from '../../src/keyring/hpke.js';
+import { encryptOauth2ClientSecret, encryptOnRampSecret, formatHpkeBuf, hpkeEncrypt } from '@turnkey/crypto';
 import type { ApiKeyPair, StampingClient, TestCoordinator, TestUser } from '../../src/testing/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { clientSecret, IdentityProvider } from './identity-provider.js';
 import { invitationLinkOf, type InvitationLink } from './invitation-links.js';
 import { clientSignature, codeOf } from './one-time-codes.js';
 
-const identities = await IdentityProvider.start();
+/** Where the people of samples log in. */
+export const identities = await IdentityProvider.start();
 
 /** What a coordinator that is to be furnished is started with. */
 export const sampleSettings = identities.settings;
@@ -62,10 +60,10 @@ export interface Furnished {
   readonly onRamp: { readonly fiatOnRampCredentialId: string; readonly encryptedSecretApiKey: string };
   /** An invitation that is open. */
   readonly invited: InvitationLink;
-  /** The root user of a sub-organization. */
+  /** The root user of a sub-organization; of the organization itself if it can have none. */
   readonly child: StampingClient;
   /** Waits for Alice's approval. */
-  readonly waiting: ActivityEnvelope;
+  readonly waiting: Awaited<ReturnType<StampingClient['submit']>>;
 }
 
 /** Puts one of everything into the organization. */
@@ -139,6 +137,8 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     subscriptions: [{ ...subscription, filtersJson: '{"types":["ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT"]}' }],
   });
   const phone = `+1555${BigInt(`0x${newKey().privateKey}`).toString().slice(-7)}`;
+  // A sub-organization sends to contacts of its users only.
+  await client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', { userId: alice.userId, userPhoneNumber: phone });
   const { otpId: provedId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
   const proofKey = newKey();
   const { result: verified } = await client.submit('ACTIVITY_TYPE_VERIFY_OTP', {
@@ -155,20 +155,6 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
   const { otpId: loginId } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3', phone);
   const { otpId: sealedId, otpEncryptionTargetBundle } = await initOtp(client, 'ACTIVITY_TYPE_INIT_OTP_V3', phone);
   const sealed = { otp_code: await codeOf(coordinator, sealedId), public_key: newKey().publicKey };
-  const childKey = newKey();
-  const { result: founded } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
-    subOrganizationName: 'child',
-    rootUsers: [
-      {
-        userName: 'Child',
-        apiKeys: [{ apiKeyName: 'child', publicKey: childKey.publicKey, curveType: childKey.curve }],
-        authenticators: [],
-        oauthProviders: [],
-      },
-    ],
-    rootQuorumThreshold: 1,
-  });
-  const { subOrganizationId } = founded['createSubOrganizationResultV8'] as { subOrganizationId: string };
   const waiting = await carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
     userId: carol.userId,
     userName: 'Caroline',
@@ -187,10 +173,10 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     signWith: (signing['createWalletResult'] as { addresses: string[] }).addresses[0]!,
     walletId: accounts[0]!.walletId,
     walletAccountId: accounts[0]!.walletAccountId,
-    walletBundle: await sealedTo(importBundle, 'test test test test test test test test test test test junk'),
+    walletBundle: sealedTo(importBundle, 'test test test test test test test test test test test junk'),
     privateKeyId: privateKeyIds[0]!,
     privateKeyTagId: (keyTag['createPrivateKeyTagResult'] as { privateKeyTagId: string }).privateKeyTagId,
-    privateKeyBundle: await sealedTo(keyBundle, Buffer.alloc(32, 1)),
+    privateKeyBundle: sealedTo(keyBundle, Buffer.alloc(32, 1)),
     smartContractInterfaceId: (contract['createSmartContractInterfaceResult'] as { smartContractInterfaceId: string })
       .smartContractInterfaceId,
     bootKey: booted.bootProof.ephemeralPublicKeyHex,
@@ -198,16 +184,36 @@ export async function furnish(coordinator: TestCoordinator): Promise<Furnished> 
     login: { otpId: loginId, otpCode: await codeOf(coordinator, loginId) },
     sealedCode: {
       otpId: sealedId,
-      encryptedOtpBundle: await sealedTo(otpEncryptionTargetBundle, JSON.stringify(sealed)),
+      encryptedOtpBundle: sealedTo(otpEncryptionTargetBundle, JSON.stringify(sealed)),
     },
     proof: { verificationToken, key: proofKey },
     oidc: await oidcOf(coordinator, alice.userId),
     oauth2: await oauth2Of(coordinator),
     onRamp: await onRampOf(coordinator),
     invited: await invitedTo(coordinator),
-    child: coordinator.clientFor(childKey, subOrganizationId),
+    child: await childOf(coordinator),
     waiting,
   };
+}
+
+async function childOf(coordinator: TestCoordinator): Promise<StampingClient> {
+  const { client, newKey, organizationId, root } = coordinator;
+  if (organizationId !== root.organizationId) return client;
+  const childKey = newKey();
+  const { result: founded } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: 'child',
+    rootUsers: [
+      {
+        userName: 'Child',
+        apiKeys: [{ apiKeyName: 'child', publicKey: childKey.publicKey, curveType: childKey.curve }],
+        authenticators: [],
+        oauthProviders: [],
+      },
+    ],
+    rootQuorumThreshold: 1,
+  });
+  const { subOrganizationId } = founded['createSubOrganizationResultV8'] as { subOrganizationId: string };
+  return coordinator.clientFor(childKey, subOrganizationId);
 }
 
 async function oidcOf({ client, clock, newKey }: TestCoordinator, userId: string): Promise<Furnished['oidc']> {
@@ -299,14 +305,16 @@ const webhook = { url: 'http://127.0.0.1:9/hooks', name: 'sample' };
 const subscription = { eventType: 'ACTIVITY_UPDATES', isActive: true };
 
 /** A secret as a client seals it to the target key of an import bundle (client protocol 7.4). */
-export async function sealedTo(importBundle: string, secret: string | Uint8Array): Promise<string> {
+export function sealedTo(importBundle: string, secret: string | Uint8Array): string {
   const { data } = JSON.parse(importBundle) as { data: string };
   const { targetPublic } = JSON.parse(Buffer.from(data, 'hex').toString()) as { targetPublic: string };
-  return JSON.stringify(await sealMessage(targetPublic, Buffer.from(secret)));
+  return formatHpkeBuf(
+    hpkeEncrypt({ plainTextBuf: Buffer.from(secret), targetKeyBuf: Buffer.from(targetPublic, 'hex') }),
+  );
 }
 
 /** Parameters that the root user may submit in a furnished organization, for each activity's newest version. */
-export function submitSamples(furnished: Furnished): Readonly<Record<ActivityType, object>> {
+export function submitSamples(furnished: Furnished) {
   const { coordinator, alice, carol, apiKeyId, authenticatorId, userTagId, policyId, signWith, waiting } = furnished;
   const { walletId, walletAccountId, walletBundle } = furnished;
   const { privateKeyId, privateKeyTagId, privateKeyBundle, smartContractInterfaceId } = furnished;

@@ -419,7 +419,7 @@ async function plain(member: Member, type: string): Promise<object> {
   const init = async (kind: 'WALLET' | 'PRIVATE_KEY', secret: string | Uint8Array) => {
     const { result } = await client.submit(`ACTIVITY_TYPE_INIT_IMPORT_${kind}`, { userId: member.userId });
     const { importBundle } = Object.values(result)[0] as { importBundle: string };
-    return { userId: member.userId, encryptedBundle: await sealedTo(importBundle, secret) };
+    return { userId: member.userId, encryptedBundle: sealedTo(importBundle, secret) };
   };
   const sample = samples[type]!;
   switch (kindOf(type)) {
