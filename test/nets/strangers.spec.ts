@@ -81,6 +81,10 @@ interface World {
   readonly provider: IdentityProvider;
   readonly receiver: WebhookReceiver;
   proxy(path: string, body?: object): Promise<{ status: number; body: Record<string, string> }>;
+  /** What the stranger does with a request of the tenant's that names the parent, before it is sent. */
+  copiesRequest?(type: string, body: string): Promise<void>;
+  /** What the stranger does with a token of the tenant's, before it is used. */
+  copiesToken?(verificationToken: string): Promise<void>;
 }
 
 /** Public names of the tenant's: whoever looks at its pages, mails or chains knows them. */
@@ -99,7 +103,8 @@ const outcome = (attempt: Promise<unknown>) =>
   });
 
 /** The tenant: each step gives what it sees. */
-function tenant({ coordinator, provider, receiver, proxy }: World, seed: string) {
+function tenant(world: World, seed: string) {
+  const { coordinator, provider, receiver, proxy } = world;
   const { client, clock } = coordinator;
   const newKey = keysOf(seed);
   const names = new Map<string, string>([[coordinator.organizationId, 'parent']]);
@@ -122,7 +127,10 @@ function tenant({ coordinator, provider, receiver, proxy }: World, seed: string)
   const at = (organizationId: string, key: ApiKeyPair) =>
     new StampingClient(coordinator.url, organizationId, key, clock);
   const act = async (by: StampingClient, type: string, parameters: object) => {
-    const activity = await by.submit(type, parameters, next());
+    const body = by.submitBody(type, parameters, next());
+    if (type === 'ACTIVITY_TYPE_STAMP_LOGIN') await world.copiesRequest?.(type, body);
+    const { activity } = (await by.post<{ activity: Awaited<ReturnType<typeof by.submit>> }>(submitPath(type), body))
+      .body;
     activities.push(activity.id);
     const [result] = Object.values(activity.result) as Readonly<Record<string, string>>[];
     const answer: Readonly<Record<string, string>> = { ...result, organizationId: activity.organizationId };
@@ -164,7 +172,9 @@ function tenant({ coordinator, provider, receiver, proxy }: World, seed: string)
     const mails = coordinator.messages().filter((message) => message.otpId === otpId);
     const proved = await act(client, 'ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode, publicKey: key.publicKey });
     const shown = mails.map(({ to, subject, text }) => ({ to, subject, text: text.replaceAll(otpCode, 'CODE') }));
-    return { token: proved['verificationToken']!, mails: shown };
+    const token = proved['verificationToken']!;
+    await world.copiesToken?.(token);
+    return { token, mails: shown };
   };
   const mail = `${seed.replaceAll(/\W/g, '-')}@tenant.example`;
   const [wallet, pat, mailKey, extra] = [
@@ -204,16 +214,21 @@ function tenant({ coordinator, provider, receiver, proxy }: World, seed: string)
       ),
     'the account of the wallet': () => lookUp('PUBLIC_KEY', wallet.publicKey),
     'somebody signs up with a passkey': async () => {
-      const minute = { ...apiKey(extra), expirationSeconds: '60' };
+      // Made for this sign-up: nobody can know it before it is used.
+      const { publicKey, curve } = extra;
+      const minute = { apiKeyName: 'minute', publicKey, curveType: curve, expirationSeconds: '60' };
       const registration = { authenticatorName: 'passkey', ...pat.register() };
       known.credentialIds.push(pat.credentialId);
       const { body } = await proxy('signup', user('Pat', { authenticators: [registration], apiKeys: [minute] }));
       return nameOf(named(body['organizationId']!, 'passkey home'));
     },
-    'and logs in with the key of a minute': async () =>
-      nameOf(
-        (await act(coordinator.clientFor(extra), 'ACTIVITY_TYPE_STAMP_LOGIN', { publicKey: session() })).organizationId,
-      ),
+    'and logs in with the key of a minute': async () => {
+      const { organizationId } = await act(coordinator.clientFor(extra), 'ACTIVITY_TYPE_STAMP_LOGIN', {
+        publicKey: session(),
+      });
+      known.publicKeys.push(extra);
+      return nameOf(organizationId);
+    },
     'the passkey logs in': () => byPasskey(pat),
     'somebody signs up with a mail': async () => {
       const { token, mails } = await verified(mail, mailKey);
@@ -542,6 +557,43 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
     await ask('wallet_kit_client_params');
   }
 
+  /** What is known to work where public identifiers count as proofs: names all of the tenant's, and writes to its people. */
+  async function pester(): Promise<void> {
+    const apiKeys = victim.publicKeys.map(({ publicKey, curve }) => ({ apiKeyName: 'k', publicKey, curveType: curve }));
+    const nothing = { userName: 'Stranger', apiKeys: [], authenticators: [], oauthProviders: [] };
+    for (const apiKey of apiKeys) await proxy('signup', { ...nothing, apiKeys: [apiKey] });
+    for (const credentialId of victim.credentialIds) {
+      const registration = { authenticatorName: 'forged', ...new SoftwareAuthenticator().register({ credentialId }) };
+      await proxy('signup', { ...nothing, authenticators: [registration] });
+    }
+    for (const contact of victim.emails) {
+      const key = newKey();
+      const mine = { apiKeyName: 'own', publicKey: key.publicKey, curveType: key.curve };
+      const { body } = await proxy('signup', { ...nothing, userEmail: contact, apiKeys: [mine] });
+      const otp = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'Stranger' };
+      for (let count = 0; count < 4; count++) {
+        await proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact });
+        const at = coordinator.clientFor(key, body['organizationId']);
+        await statusOf(at.submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', otp, { timestampMs: String(++time) }));
+      }
+    }
+  }
+
+  /** The same bytes, under a stamp of the stranger's that leads the parent's name to the stranger's organization. */
+  const copyRequest = async (type: string, body: string) => {
+    await statusOf(own.client.post(submitPath(type), body));
+  };
+
+  /** A token is tried without the key that it is bound to. */
+  async function copyToken(verificationToken: string): Promise<void> {
+    const { publicKey } = newKey();
+    await proxy('otp_login', { verificationToken, publicKey });
+    await proxy('otp_login', { verificationToken, publicKey, organizationId: own.organizationId });
+    const [contact] = victim.emails;
+    const nothing = { apiKeys: [], authenticators: [], oauthProviders: [] };
+    await proxy('signup', { userName: 'Stranger', userEmail: contact, verificationToken, ...nothing });
+  }
+
   let turn = 0;
 
   /** One request: each in its turn, so that all of them come, with arguments that are drawn. */
@@ -574,7 +626,19 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
     if (kind === 'verb') return submitPath(name);
     return kind === 'query' ? `/public/v1/query/${name}` : `/v1/${name}`;
   });
-  return { step, tour, counts, accepted, seen, refusals, paths, size: everything.length };
+  return {
+    step,
+    tour,
+    pester,
+    copyRequest,
+    copyToken,
+    counts,
+    accepted,
+    seen,
+    refusals,
+    paths,
+    size: everything.length,
+  };
 }
 
 const refusalOf = (attempt: Promise<unknown>): Promise<ApiError | undefined> =>
@@ -637,8 +701,10 @@ async function run(seed: string, withStranger: boolean) {
     const { steps, known, told } = tenant(world, seed);
     const other = withStranger ? await stranger(world, seed, known) : undefined;
     await other?.tour();
+    if (other) Object.assign(world, { copiesRequest: other.copyRequest, copiesToken: other.copyToken });
     const seen: Record<string, unknown> = {};
     for (const [name, take] of Object.entries(steps)) {
+      await other?.pester();
       for (let count = 0; other && count < between; count++) await other.step();
       seen[name] = await outcome(take());
     }
