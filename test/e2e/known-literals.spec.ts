@@ -1,5 +1,17 @@
-import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { Writable } from 'node:stream';
+import { createCoordinator } from '../../src/app.module.js';
+import { readConfig } from '../../src/config.js';
+import { derivedId } from '../../src/coordinator/ids.js';
+import { NoDelivery } from '../../src/delivery/no-delivery.js';
+import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { createLogger } from '../../src/http/logger.js';
+import { projectInMemory } from '../../src/read-models/projecting.js';
+import { ManualClock, SeededRandomness, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { refusal, textLike } from './exchange.js';
+import { until } from './until.js';
 
 /*
  * A policy that compares with what nothing can be says nothing, and nobody sees that a DENY is silent: it is refused when it
@@ -131,4 +143,52 @@ describe('what a DENY names cannot be deleted before the policy is changed', () 
     expect(await refusal(deleteOther())).toMatchObject({ status: 404 });
     await denied({ condition: "eth.tx.function_name == 'burn'" }, deleteThird);
   });
+});
+
+test('a start tells of a stored policy that compares with what nothing can be', async () => {
+  const store = new InMemoryEventStore();
+  const organizationId = derivedId('organization', 'old');
+  const stream = organizationStream(organizationId);
+  const typo = { policyId: nobody, policyName: 'wallets', effect: 'EFFECT_DENY', notes: '' } as const;
+  const facts: readonly OrganizationEvent[] = [
+    { type: 'OrganizationCreated', data: { organizationId, name: 'Old' } },
+    { type: 'PolicyCreated', data: { ...typo, condition: "activity.resource == 'WALLETS'" } },
+  ];
+  let hash = GENESIS_HASH;
+  const events = facts.map(({ type, data }, revision) => {
+    const id = derivedId(stream, String(revision));
+    const metadata = { at: 0, schemaVersion: 1, $correlationId: organizationId, $causationId: id };
+    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+    return { id, type, data, metadata: { ...metadata, hash } };
+  });
+  await store.append(stream, events, 'no-stream');
+  const lines: string[] = [];
+  const log = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(chunk.toString());
+      done();
+    },
+  });
+  const randomness = new SeededRandomness('old');
+  const old = await createCoordinator(readConfig({ PORT: '0' }), {
+    store,
+    projecting: projectInMemory(),
+    clock: new ManualClock(Date.UTC(2026, 0, 1)),
+    randomness,
+    delivery: new NoDelivery(),
+    keyEncryption: new LocalKeyEncryption([randomness.bytes(32)], randomness),
+    logger: createLogger('warn', log),
+  });
+  try {
+    const told = () => lines.find((line) => line.includes('a policy compares with what nothing can be'));
+    await until('the typo is told', () => told() !== undefined);
+    expect(JSON.parse(told()!)).toMatchObject({
+      organizationId,
+      policyId: nobody,
+      policyName: 'wallets',
+      mistake: textLike(/unknown activity resource `WALLETS`: did you mean `WALLET`\?/),
+    });
+  } finally {
+    await old.close();
+  }
 });

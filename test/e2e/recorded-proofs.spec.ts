@@ -444,6 +444,21 @@ describe('an OIDC token', () => {
   });
 });
 
+test('a code of an OAuth 2.0 provider that was not exchanged is read by nobody, nor its verifier', async () => {
+  const maker = await coordinator.createUser('Exchanger');
+  const secrets = { authCode: 'a code nobody has used', codeVerifier: 'v'.repeat(43) };
+  const asked = { oauth2CredentialId: maker.userId, redirectUri, nonce: 'ab'.repeat(32), ...secrets };
+  const attempt = maker.client.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', asked);
+  expect(await refusal(attempt)).toMatchObject({ status: 403 });
+  const read = async () => JSON.stringify(await coordinator.client.query('list_denials'));
+  const early = await read();
+  expect(early).toContain(maker.userId);
+  for (const secret of Object.values(secrets)) expect(early).not.toContain(secret);
+  coordinator.clock.advance('61m');
+  const late = await read();
+  for (const secret of Object.values(secrets)) expect(late).toContain(secret);
+});
+
 describe('a recorded stamp', () => {
   /** Sends what an answer says that somebody has signed. */
   const replay = (said: { message: string; publicKey: string; scheme: string; signature: string }, path: string) => {

@@ -6,6 +6,7 @@ import { attempt } from '../../src/webhooks/attempt.js';
 import { exchange } from './exchange.js';
 import { Installation, type Run } from './installation.js';
 import { resultOf, sdkClient } from './login-world.js';
+import { codeOf } from './one-time-codes.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
@@ -87,6 +88,22 @@ async function verificationKeys({ url }: TestCoordinator) {
   const { keys } = body as { keys: { kid: string; x: string }[] };
   return keys.map(({ kid, x }) => ({ keyId: kid, publicKey: Buffer.from(x, 'base64url').toString('hex') }));
 }
+
+test('a token that is alive is told without what proves it', async () => {
+  const { path } = await endpoint({ types: ['ACTIVITY_TYPE_UPDATE_USER_EMAIL'] });
+  const contact = 'told@example.com';
+  const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'Acme' };
+  const { otpId } = resultOf(await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
+  const verify = { otpId, otpCode: await codeOf(coordinator, otpId!) };
+  const { verificationToken } = resultOf(await coordinator.client.submit('ACTIVITY_TYPE_VERIFY_OTP', verify));
+  const change = { userId: bob.userId, userEmail: contact, verificationToken };
+  await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
+  const [delivery] = await receiver.count(path, 1);
+  const [, claims, signature] = verificationToken!.split('.');
+  expect(delivery!.body).toContain(claims);
+  expect(delivery!.body).not.toContain(signature);
+  expect(told(delivery!)).toMatchObject({ redacted: true });
+});
 
 test('an endpoint of the published client is told of every activity, its own creation first, signed as that client checks it', async () => {
   const sdk = sdkClient(coordinator, coordinator.client.key);

@@ -68,8 +68,8 @@ async function submit(client: StampingClient, type: string, parameters: object, 
 
 /** What somebody was sent, by us or by an OAuth 2.0 provider. */
 function codesIn(parameters: object): readonly string[] {
-  const { otpCode, authCode } = parameters as { readonly otpCode?: string; readonly authCode?: string };
-  return [otpCode, authCode].filter((code) => code !== undefined);
+  const { otpCode, authCode, codeVerifier } = parameters as Readonly<Record<string, string | undefined>>;
+  return [otpCode, authCode, codeVerifier].filter((code) => code !== undefined);
 }
 
 /** A session of one's own and an invitation to oneself: nobody is denied them. */

@@ -14,8 +14,8 @@ interface Reading {
   readonly codesUntil: number;
 }
 
-/** Members of parameters that hold what somebody was sent: one-time codes, and codes of OAuth 2.0 providers. */
-const codes: readonly string[] = ['otpCode', 'authCode'];
+/** Members of parameters that hold what somebody was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers. */
+const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier'];
 /** Results that whoever has them can use; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
 /** Codes are sent for ten minutes at most, by us and by providers (RFC 6749, section 4.1.2). Some providers are late. */
@@ -153,7 +153,7 @@ function withoutTokens(text: string, reading: Reading, longest: number, depth: n
       return said === parsed ? text : JSON.stringify(said);
     }
     return withoutSpelledTokens(text, reading).replace(
-      /("(?:otpCode|authCode)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
+      /("(?:otpCode|authCode|codeVerifier)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
       (all, name: string) => (reading.now < reading.codesUntil ? name : all),
     );
   }
