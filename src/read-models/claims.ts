@@ -21,7 +21,7 @@ import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js'
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
-  version: 2,
+  version: 1,
   tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
   // A stranger may assert what is somebody else's as often as sign-ups allow: every question has an index of its own.
   schema: `
@@ -96,9 +96,8 @@ export const claimsModel: ReadModel = {
         return claims?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
       }
       case 'UserContactVerified': {
-        const { contact, userId, issuerOrganizationId } = event.data;
-        const kind = contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER';
-        return claimsOf(rows, projected)?.proveContact(userId, kind, issuerOrganizationId);
+        const { contact, userId } = event.data;
+        return claimsOf(rows, projected)?.prove(userId, contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER', 'token');
       }
       case 'UserDeleted':
         return rows.run(
@@ -197,15 +196,6 @@ function claimsOf(rows: Rows, { organizationId, position }: ProjectedEvent) {
   return {
     add,
     prove: (ref: string, kind: ClaimKind, by: ClaimProof) => prove(rows, organizationId, ref, kind, by, position),
-    /**
-     * What only the organization itself vouches for counts in it alone: its owner may have talked somebody into a code. In
-     * history that names no issuer, the tokens of sign-ups are known to be the parent's.
-     */
-    proveContact(userId: string, kind: 'EMAIL' | 'PHONE_NUMBER', issuerId: string | undefined): void {
-      const isParents = issuerId === undefined ? isFounding : issuerId === organization['parent_id'];
-      if (isParents) prove(rows, organizationId, userId, kind, 'token', position);
-      else provedIn(rows, organizationId, position);
-    },
     /** Undefined leaves the contact as it is, an empty text removes it. */
     putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
       if (contact === undefined) return;
@@ -232,7 +222,11 @@ function prove(
   by: ClaimProof,
   position: bigint,
 ): void {
-  provedIn(rows, organizationId, position);
+  rows.run(
+    'UPDATE claim_organizations SET proved = ? WHERE organization_id = ? AND proved IS NULL',
+    position,
+    organizationId,
+  );
   const claim = rows.get(
     `UPDATE claims SET proved = ?, proved_by = ?, is_due = expires IS NULL
      WHERE organization_id = ? AND ref = ? AND kind = ? AND proved IS NULL RETURNING parent_id, value, expires`,
@@ -254,15 +248,6 @@ function prove(
     `UPDATE claims SET is_due = 1
      WHERE parent_id = ? AND kind = ? AND value = ? AND proved IS NOT NULL AND recorded IS NULL`,
     ...held,
-  );
-}
-
-/** Something was proved in the organization, so that its sign-up does not lapse. */
-function provedIn(rows: Rows, organizationId: string, position: bigint): void {
-  rows.run(
-    'UPDATE claim_organizations SET proved = ? WHERE organization_id = ? AND proved IS NULL',
-    position,
-    organizationId,
   );
 }
 

@@ -26,12 +26,12 @@ type Kind =
  */
 export const subOrganizationsModel: ReadModel = {
   name: 'sub-organizations',
-  version: 4,
+  version: 3,
   tables: ['sub_organizations', 'sub_organization_lookups'],
   schema: `
     CREATE TABLE sub_organizations (
       organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, created INTEGER, doc TEXT NOT NULL,
-      revision INTEGER, founded INTEGER NOT NULL, is_founding INTEGER NOT NULL DEFAULT 1
+      revision INTEGER, founded INTEGER NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX sub_organizations_unfinished ON sub_organizations (organization_id) WHERE created IS NULL OR founded = 0;
     CREATE INDEX sub_organizations_by_parent ON sub_organizations (parent_id, created);
@@ -49,7 +49,7 @@ export const subOrganizationsModel: ReadModel = {
         const { parentOrganizationId, name } = event.data;
         if (parentOrganizationId === undefined) return;
         rows.run(
-          `INSERT INTO sub_organizations (organization_id, parent_id, doc, founded) VALUES (?, ?, ?, 1)
+          `INSERT INTO sub_organizations VALUES (?, ?, NULL, ?, NULL, 1)
            ON CONFLICT (organization_id) DO UPDATE SET founded = 1 WHERE parent_id = excluded.parent_id`,
           organizationId,
           parentOrganizationId,
@@ -60,8 +60,7 @@ export const subOrganizationsModel: ReadModel = {
       case 'SubOrganizationCreated': {
         const { subOrganizationId } = event.data;
         rows.run(
-          `INSERT INTO sub_organizations (organization_id, parent_id, created, doc, revision, founded)
-           VALUES (?, ?, ?, ?, ?, 0)
+          `INSERT INTO sub_organizations VALUES (?, ?, ?, ?, ?, 0)
            ON CONFLICT (organization_id) DO UPDATE SET created = excluded.created, revision = excluded.revision
            WHERE parent_id = excluded.parent_id`,
           subOrganizationId,
@@ -91,15 +90,9 @@ export const subOrganizationsModel: ReadModel = {
         return lookups?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
       }
       case 'UserContactVerified': {
-        const { contact, userId, issuerOrganizationId } = event.data;
-        const kind = contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER';
-        return lookupsOf(rows, organizationId)?.prove(kind, userId, issuerOrganizationId);
+        const kind = event.data.contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER';
+        return lookupsOf(rows, organizationId)?.prove(kind, event.data.userId);
       }
-      case 'ActivitySubmitted':
-        return rows.run(
-          'UPDATE sub_organizations SET is_founding = 0 WHERE organization_id = ? AND is_founding = 1',
-          organizationId,
-        );
       case 'UserDeleted':
         return forgetOwner(rows, organizationId, event.data.userId);
       case 'ApiKeyCreated': {
@@ -160,11 +153,11 @@ export function halfRecorded(rows: Rows, which: 'unfounded' | 'unconfirmed'): re
 /** Takes values of one sub-organization; undefined for an organization without a parent. */
 function lookupsOf(rows: Rows, organizationId: string) {
   const row = rows.get(
-    'SELECT parent_id, created, doc, is_founding FROM sub_organizations WHERE organization_id = ?',
+    'SELECT parent_id, created, doc FROM sub_organizations WHERE organization_id = ?',
     organizationId,
   );
   if (!row) return undefined;
-  const { parent_id: parentId, created, doc, is_founding: isFounding } = row;
+  const { parent_id: parentId, created, doc } = row;
 
   /** `ref` is what has the value: it has one of each kind. With its owner, a user or a wallet, the value goes too. */
   function add(kind: Kind, text: string, ref: string, owner = ref): void {
@@ -201,9 +194,7 @@ function lookupsOf(rows: Rows, organizationId: string) {
       forget(rows, organizationId, userId, kind, `VERIFIED_${kind}`);
       if (contact) add(kind, contact, userId);
     },
-    /** Only by a token of the parent; in history that names no issuer, those of sign-ups are known to be. */
-    prove(kind: 'EMAIL' | 'PHONE_NUMBER', userId: string, issuerId: string | undefined): void {
-      if (issuerId === undefined ? isFounding !== 1 : issuerId !== parentId) return;
+    prove(kind: 'EMAIL' | 'PHONE_NUMBER', userId: string): void {
       const contact = textOf(kind, userId);
       if (contact !== undefined) add(`VERIFIED_${kind}`, contact, userId);
     },

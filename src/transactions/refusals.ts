@@ -24,7 +24,7 @@ function textOf(value: unknown): string {
 }
 
 /** Deepest nesting that is parsed: far less than a stack holds. What each reader takes is less again. */
-export const maxDepth = 1_000;
+export const maxDepth = 20_000;
 
 /** Whether a JSON text is nested deeper than is read; strings are skipped, and what is no JSON is the parser's to refuse. */
 export function isTooDeep(text: string): boolean {
@@ -50,7 +50,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Reads JSON text. `what` names it in the error, which never repeats the text.
- * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 1 000 levels
+ * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 20 000 levels
  */
 export function parseJson(text: string, what: string): unknown {
   if (isTooDeep(text)) throw refusal(`${what} is nested deeper than ${maxDepth} levels`);

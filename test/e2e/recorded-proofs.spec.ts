@@ -227,36 +227,6 @@ describe('a verification token', () => {
     await ok('otp_login', { ...bound, organizationId: attacker.organizationId });
   });
 
-  test('of a sub-organization leads nobody there who comes by the parent', async () => {
-    const ann = newContact();
-    const attacker = await stranger();
-    const { client, userId } = attacker;
-    await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: ann });
-    const asked = { otpType: 'OTP_TYPE_EMAIL', contact: ann, appName: 'Acme' };
-    const { otpId } = resultOf<{ otpId: string }>(await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
-    const otpCode = await codeOf(coordinator, otpId);
-    const { verificationToken } = resultOf(await client.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode }));
-    await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: ann, verificationToken });
-
-    const byEmail = { filterType: 'EMAIL', filterValue: ann };
-    const key = coordinator.newKey();
-    const token = await verified(ann, key);
-    expect(await ok('account', { ...byEmail, verificationToken: token })).toEqual({});
-    expect(await coordinator.client.query('list_verified_suborgs', byEmail)).toMatchObject({ organizationIds: [] });
-    const { organizationId: home } = (await signUp(ann, token, key)).body;
-    const { session } = await ok('otp_login', login(key, await verified(ann, key), coordinator.newKey()));
-    expect(claimsOf(session!)).toMatchObject({ organization_id: home });
-    expect(await ok('account', { ...byEmail, verificationToken: token })).toEqual({ organizationId: home });
-    expect(await coordinator.client.query('list_verified_suborgs', byEmail)).toMatchObject({ organizationIds: [home] });
-    // In the organization itself the address counts as proved, and opens it.
-    coordinator.clock.advance('4m');
-    const own = resultOf<{ otpId: string }>(await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
-    const opener = coordinator.newKey();
-    const verify = { otpId: own.otpId, otpCode: await codeOf(coordinator, own.otpId), publicKey: opener.publicKey };
-    const ownToken = resultOf(await client.submit('ACTIVITY_TYPE_VERIFY_OTP', verify))['verificationToken']!;
-    await client.submit('ACTIVITY_TYPE_OTP_LOGIN_V2', login(opener, ownToken, opener));
-  });
-
   test('is told to who submits, in the answer to the append; again only where a key is needed to use it', async () => {
     const service = await coordinator.createUser('Service');
     await coordinator.createPolicy({

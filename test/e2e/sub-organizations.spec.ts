@@ -105,8 +105,8 @@ function sdkClient(key: ApiKeyPair, defaultOrganizationId = parentId) {
 }
 
 /** A verification token for a contact, bound to a new key. */
-async function proofOf(otpType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS', contact: string) {
-  const { result } = await parent.submit('ACTIVITY_TYPE_INIT_OTP_V3', {
+async function proofOf(otpType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS', contact: string, client = parent) {
+  const { result } = await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', {
     otpType,
     contact,
     appName: 'Sample',
@@ -114,7 +114,7 @@ async function proofOf(otpType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS', contact: stri
   });
   const { otpId } = result['initOtpResultV2'] as { otpId: string };
   const key = coordinator.newKey();
-  const { result: verification } = await parent.submit('ACTIVITY_TYPE_VERIFY_OTP', {
+  const { result: verification } = await client.submit('ACTIVITY_TYPE_VERIFY_OTP', {
     otpId,
     otpCode: await codeOf(coordinator, otpId),
     publicKey: key.publicKey,
@@ -639,7 +639,7 @@ describe('lists', () => {
     const contact = 'proved@example.com';
     const { client, userId, subOrganizationId } = await create({ name: 'proved', user: { userEmail: contact } });
     expect(await verified('EMAIL', contact)).toEqual([]);
-    const { verificationToken } = await proofOf('OTP_TYPE_EMAIL', contact);
+    const { verificationToken } = await proofOf('OTP_TYPE_EMAIL', contact, client);
     await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: contact, verificationToken });
     expect(await verified('EMAIL', 'Proved@Example.com')).toEqual([subOrganizationId]);
     // Without a change nothing is lost.
