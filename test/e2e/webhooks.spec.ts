@@ -96,7 +96,7 @@ test('a token that is alive is told without what proves it', async () => {
   const { otpId } = resultOf(await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
   const verify = { otpId, otpCode: await codeOf(coordinator, otpId!) };
   const { verificationToken } = resultOf(await coordinator.client.submit('ACTIVITY_TYPE_VERIFY_OTP', verify));
-  const change = { userId: bob.userId, userEmail: contact, verificationToken };
+  const change = { userId: coordinator.root.userId, userEmail: contact, verificationToken };
   await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
   const [delivery] = await receiver.count(path, 1);
   const [, claims, signature] = verificationToken!.split('.');
