@@ -453,7 +453,9 @@ describe('Solana', () => {
           const list = programKey === SYSTEM ? told.transfers : told.spl_transfers;
           if (list instanceof Doubt) return;
           if (expected.length > 0) shown += 1;
-          expect(list).toMatchObject(expected);
+          // Others that move something, a closed account among them, are shown as well.
+          const all = Object.values(list);
+          for (const one of expected) expect(all).toContainEqual(expect.objectContaining(one));
         }),
         run,
       );
