@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import { type EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.js';
 import { StoreUnavailable } from '../../src/event-store/event-store.js';
 import { warnOfLimit } from '../../src/event-store/open-event-store.js';
@@ -20,8 +20,9 @@ import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
-import { EventStoreDouble } from './double/double.js';
+import { type EventStoreDouble } from './double/double.js';
 import type { Proposed } from './double/log.js';
+import { runningDoubles } from './double/running.js';
 
 /** What real servers do that is easily got wrong, and what the adapter makes of it. */
 
@@ -30,28 +31,14 @@ const versions = ['23.10', '24.10'] as const;
 const modes = ['classic', 'batch'] as const;
 
 let double: EventStoreDouble;
-const doubles: EventStoreDouble[] = [];
-const stores: EventStoreDbEventStore[] = [];
+const { aDouble, storeAt } = runningDoubles(quick);
 
 beforeEach(async () => {
   double = await aDouble();
 });
 
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  for (const each of doubles.splice(0)) await each.stop();
-});
-
-async function aDouble(log?: EventStoreDouble['log']): Promise<EventStoreDouble> {
-  const started = await EventStoreDouble.start(log);
-  doubles.push(started);
-  return started;
-}
-
-async function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
-  const store = await EventStoreDbEventStore.open(url, { ...quick, ...options });
-  stores.push(store);
-  return store;
+function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
+  return storeAt(url, options);
 }
 
 /** Waits for a condition; the test's own time limit bounds it. */

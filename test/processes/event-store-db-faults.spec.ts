@@ -3,41 +3,28 @@ import { jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import { type EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.js';
 import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
 import type { NewEvent } from '../../src/event-store/event-store.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
-import { EventStoreDouble } from '../event-store/double/double.js';
+import { type EventStoreDouble } from '../event-store/double/double.js';
 import type { AppendFault, Drop } from '../event-store/double/double.js';
+import { runningDoubles } from '../event-store/double/running.js';
 
 /** Generous, since the machines of tests are busy: a silent server costs a second. */
 const quick = { appendTimeoutMs: 1_000, giveUpAfterMs: 15_000, retryAfterMs: 5 };
 const modes = ['classic', 'batch'] as const;
 
 let double: EventStoreDouble;
-const doubles: EventStoreDouble[] = [];
-const stores: EventStoreDbEventStore[] = [];
+const { aDouble, storeAt } = runningDoubles(quick);
 
 beforeEach(async () => {
   double = await aDouble();
 });
 
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  for (const each of doubles.splice(0)) await each.stop();
-});
-
-async function aDouble(log?: EventStoreDouble['log']): Promise<EventStoreDouble> {
-  const started = await EventStoreDouble.start(log);
-  doubles.push(started);
-  return started;
-}
-
-async function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
-  const store = await EventStoreDbEventStore.open(url, { ...quick, ...options });
-  stores.push(store);
-  return store;
+function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
+  return storeAt(url, options);
 }
 
 /** What a promise has come to after a while, or that it has not come to anything. */
