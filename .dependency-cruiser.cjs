@@ -71,7 +71,7 @@ module.exports = {
       '^src/read-models/(database|webhooks)\\.ts$',
     ]),
     only('transactions-know-policy-values', '^src/transactions/', [
-      '^src/domain/errors\\.ts$',
+      '^src/domain/(errors|steps)\\.ts$',
       '^src/domain/policy/types\\.ts$',
     ]),
     only('config-knows-keys', '^src/config\\.ts$', [

@@ -1,0 +1,129 @@
+import { CoordinatorError } from './errors.js';
+
+/**
+ * What each piece of work costs, in steps of about 100 ns on the machine of `bench/README.md`. `npm run bench:steps`
+ * measures them again, and fails where one costs more than twice its weight. They are part of the numbered rules
+ * (docs/adr/0039): what a used-up budget decides is decided alike for ever. Fractions are powers of two, so that sums are
+ * exact in any order.
+ */
+export const weights = {
+  /** One part of an expression evaluated once. */
+  policyNode: 1,
+  /** One element of a list looked at, copied or made. */
+  listElement: 0.25,
+  /** One approval put into a list that a consensus is tried with. */
+  ballotCopied: 0.25,
+  /** One character of a clause read into an expression; counted whether or not it was still in memory. */
+  clauseCharacter: 2,
+  /** One character of two texts compared, or changed in letter case. */
+  characterCompared: 0.0625,
+  /** One byte of input read by a decoder: hex, base64, JSON, RLP, ABI, Borsh. */
+  byteRead: 0.125,
+  /** One byte of hex, base58 or JSON made for policies, answers or signatures. */
+  byteWritten: 0.125,
+  /** One value decoded: a word of call data, a member of typed data, a field of a struct. */
+  valueDecoded: 8,
+  /** One type of an interface or of typed data made from its text, or from its type arguments. */
+  typeInstantiated: 32,
+  /** One name put together: a canonical signature, an encoded type, a path. */
+  nameBuilt: 16,
+  /** One input of a transaction read. */
+  transactionInput: 256,
+  /** One output of a transaction read. */
+  transactionOutput: 64,
+  /** One input or output of a previous transaction that a transaction brings along. */
+  previousTransactionPart: 64,
+  /** One instruction, or one account that it names. */
+  instructionPart: 32,
+  /** One address or key of 32 bytes written in base58 or bech32, or read from it. */
+  addressCoded: 64,
+  /** One block of Keccak-256 (136 bytes). */
+  keccakBlock: 64,
+  /** One block of SHA-256 (64 bytes), or of RIPEMD-160. */
+  sha256Block: 8,
+  /** One compressed public key made a point of its curve. */
+  pointDecoded: 1_024,
+  /** One multiplication on a curve: a public key derived, a signature made. */
+  curveOperation: 5_120,
+  /** One signature verified in JavaScript. */
+  signatureVerified: 16_384,
+  /** One child key derived (BIP-32). */
+  keyDerivation: 6_144,
+} as const satisfies Readonly<Record<string, number>>;
+
+/** A piece of work that is counted. */
+export type Work = keyof typeof weights;
+
+/** What one request may spend on the main thread: 50 ms. */
+export const mainThreadSteps = 500_000;
+
+/**
+ * The budget is used up. A policy that meets it is unreadable (R1 of the security rules); anywhere else it refuses the
+ * request.
+ */
+export class OutOfSteps extends CoordinatorError {
+  constructor(
+    readonly budget: number,
+    readonly work: Work,
+  ) {
+    super(
+      'INVALID_ARGUMENT',
+      `it would take more than ${budget} steps of work to answer this request (the last was of ${work}): ask for less at once`,
+      { category: 'REQUEST_INVALID' },
+    );
+    this.name = 'OutOfSteps';
+  }
+}
+
+/**
+ * What a request has spent, of what it may spend. One for each request, handed down to everything that it makes work: not
+ * one for each expression, row, payload or trial, as there can be many of those.
+ */
+export class Steps {
+  private used = 0;
+
+  /** With `of`, part of a larger budget: what is taken here is taken there too. */
+  constructor(
+    readonly budget: number = mainThreadSteps,
+    private readonly of?: Steps,
+  ) {}
+
+  /** Steps taken so far. Up to one piece of work more than the budget, once it is used up. */
+  get spent(): number {
+    return this.used;
+  }
+
+  get left(): number {
+    const own = Math.max(0, this.budget - this.used);
+    return this.of ? Math.min(own, this.of.left) : own;
+  }
+
+  get isSpent(): boolean {
+    return this.used > this.budget || this.of?.isSpent === true;
+  }
+
+  /**
+   * Counts work, which is to be done afterwards and not before. Once the budget is used up it stays so.
+   * @throws {OutOfSteps}
+   */
+  take(work: Work, count = 1): void {
+    const steps = weights[work] * count;
+    this.used += steps;
+    if (this.used > this.budget) {
+      this.of?.note(steps);
+      throw new OutOfSteps(this.budget, work);
+    }
+    this.of?.take(work, count);
+  }
+
+  /** A part of this budget that has a limit of its own. */
+  upTo(budget: number): Steps {
+    return new Steps(budget, this);
+  }
+
+  /** Adds what was spent elsewhere: by a worker thread, or by what was remembered and costs the same as if it were not. */
+  note(steps: number): void {
+    this.used += steps;
+    this.of?.note(steps);
+  }
+}
