@@ -13,7 +13,7 @@ import {
 import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { contactKey } from '../domain/organization/users.js';
 import type { Row, Rows } from './database.js';
-import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
+import type { ProjectedEvent, ReadModel } from './read-model.js';
 
 /**
  * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its organization
@@ -53,98 +53,124 @@ export const claimsModel: ReadModel = {
       PRIMARY KEY (family_id, credential_id, public_key)
     ) WITHOUT ROWID;`,
 
-  project: eachEvent((rows, projected) => {
-    const { organizationId, position, at, event } = projected;
-    switch (event.type) {
-      case 'OrganizationCreated': {
-        const { parentOrganizationId, foundedBy } = event.data;
-        if (parentOrganizationId === undefined) return;
-        return rows.run(
-          `INSERT INTO claim_organizations (organization_id, parent_id, founded_by, founded) VALUES (?, ?, ?, ?)
-           ON CONFLICT (organization_id) DO UPDATE SET founded_by = excluded.founded_by, founded = excluded.founded`,
-          organizationId,
-          parentOrganizationId,
-          foundedBy ?? null,
-          at,
-        );
-      }
-      case 'SubOrganizationCreated': {
-        const { subOrganizationId } = event.data;
-        rows.run(
-          `INSERT INTO claim_organizations (organization_id, parent_id, founded, confirmed) VALUES (?, ?, ?, ?)
-           ON CONFLICT (organization_id) DO UPDATE SET confirmed = excluded.confirmed`,
-          subOrganizationId,
-          organizationId,
-          at,
-          position,
-        );
-        // What its founding has proved was proved when it came to be.
-        return rows.run(
-          'UPDATE claims SET proved = ? WHERE organization_id = ? AND proved IS NOT NULL',
-          position,
-          subOrganizationId,
-        );
-      }
-      case 'OrganizationDeleted':
-        rows.run('DELETE FROM claims WHERE organization_id = ?', organizationId);
-        return rows.run('DELETE FROM claim_organizations WHERE organization_id = ?', organizationId);
-      case 'UserCreated':
-      case 'UserUpdated': {
-        const { userId, userEmail, userPhoneNumber } = event.data;
-        const claims = claimsOf(rows, projected);
-        claims?.putContact('EMAIL', userEmail, userId);
-        return claims?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
-      }
-      case 'UserContactVerified': {
-        const { contact, userId } = event.data;
-        return claimsOf(rows, projected)?.prove(userId, contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER', 'token');
-      }
-      case 'UserDeleted':
-        return rows.run(
-          'DELETE FROM claims WHERE organization_id = ? AND owner = ?',
-          organizationId,
-          event.data.userId,
-        );
-      case 'ApiKeyCreated': {
-        const { publicKey, apiKeyId, userId, expirationSeconds, curve } = event.data;
-        return claimsOf(rows, projected)?.add({
-          kind: 'PUBLIC_KEY',
-          value: publicKey,
-          ref: apiKeyId,
-          owner: userId,
-          ...(expirationSeconds === undefined ? {} : { expires: at + expirationSeconds * 1000 }),
-          isShortLived: curve === 'API_KEY_CURVE_P256' && (expirationSeconds ?? Infinity) <= signUpKeySeconds,
-        });
-      }
-      case 'AuthenticatorCreated': {
-        const { credentialId, publicKey, authenticatorId, userId, signCount } = event.data;
-        count(rows, organizationId, { credentialId, publicKey, signCount });
-        const passkey = { credentialId, publicKey };
-        const claim = passkeyClaim(credentialId, publicKey);
-        return claimsOf(rows, projected)?.add({ ...claim, ref: authenticatorId, owner: userId, passkey });
-      }
-      case 'OauthProviderCreated': {
-        const { providerId, userId } = event.data;
-        const claims = claimsOf(rows, projected);
-        claims?.add({ kind: 'OIDC', value: oauthIdentity(event.data), ref: providerId, owner: userId });
-        // No identity is taken without a token of its issuer.
-        return claims?.prove(providerId, 'OIDC', 'token');
-      }
-      case 'ApiKeyDeleted':
-        return forget(rows, organizationId, event.data.apiKeyId);
-      case 'AuthenticatorDeleted':
-        return forget(rows, organizationId, event.data.authenticatorId);
-      case 'OauthProviderDeleted':
-        return forget(rows, organizationId, event.data.providerId);
-      case 'ActivitySubmitted':
-      case 'ActivityApproved':
-      case 'ActivityRejected':
-        return takeRequest(rows, projected, event);
-      case 'ClaimProved':
-        return takeRecord(rows, projected, event);
-    }
-  }),
+  project(rows, events) {
+    const families = new Families(rows);
+    for (const event of events) projectOne(rows, families, event);
+  },
 };
+
+/** Which organizations have a parent, asked once for all events of a page: most requests are of those without. */
+class Families {
+  private readonly parentless = new Set<string>();
+
+  constructor(private readonly rows: Rows) {}
+
+  /** Of a sub-organization; undefined for an organization without a parent. */
+  rowOf(organizationId: string): Row | undefined {
+    if (this.parentless.has(organizationId)) return undefined;
+    const row = this.rows.get('SELECT * FROM claim_organizations WHERE organization_id = ?', organizationId);
+    if (!row) this.parentless.add(organizationId);
+    return row;
+  }
+
+  forget(organizationId: string): void {
+    this.parentless.delete(organizationId);
+  }
+}
+
+function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): void {
+  const { organizationId, position, at, event } = projected;
+  switch (event.type) {
+    case 'OrganizationCreated': {
+      const { parentOrganizationId, foundedBy } = event.data;
+      if (parentOrganizationId === undefined) return;
+      families.forget(organizationId);
+      return rows.run(
+        `INSERT INTO claim_organizations (organization_id, parent_id, founded_by, founded) VALUES (?, ?, ?, ?)
+           ON CONFLICT (organization_id) DO UPDATE SET founded_by = excluded.founded_by, founded = excluded.founded`,
+        organizationId,
+        parentOrganizationId,
+        foundedBy ?? null,
+        at,
+      );
+    }
+    case 'SubOrganizationCreated': {
+      const { subOrganizationId } = event.data;
+      families.forget(subOrganizationId);
+      rows.run(
+        `INSERT INTO claim_organizations (organization_id, parent_id, founded, confirmed) VALUES (?, ?, ?, ?)
+           ON CONFLICT (organization_id) DO UPDATE SET confirmed = excluded.confirmed`,
+        subOrganizationId,
+        organizationId,
+        at,
+        position,
+      );
+      // What its founding has proved was proved when it came to be.
+      return rows.run(
+        'UPDATE claims SET proved = ? WHERE organization_id = ? AND proved IS NOT NULL',
+        position,
+        subOrganizationId,
+      );
+    }
+    case 'OrganizationDeleted':
+      rows.run('DELETE FROM claims WHERE organization_id = ?', organizationId);
+      return rows.run('DELETE FROM claim_organizations WHERE organization_id = ?', organizationId);
+    case 'UserCreated':
+    case 'UserUpdated': {
+      const { userId, userEmail, userPhoneNumber } = event.data;
+      const claims = claimsOf(rows, families, projected);
+      claims?.putContact('EMAIL', userEmail, userId);
+      return claims?.putContact('PHONE_NUMBER', userPhoneNumber, userId);
+    }
+    case 'UserContactVerified': {
+      const { contact, userId } = event.data;
+      return claimsOf(rows, families, projected)?.prove(
+        userId,
+        contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER',
+        'token',
+      );
+    }
+    case 'UserDeleted':
+      return rows.run('DELETE FROM claims WHERE organization_id = ? AND owner = ?', organizationId, event.data.userId);
+    case 'ApiKeyCreated': {
+      const { publicKey, apiKeyId, userId, expirationSeconds, curve } = event.data;
+      return claimsOf(rows, families, projected)?.add({
+        kind: 'PUBLIC_KEY',
+        value: publicKey,
+        ref: apiKeyId,
+        owner: userId,
+        ...(expirationSeconds === undefined ? {} : { expires: at + expirationSeconds * 1000 }),
+        isShortLived: curve === 'API_KEY_CURVE_P256' && (expirationSeconds ?? Infinity) <= signUpKeySeconds,
+      });
+    }
+    case 'AuthenticatorCreated': {
+      const { credentialId, publicKey, authenticatorId, userId, signCount } = event.data;
+      count(rows, organizationId, { credentialId, publicKey, signCount });
+      const passkey = { credentialId, publicKey };
+      const claim = passkeyClaim(credentialId, publicKey);
+      return claimsOf(rows, families, projected)?.add({ ...claim, ref: authenticatorId, owner: userId, passkey });
+    }
+    case 'OauthProviderCreated': {
+      const { providerId, userId } = event.data;
+      const claims = claimsOf(rows, families, projected);
+      claims?.add({ kind: 'OIDC', value: oauthIdentity(event.data), ref: providerId, owner: userId });
+      // No identity is taken without a token of its issuer.
+      return claims?.prove(providerId, 'OIDC', 'token');
+    }
+    case 'ApiKeyDeleted':
+      return forget(rows, organizationId, event.data.apiKeyId);
+    case 'AuthenticatorDeleted':
+      return forget(rows, organizationId, event.data.authenticatorId);
+    case 'OauthProviderDeleted':
+      return forget(rows, organizationId, event.data.providerId);
+    case 'ActivitySubmitted':
+    case 'ActivityApproved':
+    case 'ActivityRejected':
+      return takeRequest(rows, families, projected, event);
+    case 'ClaimProved':
+      return takeRecord(rows, projected, event);
+  }
+}
 
 /** Longest life of the key that a client makes for nothing but its sign-up (docs/adr/0028), in seconds. */
 const signUpKeySeconds = 60;
@@ -159,8 +185,8 @@ interface NewClaim extends ClaimedIdentifier {
 }
 
 /** Takes claims of one sub-organization; undefined for an organization without a parent. */
-function claimsOf(rows: Rows, { organizationId, position }: ProjectedEvent) {
-  const organization = rows.get('SELECT * FROM claim_organizations WHERE organization_id = ?', organizationId);
+function claimsOf(rows: Rows, families: Families, { organizationId, position }: ProjectedEvent) {
+  const organization = families.rowOf(organizationId);
   if (!organization) return undefined;
   const isFounding = organization['is_founding'] === 1;
   const isMemberMade = organization['founded_by'] === null;
@@ -258,16 +284,18 @@ function forget(rows: Rows, organizationId: string, ref: string): void {
 /** A recorded request proves the key that has stamped it, in the organization that it was recorded in. */
 function takeRequest(
   rows: Rows,
+  families: Families,
   { organizationId, position }: ProjectedEvent,
   { type, data }: Extract<ActivityEvent, { data: { vote: unknown } }>,
 ): void {
   const { vote } = data;
   const { credentialId: ref, webauthn, publicKey, attestation } = vote;
   if (webauthn) count(rows, organizationId, { ...webauthn, publicKey });
-  rows.run(
-    'UPDATE claim_organizations SET is_founding = 0 WHERE organization_id = ? AND is_founding = 1',
-    organizationId,
-  );
+  const family = families.rowOf(organizationId);
+  if (!family) return;
+  if (family['is_founding'] === 1) {
+    rows.run('UPDATE claim_organizations SET is_founding = 0 WHERE organization_id = ?', organizationId);
+  }
   // Whoever stamps for the parent, or with what a token vouches for, proves no key of this organization.
   if (attestation || (type === 'ActivitySubmitted' && data.decision.authority)) return;
   const by = type === 'ActivitySubmitted' && data.decision.found ? 'found-request' : 'request';

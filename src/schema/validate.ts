@@ -1,4 +1,4 @@
-import { validateSync, type ValidationError } from 'class-validator';
+import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
 import { fieldsOfShape } from './json-schema.js';
 
@@ -16,6 +16,19 @@ const validatorOptions = {
   forbidUnknownValues: true,
   stopAtFirstError: true,
   validationError: { target: false, value: false },
+};
+
+// class-validator looks through the rules of all classes for each object that it validates, to find the inherited ones.
+// Ours are complete when a class is declared, and no groups are used: what was found once holds.
+const storage = getMetadataStorage();
+const rulesFound = new WeakMap<object, ReturnType<typeof storage.getTargetValidationMetadatas>>();
+const findRules = storage.getTargetValidationMetadatas.bind(storage);
+storage.getTargetValidationMetadatas = (shape, ...options) => {
+  const known = rulesFound.get(shape);
+  if (known) return known;
+  const found = findRules(shape, ...options);
+  rulesFound.set(shape, found);
+  return found;
 };
 
 /**

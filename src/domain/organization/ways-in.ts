@@ -16,6 +16,13 @@ const taking: ReadonlySet<OrganizationEvent['type']> = new Set([
   'OrganizationFeatureRemoved',
 ]);
 
+function mayTake(event: OrganizationEvent): boolean {
+  // Most updates of users are of names and tags, and whoever has many users need not copy them for those.
+  if (event.type === 'UserUpdated')
+    return event.data.userEmail !== undefined || event.data.userPhoneNumber !== undefined;
+  return taking.has(event.type);
+}
+
 /** What matters here of everything that one decision may record. */
 const telling: ReadonlySet<OrganizationEvent['type']> = new Set([
   ...taking,
@@ -37,7 +44,7 @@ export function checkQuorumReachable(
   events: readonly OrganizationEvent[],
   now: number,
 ): void {
-  if (!events.some(({ type }) => taking.has(type))) return;
+  if (!events.some(mayTake)) return;
   const after = afterwards(organization, events, now);
   const isNewQuorum = events.some(({ type }) => type === 'RootQuorumUpdated');
   for (const canSign of [hasLastingWayIn, canSignNow]) {
