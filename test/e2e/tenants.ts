@@ -103,6 +103,7 @@ export async function startTenants() {
     parent: tenant(parent),
     child: tenant(child),
     stranger: tenant(stranger),
+    messages: () => [...kept.messages],
     close: () => coordinator.close(),
   };
 }

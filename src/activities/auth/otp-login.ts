@@ -18,10 +18,12 @@ import {
   checkBound,
   checkClientSignature,
   checkLogsInHere,
+  checkTokenNeverUsed,
   checkTokenUnused,
   checkUnboundLeadsHere,
   checkUnboundUnused,
   ClientSignature,
+  provenContact,
   tokenUsed,
   verifiedToken,
 } from './verification.js';
@@ -47,11 +49,14 @@ class OtpLoginIntentV2 extends OtpLoginParams {
 
 const resultKey = 'otpLoginResult';
 
-/** Makes the client's key a key of the user who has proved the contact, as this organization or its parent has attested. */
+/**
+ * Makes the client's key a key of the user who has proved the contact, as this organization or its parent has attested. The
+ * first login by a contact that the parent's own members have asserted proves it.
+ */
 export const otpLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_LOGIN_V2',
   resultKey,
-  summary: 'Logs the user in whose verified contact a verification token proves.',
+  summary: 'Logs the user in whose contact a verification token proves.',
   intent: OtpLoginIntentV2,
   result: LoginResult,
   olderVersions: [
@@ -80,30 +85,46 @@ export const otpLogin = defineActivity({
       isSameKey((login as { readonly publicKey?: unknown } | undefined)?.publicKey, publicKey),
     );
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
-    await checkUnboundUnused(claims, { organizations }, (usage) => usage !== 'USAGE_TYPE_SIGNUP');
-    await checkUnboundLeadsHere(claims, { organizations }, organization);
-    const { userId } = userWhoProved(organization, claims);
-    return { claims, ...(await preparedSession(userId, intent, { tokens }, context)) };
+    const { user, isProvedNow } = userOfLogin(organization, claims);
+    // What proves a contact is a token that nobody can have read anywhere.
+    if (isProvedNow) await checkTokenNeverUsed(claims, { organizations });
+    else await checkUnboundUnused(claims, { organizations }, (usage) => usage !== 'USAGE_TYPE_SIGNUP');
+    await checkUnboundLeadsHere(claims, { organizations }, organization, isProvedNow);
+    return { claims, ...(await preparedSession(user.userId, intent, { tokens }, context)) };
   },
 
   decide(intent, context, { claims, ...prepared }) {
     const { organization } = context;
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
-    const user = userWhoProved(organization, claims);
-    const events = loginEvents(context, user, intent, prepared);
+    const { user, isProvedNow } = userOfLogin(organization, claims);
+    const events = [
+      tokenUsed(claims, 'USAGE_TYPE_LOGIN'),
+      ...(isProvedNow ? provenContact(user.userId, user, claims) : []),
+      ...loginEvents(context, user, intent, prepared),
+    ];
     const login: Login = { userId: user.userId, by: contactKind(claims.verificationType) };
-    return { events: [tokenUsed(claims, 'USAGE_TYPE_LOGIN'), ...events], result: { session: prepared.session }, login };
+    return { events, result: { session: prepared.session }, login };
   },
 });
 
+/** Who logs in, and whether the token is what first proves the contact here. */
+interface OfLogin {
+  readonly user: User;
+  readonly isProvedNow: boolean;
+}
+
 /**
- * The user whose verified contact a token proves: a contact that was only written down may be anybody's.
+ * The user whose contact a token proves: one that was proved before, or one that the parent's own members have asserted, as
+ * one that anybody else has written down may be anybody's (docs/adr/0037).
  * @throws {CoordinatorError} NOT_FOUND, or FAILED_PRECONDITION where such logins are switched off
  */
-function userWhoProved(organization: OrganizationView, { verificationType, contact }: VerificationClaims): User {
+function userOfLogin(organization: OrganizationView, { verificationType, contact }: VerificationClaims): OfLogin {
   checkOtpLogin(organization, verificationType);
-  const user = userOfContact(organization, contactKind(verificationType), contact, 'verified');
-  if (user) return user;
+  const kind = contactKind(verificationType);
+  const proved = userOfContact(organization, kind, contact, 'verified');
+  if (proved) return { user: proved, isProvedNow: false };
+  const asserted = userOfContact(organization, kind, contact, 'asserted');
+  if (asserted) return { user: asserted, isProvedNow: true };
   throw new CoordinatorError(
     'NOT_FOUND',
     `no user of organization \`${organization.organizationId}\` has \`${contact}\` as a verified contact: ` +

@@ -91,22 +91,36 @@ export async function checkUnboundUnused(
 
 /**
  * A token that is bound to no key logs in to one organization only: where its contact was proved first under the parent that
- * has issued it. Whoever has read the token may have proved the contact in another one.
+ * has issued it, as whoever has read the token may have proved the contact in another one; where nobody has proved it yet,
+ * one in which the parent has recorded it (`isProvedNow`).
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export async function checkUnboundLeadsHere(
   { publicKey, organizationId: issuerId, verificationType, contact }: VerificationClaims,
   { organizations }: Pick<PreparePorts, 'organizations'>,
   { organizationId }: OrganizationView,
+  isProvedNow: boolean,
 ): Promise<void> {
   if (publicKey !== undefined || issuerId === organizationId) return;
   const kind = verificationType === 'OTP_TYPE_EMAIL' ? 'EMAIL' : 'PHONE_NUMBER';
-  if ((await organizations.homeOfContact(issuerId, kind, contact)) === organizationId) return;
+  const home = await organizations.homeOfContact(issuerId, kind, contact);
+  if (home === organizationId || (home === undefined && isProvedNow)) return;
   throw invalidField(
     'parameters.verificationToken',
     `is bound to no key, and so logs in only where its contact was proved first under \`${issuerId}\`, which is not ` +
       `\`${organizationId}\`: have it issued for a key (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)`,
   );
+}
+
+/**
+ * What proves a contact from now on must be a token that nobody can have read: one that was never recorded, anywhere.
+ * @throws {CoordinatorError} FAILED_PRECONDITION
+ */
+export async function checkTokenNeverUsed(
+  { tokenId }: VerificationClaims,
+  ports: Pick<PreparePorts, 'organizations'>,
+): Promise<void> {
+  await checkNeverUsed({ tokenId, ...ofVerification }, ports);
 }
 
 const ofVerification = {
@@ -130,7 +144,7 @@ export async function verifiedChange(
     throw invalidField('parameters.verificationToken', 'proves another contact than the one that the user is to have');
   }
   checkTokenUnused(context.organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
-  await checkNeverUsed({ tokenId: claims.tokenId, ...ofVerification }, { organizations });
+  await checkTokenNeverUsed(claims, { organizations });
   return claims;
 }
 

@@ -1,10 +1,8 @@
 import { liveApprovals, type Decision, type Vote } from '../activity/events.js';
+import { contactName, type ContactKind } from './contacts.js';
 import { loginCredentialTypes, type ApiKeyCredentialType } from './credentials.js';
 import type { Organization, OrganizationEvent, OrganizationView } from './organization.js';
 import { contactKey } from './users.js';
-
-/** The two kinds of contact that a user has. */
-export type ContactKind = 'email' | 'phone-number';
 
 /** A credential, contact or identity that a user got after being created, from neither the user nor the root quorum. */
 export interface Addition {
@@ -24,11 +22,6 @@ export interface Acting {
   readonly votes: readonly Pick<Vote, 'userId' | 'credentialId' | 'attestation'>[];
   /** Users that it has created so far. */
   readonly created: readonly string[];
-}
-
-/** What a contact is known by among additions, which credentials and identities are by their ids. */
-export function contactName(userId: string, kind: ContactKind): string {
-  return `${userId} ${kind}`;
 }
 
 /** What others have added to a user, by what it is known by. */

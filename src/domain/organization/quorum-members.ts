@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../errors.js';
-import { additionsTo, contactName, type ContactKind } from './additions.js';
+import { additionsTo } from './additions.js';
+import { contactName, type ContactKind } from './contacts.js';
 import type { CredentialEvent } from './credentials.js';
 import type { OrganizationEvent, OrganizationView } from './organization.js';
 import { existingUser, type User, type UserEvent } from './users.js';
@@ -104,9 +105,14 @@ function isProved({ foundingContacts }: OrganizationView, member: User, { by }: 
   return isVerified === true || foundingContacts.has(contactName(member.userId, by));
 }
 
-/** A login gives a key that ends, for which others that end make room; and the identity that the proved address vouches for. */
+/**
+ * A login gives a key that ends, for which others that end make room; it proves the contact that it was made by; and it
+ * links the identity that the proved address vouches for.
+ */
 function isOfLogin(event: UserTouched, { apiKeys, emailVerified }: User, { by }: Login): boolean {
   switch (event.type) {
+    case 'UserContactVerified':
+      return event.data.contact === by;
     case 'ApiKeyCreated':
       return event.data.expirationSeconds !== undefined;
     case 'ApiKeyDeleted': {

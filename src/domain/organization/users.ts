@@ -1,3 +1,4 @@
+import { contactName, type ContactKind } from './contacts.js';
 import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
@@ -118,20 +119,24 @@ export function contactKey(contact: string): string {
 }
 
 /**
- * The user who has a contact, if somebody has. `only` asks for one that was proved to be the user's.
+ * The user who has a contact, if somebody has. `only` asks for one that was proved to be the user's, or for one that the
+ * parent's own members have asserted when they founded the organization.
  * @throws {CoordinatorError} FAILED_PRECONDITION when several have it: which of them is meant cannot be known
  */
 export function userOfContact(
-  { users, organizationId }: OrganizationView,
-  kind: 'email' | 'phone-number',
+  { users, organizationId, foundingContacts }: OrganizationView,
+  kind: ContactKind,
   contact: string,
-  only?: 'verified',
+  only?: 'verified' | 'asserted',
 ): User | undefined {
   const wanted = contactKey(contact);
+  const counts = (user: User): boolean => {
+    if (only === 'asserted') return foundingContacts.has(contactName(user.userId, kind));
+    return only === undefined || (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
+  };
   const found = [...users.values()].filter((user) => {
     const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
-    const isVerified = kind === 'email' ? user.emailVerified : user.phoneNumberVerified;
-    return held !== undefined && contactKey(held) === wanted && (only === undefined || isVerified === true);
+    return held !== undefined && contactKey(held) === wanted && counts(user);
   });
   if (found.length <= 1) return found[0];
   throw new CoordinatorError(

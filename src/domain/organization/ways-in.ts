@@ -1,4 +1,4 @@
-import { contactName } from './additions.js';
+import { contactName } from './contacts.js';
 import { CoordinatorError } from '../errors.js';
 import { isExpired } from './credentials.js';
 import { emptyOrganization, evolve, type OrganizationEvent, type OrganizationView } from './organization.js';

@@ -97,6 +97,26 @@ describe('otp login', () => {
       .then([used, madeKey], { session: 'a session' });
   });
 
+  it('in a sub-organization proves a contact that the parent’s own members have asserted, once', () => {
+    const asserted = aUser(id(101), { userEmail: 'ann@example.com' });
+    const on = feature('FEATURE_NAME_OTP_EMAIL_AUTH');
+    const child = (more: object = {}) => anOrganization({ parentOrganizationId: id(701), ...more });
+    const proof = { ...prepared, claims: someClaims({ organizationId: id(701) }) };
+    const proved: OrganizationEvent = {
+      type: 'UserContactVerified',
+      data: { userId: id(101), contact: 'email', issuerOrganizationId: id(701) },
+    };
+    given(child(), asserted, on)
+      .when(otpLogin, intent, { prepared: proof })
+      .then([used, proved, madeKey], { session: 'a session' });
+    given(child(), asserted, on, proved)
+      .when(otpLogin, intent, { prepared: proof })
+      .then([used, madeKey], { session: 'a session' });
+    given(child({ foundedBy: 'auth-proxy' }), asserted, on)
+      .when(otpLogin, intent, { prepared: proof })
+      .thenRefused('NOT_FOUND', /as a verified contact/);
+  });
+
   it.each([
     ['no token', { verificationToken: '' }, /parameters\.verificationToken/],
     ['a key that is none', { publicKey: 'ff' }, /parameters\.publicKey: .* is not a SEC1 point/],
