@@ -222,6 +222,8 @@ export interface VerificationClaims {
   readonly publicKey?: string;
   /** A member of the organization has asked for the code, and not the auth proxy for anybody: it logs in there too. */
   readonly logsInToIssuer?: true;
+  /** It was told in the answer to a repeat, which whoever has read the request may send: only its key proves anything. */
+  readonly toldAgain?: true;
   readonly expiresAt: number;
 }
 
@@ -240,7 +242,7 @@ export interface TokenPort {
   signVerification(claims: VerificationClaims): Promise<string>;
   /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
   verifyVerification(token: string, now: number): Promise<VerificationClaims>;
-  /** A verification token of ours whose signature was left out when it was recorded; always the same. */
+  /** A verification token of ours whose signature was left out when it was recorded; it says `told_again`. */
   signVerificationAgain(unsigned: string): Promise<string>;
   /** A read-only session, made of the public half that was recorded; always the same. */
   proveReadSession(publicHalf: string): Promise<string>;

@@ -31,7 +31,12 @@ async function claimsOf(token: string, key: string): Promise<Readonly<Record<str
   const point = Buffer.from(key, 'hex');
   const jwk = { kty: 'EC', crv: 'P-256', x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) };
   try {
-    const { payload } = await compactVerify(token, { ...jwk, alg: 'ES256' }, { algorithms: ['ES256'] });
+    const { payload, protectedHeader } = await compactVerify(
+      token,
+      { ...jwk, alg: 'ES256' },
+      { algorithms: ['ES256'] },
+    );
+    if (protectedHeader.typ !== 'JWT') return undefined;
     return JSON.parse(Buffer.from(payload).toString()) as Readonly<Record<string, unknown>>;
   } catch {
     // Neither the library's words nor the token belong into an answer.

@@ -123,7 +123,7 @@ export class Whereabouts {
         { category: 'SIGNATURE_INVALID' },
       );
     }
-    const { publicKey: _key, ...proved } = claims;
+    const { publicKey: _key, toldAgain: _again, ...proved } = claims;
     return { kind: 'contact', ...proved };
   }
 

@@ -1,5 +1,6 @@
-import { createHash, createHmac, createPublicKey, timingSafeEqual, verify, type KeyObject } from 'node:crypto';
+import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
+import { compactVerify, errors, type JWK } from 'jose';
 import { invalidField } from '../domain/errors.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
@@ -19,11 +20,14 @@ interface VerificationClaims {
   readonly organizationId: string;
   readonly publicKey?: string;
   readonly logsInToIssuer?: true;
+  readonly toldAgain?: true;
   readonly expiresAt: number;
 }
 
 /** Longest token that is looked at, in characters. */
 const maxTokenLength = 8_192;
+/** The signature of no other algorithm is looked at, whatever a token says of itself. */
+const algorithms = ['ES256'];
 const header = Buffer.from('{"alg":"ES256","typ":"JWT"}').toString('base64url');
 
 /**
@@ -45,9 +49,9 @@ export class Tokens {
     return this.keys.use('notarizer', (key) => `${input}.${base64Url(p256.sign(inner, key))}`);
   }
 
-  async signVerification(claims: VerificationClaims): Promise<string> {
+  signVerification(claims: VerificationClaims): Promise<string> {
     const { tokenId, verificationType, contact, organizationId, publicKey, logsInToIssuer, expiresAt } = claims;
-    const payload = payloadOf({
+    return this.signVerificationPayload({
       id: tokenId,
       verification_type: verificationType,
       contact,
@@ -57,18 +61,37 @@ export class Tokens {
       // Milliseconds as text, unlike the session's number of seconds: its verifier asks for that.
       exp: String(expiresAt),
     });
-    return this.signVerificationAgain(`${header}.${payload}.`);
   }
 
   /** See `TokenPort`. */
   signVerificationAgain(unsigned: string): Promise<string> {
-    const input = Buffer.from(unsigned.slice(0, -1));
-    return this.keys.use('verification-token', (key) => `${unsigned}${base64Url(p256.sign(input, key))}`);
+    return this.signVerificationPayload({ ...decoded(unsigned.split('.')[1] ?? ''), told_again: 'true' });
   }
 
   /** @throws {CoordinatorError} INVALID_ARGUMENT naming `verificationToken`, unless it is ours, whole, and not over at `now` */
-  verifyVerification(token: string, now: number): Promise<VerificationClaims> {
-    return Promise.resolve().then(() => this.readVerification(token, now));
+  async verifyVerification(token: string, now: number): Promise<VerificationClaims> {
+    const claims = await this.verificationClaims(token);
+    const text = (name: string): string => {
+      const value = claims[name];
+      if (typeof value !== 'string' || value === '') throw refused(`its claim \`${name}\` is missing`);
+      return value;
+    };
+    const expiresAt = Number(text('exp'));
+    if (!(expiresAt > now)) throw refused('it has expired: verify the contact again with init_otp and verify_otp');
+    const verificationType = text('verification_type');
+    if (verificationType !== 'OTP_TYPE_EMAIL' && verificationType !== 'OTP_TYPE_SMS') {
+      throw refused(`its verification_type is \`${verificationType}\``);
+    }
+    return {
+      tokenId: text('id'),
+      verificationType,
+      contact: text('contact'),
+      organizationId: text('organization_id'),
+      ...(claims['public_key'] === undefined ? {} : { publicKey: text('public_key') }),
+      ...(claims['issuer_login'] === 'true' ? { logsInToIssuer: true as const } : {}),
+      ...(claims['told_again'] === undefined ? {} : { toldAgain: true as const }),
+      expiresAt,
+    };
   }
 
   /** See `TokenPort`. A key or signature that cannot be read verifies nothing. */
@@ -85,7 +108,7 @@ export class Tokens {
     const dsaEncoding = bytes.length === 64 ? 'ieee-p1363' : 'der';
     try {
       const point = uncompressPublicKey('CURVE_P256', parsePublicKey('CURVE_P256', publicKey));
-      const key = publicKeyObject(point);
+      const key = createPublicKey({ key: jwkOf(point), format: 'jwk' });
       return Promise.resolve(verify('sha256', Buffer.from(message), { key, dsaEncoding }, bytes));
     } catch {
       return Promise.resolve(false);
@@ -112,59 +135,46 @@ export class Tokens {
     return this.keys.use('read-session', (key) => createHmac('sha256', key).update(publicHalf).digest());
   }
 
-  private readVerification(token: string, now: number): VerificationClaims {
-    const refuse = (why: string) => invalidField('verificationToken', `invalid verification token: ${why}`);
-    if (token.length > maxTokenLength) throw refuse(`${token.length} characters are too many`);
-    const [head, payload, signature, ...rest] = token.split('.');
-    if (!head || !payload || !signature || rest.length > 0) throw refuse('it is not a compact JWS of three parts');
-    const { alg, typ } = decoded(head) ?? {};
-    if (alg !== 'ES256' || typ !== 'JWT') throw refuse('its header must say alg ES256 and typ JWT');
-    const isOurs = verify(
-      'sha256',
-      Buffer.from(`${head}.${payload}`),
-      { key: this.verificationKey(), dsaEncoding: 'ieee-p1363' },
-      Buffer.from(signature, 'base64url'),
-    );
-    if (!isOurs) throw refuse('its signature is not by the verification-token key of this server');
-    const claims = decoded(payload) ?? {};
-    const text = (name: string): string => {
-      const value = claims[name];
-      if (typeof value !== 'string' || value === '') throw refuse(`its claim \`${name}\` is missing`);
-      return value;
-    };
-    const expiresAt = Number(text('exp'));
-    if (!(expiresAt > now)) throw refuse('it has expired: verify the contact again with init_otp and verify_otp');
-    const verificationType = text('verification_type');
-    if (verificationType !== 'OTP_TYPE_EMAIL' && verificationType !== 'OTP_TYPE_SMS') {
-      throw refuse(`its verification_type is \`${verificationType}\``);
-    }
-    return {
-      tokenId: text('id'),
-      verificationType,
-      contact: text('contact'),
-      organizationId: text('organization_id'),
-      ...(claims['public_key'] === undefined ? {} : { publicKey: text('public_key') }),
-      ...(claims['issuer_login'] === 'true' ? { logsInToIssuer: true as const } : {}),
-      expiresAt,
-    };
+  private signVerificationPayload(claims: Readonly<Record<string, unknown>>): Promise<string> {
+    const input = `${header}.${payloadOf(claims)}`;
+    return this.keys.use('verification-token', (key) => `${input}.${base64Url(p256.sign(Buffer.from(input), key))}`);
   }
 
-  private verificationKey(): KeyObject {
-    return publicKeyObject(Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex'));
+  /** What a token says that the verification-token key has signed; nothing of it is looked at before. */
+  private async verificationClaims(token: string): Promise<Readonly<Record<string, unknown>>> {
+    if (token.length > maxTokenLength) throw refused(`${token.length} characters are too many`);
+    const point = Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex');
+    const verified = await compactVerify(token, { ...jwkOf(point), alg: 'ES256' }, { algorithms }).catch(
+      (problem: unknown) => {
+        throw refused(unverified(problem));
+      },
+    );
+    if (verified.protectedHeader.typ !== 'JWT') throw refused(wrongHeader);
+    return decoded(Buffer.from(verified.payload).toString('base64url'));
   }
 }
 
-function publicKeyObject(point: Buffer): KeyObject {
-  const [x, y] = [point.subarray(1, 33), point.subarray(33)];
-  const jwk = { kty: 'EC', crv: 'P-256', x: x.toString('base64url'), y: y.toString('base64url') };
-  return createPublicKey({ key: jwk, format: 'jwk' });
+const wrongHeader = 'its header must say alg ES256 and typ JWT';
+
+/** The library's own words may quote the token. */
+function unverified(problem: unknown): string {
+  if (problem instanceof errors.JOSEAlgNotAllowed) return wrongHeader;
+  return problem instanceof errors.JWSSignatureVerificationFailed
+    ? 'its signature is not by the verification-token key of this server'
+    : 'it is not a compact JWS of three parts';
+}
+
+const refused = (why: string): Error => invalidField('verificationToken', `invalid verification token: ${why}`);
+
+function jwkOf(point: Buffer): JWK & { kty: 'EC' } {
+  return { kty: 'EC', crv: 'P-256', x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) };
 }
 
 /**
  * The claims as base64url that plain base64 decoders read too: published clients decode some tokens with one, and drop or
  * refuse `-` and `_`. Spaces in JSON mean nothing, so they are put in until neither comes out.
  */
-function payloadOf(claims: Readonly<Record<string, string | number>>): string {
+function payloadOf(claims: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(claims).map(([name, value]) => `${JSON.stringify(name)}:${asciiJson(value)}`);
   for (let spaces = 0; ; spaces++) {
     for (const [index] of members.entries()) {
@@ -175,19 +185,19 @@ function payloadOf(claims: Readonly<Record<string, string | number>>): string {
   }
 }
 
-function asciiJson(value: string | number): string {
+function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u0080-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-function decoded(part: string): Readonly<Record<string, unknown>> | undefined {
+function decoded(part: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -4,7 +4,7 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '..
 /** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
 
 export const redactedAbout =
-  'Left out: what still proves something, such as the signature of a token, until it is over (docs/adr/0027).';
+  'Left out: what still proves something, such as the signature of a token until it is over, and unused codes (docs/adr/0027).';
 
 /** Of whatever may lack what would still prove something. */
 class Readable {

@@ -129,6 +129,29 @@ describe('@turnkey/core', () => {
     expect(await person.query('whoami')).toMatchObject({ userId: claims['user_id'], username: contact });
   });
 
+  test('changes an address with the token of a code, by the key of the session', async () => {
+    const { client, store } = open();
+    const otpType = 'OTP_TYPE_EMAIL';
+    const [contact, next] = [newContact(), newContact()];
+    const code = async (address: string) => {
+      const otpId = await client.initOtp({ otpType, contact: address });
+      return { otpId, otpCode: await codeOf(coordinator, otpId), contact: address, otpType };
+    };
+    const createSubOrgParams = { userEmail: contact };
+    const { sessionToken } = await client.completeOtp({ ...(await code(contact)), createSubOrgParams });
+    const { organization_id: organizationId, user_id: userId, public_key: publicKey } = claimsOf(sessionToken);
+    const { verificationToken } = await client.verifyOtp(await code(next));
+    // The token is bound to a key of its own: the client makes one for each code.
+    expect(claimsOf(verificationToken)['public_key']).not.toBe(publicKey);
+    store.current = String(publicKey);
+    store.session = { organizationId, userId, publicKey };
+    const change = { email: next, verificationToken, stampWith: 'api-key' };
+    expect(await client.updateUserEmail(change)).toBe(userId);
+    store.session = undefined;
+    const again = await client.completeOtp(await code(next));
+    expect([again.action, claimsOf(again.sessionToken)['organization_id']]).toEqual(['LOGIN', organizationId]);
+  });
+
   test('tells a wrong code from the right one', async () => {
     const { client } = open();
     const contact = newContact();

@@ -11,6 +11,13 @@ export interface CoreClient {
     otpType: string;
     createSubOrgParams?: object;
   }): Promise<{ sessionToken: string; action: string; verificationToken: string }>;
+  verifyOtp(params: {
+    otpId: string;
+    otpCode: string;
+    contact: string;
+    otpType: string;
+  }): Promise<{ subOrganizationId?: string; verificationToken: string }>;
+  updateUserEmail(params: object): Promise<string>;
   completeOauth(params: { oidcToken: string; publicKey: string }): Promise<{ sessionToken: string; action: string }>;
   signUpWithPasskey(params: object): Promise<{ sessionToken: string; credentialId: string }>;
   loginWithPasskey(): Promise<{ sessionToken: string }>;
@@ -54,6 +61,8 @@ class BrowserStore {
   private readonly sessions = new Map<string, string>();
   /** Public key of the pair that signs now. */
   current = '';
+  /** Who is logged in, for what the client asks that of. */
+  session: object | undefined;
 
   createKeyPair = (): Promise<string> => {
     const key = generateApiKeyPair((length) => crypto.getRandomValues(new Uint8Array(length)));
@@ -78,7 +87,7 @@ class BrowserStore {
   listKeyPairs = (): Promise<string[]> => Promise.resolve([]);
   listSessionKeys = (): Promise<string[]> => Promise.resolve([...this.sessions.keys()]);
   getSession = (): Promise<undefined> => Promise.resolve(undefined);
-  getActiveSession = (): Promise<undefined> => Promise.resolve(undefined);
+  getActiveSession = (): Promise<object | undefined> => Promise.resolve(this.session);
   storeSession = (token: string, name: string): Promise<void> => Promise.resolve(void this.sessions.set(name, token));
 
   keyOf(publicKey: string): ApiKeyPair {

@@ -31,6 +31,8 @@ export const clientSecret = 'a secret of the app: ~+/%';
 export class IdentityProvider {
   /** Requests, in order: method and path, for the token endpoint also how the client authenticates. */
   readonly requests: string[] = [];
+  /** Access tokens and refresh tokens that were given away. */
+  readonly tokens: string[] = [];
   /** What the OAuth 2.0 provider does instead of answering as it should. */
   trouble: { readonly path: string; readonly status: number; readonly body: string } | undefined;
   private readonly grants = new Map<string, Grant>();
@@ -152,7 +154,10 @@ export class IdentityProvider {
     this.grants.delete(code);
     const token = `access-${randomUUID()}`;
     this.people.set(token, grant.personId);
-    return json(200, { access_token: token, token_type: 'Bearer', expires_in: 3600, scope: 'identify' });
+    const refresh = `refresh-${randomUUID()}`;
+    this.tokens.push(token, refresh);
+    const lasting = { refresh_token: refresh, scope: 'identify offline.access' };
+    return json(200, { access_token: token, token_type: 'Bearer', expires_in: 3600, ...lasting });
   }
 
   private tell(authorization: string, describe: (id: string) => object) {

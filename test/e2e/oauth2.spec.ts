@@ -1,10 +1,11 @@
 import { Writable } from 'node:stream';
 import { decryptCredentialBundle, encryptOauth2ClientSecret, generateP256KeyPair } from '@turnkey/crypto';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
+import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';
-import { startCoordinator, StampingClient, type TestCoordinator } from '../../src/testing/index.js';
+import { startCoordinator, StampingClient, submitPath, type TestCoordinator } from '../../src/testing/index.js';
 import { nonceFor } from '../oidc/real-issuer.js';
 import { exchange, refusal } from './exchange.js';
 import { clientSecret, IdentityProvider } from './identity-provider.js';
@@ -342,7 +343,9 @@ describe('an application', () => {
   });
 });
 
-test('neither secrets nor access tokens are recorded or logged, and a private network is loud in the log', async () => {
+const withoutProof = (token: string): string => token.slice(0, token.lastIndexOf('.') + 1);
+
+test('what an exchange gives is told once, in no event, query or log line; neither are secrets; and a private network is loud in the log', async () => {
   let log = '';
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -361,16 +364,43 @@ test('neither secrets nor access tokens are recorded or logged, and a private ne
       }),
     );
     const authCode = identities.newCode({ personId: '1', clientId: 'app', redirectUri, codeVerifier });
-    const intent = { oauth2CredentialId, authCode, redirectUri, codeVerifier, nonce: 'any' };
-    await own.client.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', intent);
+    const bearerTokenTargetPublicKey = generateP256KeyPair().publicKeyUncompressed;
+    const asked = { oauth2CredentialId, authCode, redirectUri, codeVerifier, nonce: 'any', bearerTokenTargetPublicKey };
+    const type = 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE';
+    const body = own.client.submitBody(type, asked);
+    const submit = async () =>
+      (await own.client.post<{ activity: ActivityEnvelope }>(submitPath(type), body)).body.activity;
+    const first = await submit();
+    const oidcToken = resultOf(first)['oidcToken']!;
+    const proof = oidcToken.slice(oidcToken.lastIndexOf('.') + 1);
+    expect(proof).toHaveLength(86);
+    // The code is spent, so the same bytes cannot mean another exchange either.
+    const before = identities.requests.length;
+    const again = await refusal(submit());
+    expect(again).toMatchObject({ status: 400, message: expect.stringContaining('start again') as string });
+    expect(identities.requests).toHaveLength(before);
+
+    const said = [again, first.votes, first.intent] as unknown[];
+    for (const path of ['get_activity', 'list_activity_events', 'get_policy_evaluations', 'list_app_proofs']) {
+      said.push(await own.client.query(path, { activityId: first.id }));
+    }
+    for (const path of ['list_activities', 'list_oauth2_credentials', 'list_denials'])
+      said.push(await own.client.query(path));
+    said.push(await own.client.query('get_oauth2_credential', { oauth2CredentialId }));
+    const shown = JSON.stringify(said);
+    expect(shown).toContain(withoutProof(oidcToken));
     expect(log).toContain('ALLOW_PRIVATE_NETWORK is true');
     const streams = [organizationStream(own.organizationId), `denials-${own.organizationId}`];
     const recorded = JSON.stringify(
       (await Promise.all(streams.map((one) => own.events(one)))).flat().map(({ data }) => data),
     );
-    for (const secret of [clientSecret, Buffer.from(clientSecret).toString('hex'), 'access-']) {
-      expect(recorded).not.toContain(secret);
-      expect(log).not.toContain(secret);
+    expect(identities.tokens.slice(-2)).toEqual([
+      expect.stringContaining('access-'),
+      expect.stringContaining('refresh-'),
+    ]);
+    const hex = Buffer.from(clientSecret).toString('hex');
+    for (const secret of [clientSecret, hex, 'access-', 'refresh-', proof]) {
+      for (const text of [recorded, log, shown]) expect(text).not.toContain(secret);
     }
   } finally {
     await own.close();

@@ -121,6 +121,15 @@ async function readAll(reader: StampingClient, organizationId: string): Promise<
   return JSON.stringify(parts);
 }
 
+/** Sends what an answer says that somebody has signed. */
+function replay(said: { message: string; publicKey: string; scheme: string; signature: string }, path: string) {
+  const { publicKey, scheme, signature } = said;
+  const stamp = Buffer.from(JSON.stringify({ publicKey, scheme, signature })).toString('base64url');
+  return send<{ activity: { status: string; result: object } }>(`${coordinator.url}${path}`, said.message, {
+    'x-stamp': stamp,
+  });
+}
+
 const signatureOf = (token: string): string => token.slice(token.lastIndexOf('.') + 1);
 
 describe('a verification token', () => {
@@ -182,6 +191,64 @@ describe('a verification token', () => {
     const again = await verified(ann, key);
     const account = await ok('account', { filterType: 'EMAIL', filterValue: ann, verificationToken: again });
     expect(account).toEqual({ organizationId });
+  });
+
+  test('that is bound to a key changes no contact once it is told again: whoever reads the request may ask for that', async () => {
+    const ann = newContact();
+    const key = coordinator.newKey();
+    const bound = await verified(ann, key);
+    const reader = await coordinator.createUser('Token reader');
+    const type = 'ACTIVITY_TYPE_VERIFY_OTP';
+    const { activities } = await reader.client.query<{
+      activities: { votes: [Parameters<typeof replay>[0]]; intent: object }[];
+    }>('list_activities', { filterByType: [type], paginationOptions: { limit: '1' } });
+    expect(JSON.stringify(activities[0]!.intent)).toContain(key.publicKey);
+    const { activity } = (await replay(activities[0]!.votes[0], submitPath(type))).body;
+    const again = resultOf(activity)['verificationToken']!;
+    expect(claimsOf(again)).toMatchObject({ id: claimsOf(bound)['id'], contact: ann });
+
+    const attacker = await stranger();
+    const change = { userId: attacker.userId, userEmail: ann, verificationToken: again };
+    const attempt = attacker.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
+    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('told again') });
+    const { user } = await attacker.client.query<{ user: object }>('get_user', { userId: attacker.userId });
+    expect(JSON.stringify(user)).not.toContain(ann);
+
+    // Who has the key uses the one that was told again as the first.
+    const { organizationId } = (await signUp(ann, again, key)).body;
+    const { session } = await ok('otp_login', login(key, again, coordinator.newKey()));
+    expect(claimsOf(session!)).toMatchObject({ organization_id: organizationId });
+  });
+
+  test('changes a contact only to the one that it proves, under the organization that has issued it', async () => {
+    const [ann, ben] = [await stranger(), await stranger()];
+    const change = (who: typeof ann, userEmail: string, verificationToken: string) =>
+      who.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId: who.userId, userEmail, verificationToken });
+    const own = newContact();
+    const token = await verified(own, coordinator.newKey());
+    expect(await refusal(change(ann, newContact(), token))).toMatchObject({
+      status: 400,
+      message: textLike('proves another contact'),
+    });
+    const phone = ann.client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
+      userId: ann.userId,
+      userPhoneNumber: '+15005550006',
+      verificationToken: token,
+    });
+    expect(await refusal(phone)).toMatchObject({ status: 400, message: textLike('proves another contact') });
+
+    // A sub-organization issues tokens too: they are good in itself alone.
+    await ben.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId: ben.userId, userEmail: own });
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact: own, appName: 'Acme' };
+    const { otpId } = resultOf<{ otpId: string }>(await ben.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
+    const verify = { otpId, otpCode: await codeOf(coordinator, otpId), publicKey: coordinator.newKey().publicKey };
+    const issued = resultOf(await ben.client.submit('ACTIVITY_TYPE_VERIFY_OTP', verify))['verificationToken']!;
+    expect(await refusal(change(ann, own, issued))).toMatchObject({ status: 400, message: textLike('was issued by') });
+    const inParent = { userId: coordinator.root.userId, userEmail: own, verificationToken: issued };
+    const attempt = coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', inParent);
+    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('was issued by') });
+    await change(ben, own, issued);
+    await change(ann, own, token);
   });
 
   test('that is bound to no key logs in once, wherever that was, and not after it has changed a contact', async () => {
@@ -251,9 +318,10 @@ describe('a verification token', () => {
     expect(signatureOf(unbound.token)).not.toBe('');
     expect(await refusal(unbound.send())).toMatchObject({ status: 400, message: textLike('start again') });
     const bound = await verify({ publicKey: coordinator.newKey().publicKey });
-    expect(await bound.send()).toBe(bound.token);
+    const again = await bound.send();
+    expect(claimsOf(again)).toEqual({ ...claimsOf(bound.token), told_again: 'true' });
     const recorded = JSON.stringify((await coordinator.events()).map(({ data }) => data));
-    for (const { token } of [unbound, bound]) expect(recorded).not.toContain(signatureOf(token));
+    for (const token of [unbound.token, bound.token, again]) expect(recorded).not.toContain(signatureOf(token));
   });
 });
 
@@ -421,24 +489,44 @@ test('a code of an OAuth 2.0 provider that was not exchanged is read by nobody, 
   const attempt = maker.client.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', asked);
   expect(await refusal(attempt)).toMatchObject({ status: 403 });
   const read = async () => JSON.stringify(await coordinator.client.query('list_denials'));
-  const early = await read();
-  expect(early).toContain(maker.userId);
-  for (const secret of Object.values(secrets)) expect(early).not.toContain(secret);
-  coordinator.clock.advance('61m');
-  const late = await read();
-  for (const secret of Object.values(secrets)) expect(late).toContain(secret);
+  // Nobody knows how long a provider takes its codes for.
+  for (const wait of ['1s', '61m', '400d'] as const) {
+    coordinator.clock.advance(wait);
+    const said = await read();
+    expect(said).toContain(maker.userId);
+    for (const secret of Object.values(secrets)) expect(said).not.toContain(secret);
+  }
+});
+
+test('a one-time code in a request that waits, or was rejected, is told to its submitter alone', async () => {
+  const [maker, other] = [await coordinator.createUser('Code maker'), await coordinator.createUser('Code reader')];
+  await coordinator.createPolicy({
+    policyName: 'two for sealed credentials',
+    condition: "activity.kind == 'OTP_AUTH'",
+    consensus: `approvers.any(user, user.id == '${maker.userId}') && approvers.count() >= 2`,
+  });
+  const mail = newContact();
+  await coordinator.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId: other.userId, userEmail: mail });
+  const send = { otpType: 'OTP_TYPE_EMAIL', contact: mail };
+  const sent = await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_AUTH', send);
+  const { otpId } = resultOf<{ otpId: string }>(sent);
+  const otpCode = await codeOf(coordinator, otpId);
+  const targetPublicKey = coordinator.newKey().publicKey;
+  const asked = await maker.client.submit('ACTIVITY_TYPE_OTP_AUTH', { otpId, otpCode, targetPublicKey });
+  expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+  expect(JSON.stringify(asked)).toContain(otpCode);
+  const read = () => readAll(other.client, coordinator.organizationId);
+  expect(await read()).not.toContain(otpCode);
+  const voted = await coordinator.client.reject(asked.fingerprint);
+  expect(voted.status).toBe('ACTIVITY_STATUS_REJECTED');
+  expect(JSON.stringify(voted)).not.toContain(otpCode);
+  coordinator.clock.advance('2h');
+  expect(await read()).not.toContain(otpCode);
+  // The evidence is complete.
+  expect(JSON.stringify((await coordinator.events()).map(({ data }) => data))).toContain(otpCode);
 });
 
 describe('a recorded stamp', () => {
-  /** Sends what an answer says that somebody has signed. */
-  const replay = (said: { message: string; publicKey: string; scheme: string; signature: string }, path: string) => {
-    const { publicKey, scheme, signature } = said;
-    const stamp = Buffer.from(JSON.stringify({ publicKey, scheme, signature })).toString('base64url');
-    return send<{ activity: { status: string; result: object } }>(`${coordinator.url}${path}`, said.message, {
-      'x-stamp': stamp,
-    });
-  };
-
   test('of a denied request is not read while it could be sent', async () => {
     const [maker, reader] = [await coordinator.createUser('Maker'), await coordinator.createUser('Denial reader')];
     const type = 'ACTIVITY_TYPE_CREATE_USER_TAG';

@@ -1,4 +1,5 @@
-import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { createHash, createHmac, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { p256 } from '@noble/curves/nist.js';
 import { verifyOtpVerificationToken, verifySessionJwtSignature } from '@turnkey/crypto';
 import fc from 'fast-check';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
@@ -87,7 +88,30 @@ describe('verification tokens', () => {
     const stranger = await (
       await preparePorts(new InMemoryEventStore(), 'stranger')
     ).tokens.signVerification(verification);
+    const keyed = (alg: string, more: object = {}) =>
+      Buffer.from(JSON.stringify({ alg, typ: 'JWT', ...more })).toString('base64url');
+    const hmac = createHmac('sha256', Buffer.from(keys.publicKey('verification-token', 'uncompressed'), 'hex'))
+      .update(`${keyed('HS256')}.${payload}`)
+      .digest('base64url');
+    const ours = (head: string, said = payload) =>
+      keys.use('verification-token', (key) => {
+        const signed = p256.sign(Buffer.from(`${head}.${said}`), key);
+        return `${head}.${said}.${Buffer.from(signed).toString('base64url')}`;
+      });
+    const without = (name: string) => {
+      const { [name]: _left, ...rest } = payloadOf(token);
+      return ours(head, Buffer.from(JSON.stringify(rest)).toString('base64url'));
+    };
     const attempts = [
+      `${keyed('HS256')}.${payload}.${hmac}`,
+      // By our key, but no token of ours: another kind, or critical headers.
+      await ours(keyed('ES256', { typ: 'at+jwt' })),
+      await ours(keyed('ES256', { typ: undefined })),
+      await ours(keyed('ES384')),
+      await ours(keyed('ES256', { crit: ['x'], x: 1 })),
+      await ours(head, Buffer.from('[]').toString('base64url')),
+      await ours(head, Buffer.from('{').toString('base64url')),
+      ...(await Promise.all(['id', 'verification_type', 'contact', 'organization_id', 'exp'].map(without))),
       await tokens.signSession(session),
       stranger,
       `${head}.${forged}.${signature}`,
@@ -104,6 +128,17 @@ describe('verification tokens', () => {
         message: expect.stringContaining('invalid verification token') as string,
       });
     }
+  });
+
+  test('told again say so, and nothing else', async () => {
+    const token = await tokens.signVerification(verification);
+    const again = await tokens.signVerificationAgain(token.slice(0, token.lastIndexOf('.') + 1));
+    expect(payloadOf(again)).toEqual({ ...payloadOf(token), told_again: 'true' });
+    expect(await tokens.verifyVerification(again, now)).toEqual({ ...verification, toldAgain: true });
+    const lasting = await tokens.signVerification({ ...verification, expiresAt: Date.now() + 3_600_000 });
+    const told = await tokens.signVerificationAgain(lasting.slice(0, lasting.lastIndexOf('.') + 1));
+    const key = keys.publicKey('verification-token', 'uncompressed');
+    expect(await verifyOtpVerificationToken(told, key)).toMatchObject({ contact: 'ann@example.com' });
   });
 
   test('are read alike by base64 decoders that know no base64url, whatever the contact', async () => {

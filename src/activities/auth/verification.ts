@@ -130,7 +130,8 @@ const ofVerification = {
 
 /**
  * What the verification token of a change of contact says, which must prove the new one; undefined without a token. There
- * is no place for a signature by the key that it may be bound to, so it must never have been used for anything.
+ * is no place for a signature by the key that it may be bound to, so it must never have been used for anything, and be the
+ * one that was told in the answer to the code: whoever reads how a code was verified can have the token told again.
  * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used
  */
 export async function verifiedChange(
@@ -142,6 +143,13 @@ export async function verifiedChange(
   const claims = await verifiedToken(verificationToken, tokens, context);
   if (!hasContact(contacts, claims)) {
     throw invalidField('parameters.verificationToken', 'proves another contact than the one that the user is to have');
+  }
+  if (claims.toldAgain) {
+    throw invalidField(
+      'parameters.verificationToken',
+      'was told again, in the answer to a repeated request, and so serves only with a signature by its key: verify the ' +
+        'contact again with init_otp and verify_otp',
+    );
   }
   checkTokenUnused(context.organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
   await checkTokenNeverUsed(claims, { organizations });

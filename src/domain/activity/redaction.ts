@@ -3,23 +3,22 @@ import type { ActivityRecord } from './record.js';
 import { submitLifeMs } from './liveness.js';
 
 /**
- * What answers say of recorded secrets that still prove something (docs/adr/0027): a token without its signature, and no
- * code. The events keep them, as they were signed. Time counts only against what is recorded, so that everybody reads alike.
+ * What answers say of recorded secrets that still prove something (docs/adr/0027): a token without its signature while it
+ * lives, and no code unless it was used up. The events keep them, as they were signed. Time counts only against what is
+ * recorded, so that everybody reads alike.
  */
 
 /** When something is read, milliseconds since the epoch. */
 interface Reading {
   readonly now: number;
-  /** Until when codes among it may open something. */
-  readonly codesUntil: number;
+  /** Whether its codes were used up by what was done. */
+  readonly codesAreSpent: boolean;
 }
 
 /** Members of parameters that hold what somebody was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers. */
 const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier'];
 /** Results that whoever has them can use; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
-/** Codes are sent for ten minutes at most, by us and by providers (RFC 6749, section 4.1.2). Some providers are late. */
-const codeLifeMs = submitLifeMs;
 /** How far the clock of a token's issuer may be from ours. */
 const leewayMs = 60_000;
 /** Longest text in parameters that is looked into as JSON: the message of a client's signature. */
@@ -79,7 +78,7 @@ export function readableActivity<Voter>(
 /** Data of an activity's event as it may be read; the same object if all of it may. */
 export function readableEventData(
   { type, data }: { readonly type: string; readonly data: object },
-  record: Pick<ActivityRecord<unknown>, 'status' | 'createdAt'>,
+  record: Pick<ActivityRecord<unknown>, 'status'>,
   now: number,
 ): object {
   const reading = readingOf(record, now);
@@ -94,14 +93,14 @@ export function readableDenial<
   Denial extends { readonly message: string; readonly signature: string; readonly timestampMs: string },
 >(denial: Denial, now: number): Denial & Redacted {
   const until = Number(denial.timestampMs) + submitLifeMs;
-  const message = readableText(denial.message, { now, codesUntil: until });
+  const message = readableText(denial.message, { now, codesAreSpent: false });
   if (until <= now && message === denial.message) return denial;
   return { ...denial, message, ...(until > now ? { signature: '' } : {}), redacted: true };
 }
 
-/** What was done has used its codes up. */
-function readingOf({ status, createdAt }: Pick<ActivityRecord<unknown>, 'status' | 'createdAt'>, now: number): Reading {
-  return { now, codesUntil: status === 'ACTIVITY_STATUS_COMPLETED' ? 0 : createdAt + codeLifeMs };
+/** How long the codes of what was not done are good for, only those know who have sent them: they are never told. */
+function readingOf({ status }: Pick<ActivityRecord<unknown>, 'status'>, now: number): Reading {
+  return { now, codesAreSpent: status === 'ACTIVITY_STATUS_COMPLETED' };
 }
 
 function readableResult(
@@ -130,7 +129,7 @@ function withoutSecrets(value: unknown, reading: Reading, longest: number, depth
     return elements.some((element, index) => element !== value[index]) ? elements : value;
   }
   return mapped(value as Readonly<Record<string, unknown>>, (member, name) =>
-    codes.includes(name) && typeof member === 'string' && reading.now < reading.codesUntil
+    codes.includes(name) && typeof member === 'string' && member !== '' && !reading.codesAreSpent
       ? ''
       : withoutSecrets(member, reading, longest, depth + 1),
   );
@@ -154,7 +153,7 @@ function withoutTokens(text: string, reading: Reading, longest: number, depth: n
     }
     return withoutSpelledTokens(text, reading).replace(
       /("(?:otpCode|authCode|codeVerifier)"\s*:\s*")((?:[^"\\]|\\.)*)/g,
-      (all, name: string) => (reading.now < reading.codesUntil ? name : all),
+      (all, name: string) => (reading.codesAreSpent ? all : name),
     );
   }
   return withoutSpelledTokens(text, reading);
