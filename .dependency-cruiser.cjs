@@ -33,7 +33,7 @@ module.exports = {
     ]),
     only('schema-knows-errors', '^src/schema/', ['^src/domain/errors\\.ts$']),
     only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
-    only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$']),
+    only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
       '^src/domain/(errors|key-formats)\\.ts$',
       '^src/domain/organization/signing-keys\\.ts$',
@@ -52,10 +52,12 @@ module.exports = {
       '^src/keyring/(curves|installation-keys)\\.ts$',
     ]),
     only('delivery-knows-settings', '^src/delivery/', [
+      '^src/fairness/',
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
       '^src/rate-limits/',
     ]),
+    only('fairness-knows-nothing', '^src/fairness/', []),
     only('rate-limits-know-errors', '^src/rate-limits/', ['^src/domain/errors\\.ts$']),
     only('http-client-knows-nothing', '^src/http-client/', []),
     only('oidc-knows-json', '^src/oidc/', [
@@ -64,6 +66,7 @@ module.exports = {
       '^src/schema/strict-json\\.ts$',
     ]),
     only('webhooks-know-ports', '^src/webhooks/', [
+      '^src/fairness/',
       '^src/domain/',
       '^src/http-client/',
       '^src/coordinator/(ids|lease-term|ports)\\.ts$',
@@ -95,6 +98,7 @@ module.exports = {
       '^src/event-store/(event-store|chain|stored-event|upcast)\\.ts$',
     ]),
     only('coordinator-knows-ports', '^src/coordinator/', [
+      '^src/fairness/',
       '^src/domain/',
       '^src/activities/',
       '^src/schema/',

@@ -16,6 +16,8 @@ import type { User } from '../domain/organization/users.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
+import { organizationPath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
 import { proveEnded } from './app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
@@ -126,6 +128,8 @@ export interface DriverPorts {
 const maxBatch = 256;
 /** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
 const maxBatchBytes = 256 * 1024;
+/** How long a batch is decided for, turns of others not counted, until what is left of it goes into the next, in milliseconds. */
+const longestBatchMs = 2_000;
 /** How long a batch is decided again while other writers are first, in milliseconds. */
 const patienceMs = 5_000;
 /** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
@@ -266,14 +270,17 @@ export class Driver {
   private async runQueue(organizationId: string): Promise<void> {
     const waiting = this.queues.get(organizationId)!;
     while (waiting.length > 0) {
-      await this.settle(organizationId, waiting.splice(0, batchSize(waiting)));
+      const left = await this.settle(organizationId, waiting.splice(0, batchSize(waiting)));
+      waiting.unshift(...left);
     }
     this.queues.delete(organizationId);
   }
 
-  private async settle(organizationId: string, batch: readonly Job[]): Promise<void> {
+  /** Returns those of a batch that are to go into the next one. */
+  private async settle(organizationId: string, batch: readonly Job[]): Promise<readonly Job[]> {
+    const letGo = this.ports.loader.hold(organizationId);
     try {
-      await this.runBatch(organizationId, batch);
+      return await this.runBatch(organizationId, batch);
     } catch (error) {
       // Whatever it was, the folded state may be ahead of what was recorded.
       this.ports.loader.drop(organizationId);
@@ -283,10 +290,13 @@ export class Driver {
       } else {
         for (const job of batch) job.reject(error);
       }
+      return [];
+    } finally {
+      letGo();
     }
   }
 
-  private async runBatch(organizationId: string, jobs: readonly Job[]): Promise<void> {
+  private async runBatch(organizationId: string, jobs: readonly Job[]): Promise<readonly Job[]> {
     const { loader, metrics, known } = this.ports;
     let pending = jobs;
     const begun = performance.now();
@@ -294,12 +304,20 @@ export class Driver {
       const loaded = await loader.load(organizationId);
       const parent = await loader.parentOf(loaded.organization);
       forgetCovered(loaded, known.checkpoint());
+      const path = organizationPath(organizationId, loaded.organization.parentOrganizationId);
+      await thisThread.next(path);
       const readAt = loaded.revision;
       const events: NewEvent[] = [];
       const decided: Decided[] = [];
       const refused: { job: Job; error: unknown }[] = [];
       const lost: Attempt[] = [];
-      for (const job of pending) {
+      let left: readonly Job[] = [];
+      let spentMs = 0;
+      for (const [index, job] of pending.entries()) {
+        // What goes together is decided together, but others' turns come in between.
+        const turn = index > 0 ? thisThread.next(path) : undefined;
+        if (turn) await turn;
+        const started = performance.now();
         try {
           const outcome = this.decideJob(job, loaded, parent, events);
           if ('submitterId' in outcome) {
@@ -310,6 +328,10 @@ export class Driver {
           if (error instanceof HalfApplied) throw error.cause;
           refused.push({ job, error });
         }
+        spentMs += performance.now() - started;
+        if (spentMs < longestBatchMs) continue;
+        left = pending.slice(index + 1);
+        break;
       }
       try {
         await this.append(loaded, readAt, events, decided);
@@ -329,7 +351,7 @@ export class Driver {
         // whoever has lost decides on a state as new as that of those who have not.
         await loader.load(organizationId);
         // What was refused was refused on a state that another writer has left behind, so it is asked again too.
-        pending = [...decided, ...refused].map(({ job }) => job);
+        pending = [...[...decided, ...refused].map(({ job }) => job), ...left];
         continue;
       }
       for (const { job } of refused) if (job.attempt) lost.push(job.attempt);
@@ -353,7 +375,7 @@ export class Driver {
         }
       }
       this.askForVotes(loaded.organization, decided);
-      return;
+      return left;
     }
   }
 

@@ -13,6 +13,8 @@ const sampleSize = 64;
 /** Folded organizations, as many as fit into the memory for them; whichever was not asked for the longest goes first. */
 export class FoldCache {
   private readonly kept = new Map<string, { readonly loaded: LoadedOrganization; bytes: number; measuredAt: number }>();
+  /** How often each is being held. */
+  private readonly held = new Map<string, number>();
   private bytes = 0;
 
   /** @param forgotten called for each organization that had to make room */
@@ -35,11 +37,22 @@ export class FoldCache {
     this.bytes += entry.bytes;
     for (const [oldest, { loaded: other }] of this.kept) {
       if (this.bytes <= this.mostBytes || other === loaded) return;
-      // One with an append on its way is still being written to: folded a second time, it would lack those events.
-      if (other.pending.length > 0) continue;
+      // One that is being decided on, or has an append on its way, is still written to: folded a second time, it would lack
+      // those events.
+      if (other.pending.length > 0 || this.held.has(oldest)) continue;
       this.delete(oldest);
       this.forgotten(oldest);
     }
+  }
+
+  /** Whatever is kept under this id does not have to make room until the returned function is called. */
+  hold(organizationId: string): () => void {
+    this.held.set(organizationId, (this.held.get(organizationId) ?? 0) + 1);
+    return () => {
+      const holders = this.held.get(organizationId)! - 1;
+      if (holders > 0) this.held.set(organizationId, holders);
+      else this.held.delete(organizationId);
+    };
   }
 
   delete(organizationId: string): void {

@@ -151,6 +151,11 @@ export class OrganizationLoader {
     return parentOrganizationId ? this.load(parentOrganizationId) : undefined;
   }
 
+  /** Keeps the folded state in memory, once it is there, until the returned function is called: somebody decides on it. */
+  hold(organizationId: string): () => void {
+    return this.cache.hold(organizationId);
+  }
+
   /** Forgets a folded state that may hold events which were never recorded. */
   drop(organizationId: string): void {
     this.forget(organizationId);

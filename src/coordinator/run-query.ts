@@ -1,6 +1,8 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
 import type { OidcPort } from '../activities/ports.js';
+import { organizationPath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
@@ -92,6 +94,9 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         `read models have stopped (${failed.join(', ')}): the log of the server says why`,
       );
     }
+    const { organizationId: payer } = caller;
+    const isOwn = payer === organizationId;
+    await thisThread.next(organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined));
     const now = this.clock.now();
     return definition.answer(question, {
       rows: this.rows,

@@ -21,7 +21,7 @@ import {
 import { redecide } from './redecide.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore } from './steered-store.js';
-import { testRegistry } from './test-verbs.js';
+import { pondered, testRegistry } from './test-verbs.js';
 
 const stream = organizationStream(organizationId);
 const denials = `denials-${organizationId}`;
@@ -225,6 +225,36 @@ describe('a batch', () => {
     expect((await coordinator.send(request)).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
     store.release();
     expect((await held).activity.status).toBe('ACTIVITY_STATUS_COMPLETED');
+  });
+});
+
+describe('two organizations', () => {
+  test('take turns: what waits in one does not hold up the other, and is recorded together all the same', async () => {
+    const { coordinator } = await alone({ registry: testRegistry });
+    const other = '0f9d5a5e-0000-4000-8000-00000000000a';
+    await foundOrganization(coordinator.store, {
+      organizationId: other,
+      organizationName: 'Other',
+      userId: '0f9d5a5e-0000-4000-8000-00000000000b',
+      userName: 'Root user',
+      apiPublicKey: coordinator.root.key.publicKey,
+      curve: coordinator.root.key.curve,
+      at: startedAt,
+    });
+    const type = 'ACTIVITY_TYPE_PONDER';
+    const costly = Array.from({ length: 60 }, (_, number) =>
+      coordinator.stamp(coordinator.root.key, type, { amount: String(number) }),
+    );
+    const parameters = { amount: 'the other one' };
+    const body = JSON.stringify({ type, timestampMs: String(startedAt), organizationId: other, parameters });
+    const one = coordinator.stampAgain(coordinator.root, 'ponder', body);
+    pondered.length = 0;
+    const before = coordinator.counts.appends.length;
+    await Promise.all([...costly, one].map((request) => coordinator.send(request)));
+    expect(pondered).toHaveLength(61);
+    expect(pondered.indexOf('the other one')).toBeLessThan(30);
+    expect(pondered.filter((amount) => amount !== 'the other one')).toEqual(costly.map((_, number) => String(number)));
+    expect(coordinator.counts.appends.length - before).toBeLessThan(30);
   });
 });
 

@@ -63,5 +63,23 @@ const tell = defineActivity({
   afterwards: ({ amount, to }, { delivery }) => void delivery.enqueue({ channel: 'email', to, text: amount }),
 });
 
+/** Amounts in the order in which they were pondered. */
+export const pondered: string[] = [];
+
+/** A verb whose decision takes six milliseconds of the thread. */
+const ponder = defineActivity({
+  type: 'ACTIVITY_TYPE_PONDER',
+  summary: 'Ponders.',
+  intent: PayIntent,
+  result: PayResult,
+  policy: { resource: 'PAYMENT', action: 'CREATE' },
+  decide({ amount }) {
+    const until = performance.now() + 6;
+    while (performance.now() < until);
+    pondered.push(amount);
+    return { events: [], result: { amount } };
+  },
+});
+
 /** The product's verbs and those that only tests have. */
-export const testRegistry = buildRegistry([...activities, pay, stumble, tell]);
+export const testRegistry = buildRegistry([...activities, pay, stumble, tell, ponder]);

@@ -1,0 +1,82 @@
+/** Where something waits: whose turn it is goes round at each level, the first level first. */
+export type QueuePath = readonly string[];
+
+interface Level<Item> {
+  readonly items: Item[];
+  /** In the order of their turns: a map keeps the order of insertion, and whoever was served is inserted anew. */
+  readonly below: Map<string, Level<Item>>;
+}
+
+/**
+ * A queue in which nobody's requests make others wait: at each level of the path the keys that have something waiting take
+ * turns, so that a key waits for one turn of each other key that was there before it, however much any of them has put in.
+ * What has the same path keeps its order. Keys that have nothing waiting take no memory.
+ */
+export class FairQueue<Item> {
+  readonly #root: Level<Item> = emptyLevel();
+  #size = 0;
+
+  /** How much waits. */
+  get size(): number {
+    return this.#size;
+  }
+
+  push(path: QueuePath, item: Item): void {
+    let level = this.#root;
+    for (const key of path) {
+      let next = level.below.get(key);
+      if (!next) level.below.set(key, (next = emptyLevel()));
+      level = next;
+    }
+    level.items.push(item);
+    this.#size += 1;
+  }
+
+  /** Takes whoever's turn it is; undefined when nothing waits. */
+  shift(): Item | undefined {
+    if (this.#size === 0) return undefined;
+    this.#size -= 1;
+    return shiftFrom(this.#root);
+  }
+
+  /** Everything that waits, in no particular order. */
+  *[Symbol.iterator](): Generator<Item, void, undefined> {
+    yield* itemsOf(this.#root);
+  }
+}
+
+function emptyLevel<Item>(): Level<Item> {
+  return { items: [], below: new Map() };
+}
+
+/** What waits at a level itself comes before what waits below it. */
+function shiftFrom<Item>({ items, below }: Level<Item>): Item | undefined {
+  if (items.length > 0) return items.shift();
+  for (const [key, level] of below) {
+    const item = shiftFrom(level);
+    below.delete(key);
+    if (level.items.length > 0 || level.below.size > 0) below.set(key, level);
+    return item;
+  }
+  return undefined;
+}
+
+function* itemsOf<Item>({ items, below }: Level<Item>): Generator<Item, void, undefined> {
+  yield* items;
+  for (const level of below.values()) yield* itemsOf(level);
+}
+
+/**
+ * The path of an organization: families take turns; in one, its parent and all of its sub-organizations together; among
+ * these, each of them.
+ */
+export function organizationPath(organizationId: string, parentOrganizationId?: string): QueuePath {
+  return parentOrganizationId === undefined
+    ? ['organizations', organizationId, 'own']
+    : ['organizations', parentOrganizationId, 'sub-organizations', organizationId];
+}
+
+/** The path of a caller of whom nothing is known yet but an address. */
+export function callerPath(address: string): QueuePath {
+  return ['callers', address];
+}

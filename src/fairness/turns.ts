@@ -1,0 +1,57 @@
+import { FairQueue, type QueuePath } from './fair-queue.js';
+
+/** How long one turn may take until it is somebody else's, in milliseconds (security rule R5). */
+const usualSliceMs = 20;
+
+interface TurnsOptions {
+  readonly sliceMs?: number;
+  /** Milliseconds; only differences count. */
+  readonly now?: () => number;
+  /** Calls once everything that can be read or answered meanwhile was. */
+  readonly later?: (call: () => void) => void;
+}
+
+/**
+ * Turns on a thread. Whoever is about to use it for long asks for a turn, and asks again every now and then: as long as the
+ * slice lasts and nobody waits, it goes on at once; otherwise it waits for its turn, and the event loop serves whatever
+ * else there is first.
+ */
+export class Turns {
+  readonly #waiting = new FairQueue<() => void>();
+  readonly #sliceMs: number;
+  readonly #now: () => number;
+  readonly #later: (call: () => void) => void;
+  /** When the slice of this turn of the event loop has begun; undefined when there is none. */
+  #begunAt: number | undefined;
+
+  constructor({ sliceMs = usualSliceMs, now = () => performance.now(), later = setImmediate }: TurnsOptions = {}) {
+    this.#sliceMs = sliceMs;
+    this.#now = now;
+    this.#later = later;
+  }
+
+  /** What to wait for before going on; undefined when there is no need to. */
+  next(path: QueuePath): Promise<void> | undefined {
+    const now = this.#now();
+    if (this.#begunAt === undefined) {
+      this.#begin(now);
+      return undefined;
+    }
+    if (this.#waiting.size === 0 && now - this.#begunAt < this.#sliceMs) return undefined;
+    return new Promise((resolve) => this.#waiting.push(path, resolve));
+  }
+
+  #begin(now: number): void {
+    this.#begunAt = now;
+    this.#later(() => {
+      this.#begunAt = undefined;
+      const resolve = this.#waiting.shift();
+      if (!resolve) return;
+      this.#begin(this.#now());
+      resolve();
+    });
+  }
+}
+
+/** Turns on this thread: it is one, however many coordinators run on it. */
+export const thisThread = new Turns();
