@@ -58,7 +58,7 @@ import { LOGGER, nestLogger } from './http/logger.js';
 import { Metrics } from './http/metrics.js';
 import { OperationsController } from './http/operations.controller.js';
 import { ContactLimits } from './delivery/contact-limits.js';
-import type { Delivery } from './delivery/delivery.js';
+import { deliveryFor, type Delivery } from './delivery/delivery.js';
 import { VoteNotices } from './delivery/vote-notices.js';
 import { ATTESTATION_ROOT, DiscoveryController } from './http/discovery.controller.js';
 import { QueryController } from './http/query.controller.js';
@@ -289,7 +289,10 @@ function coordinatorModule(
             oidc,
             oauth2,
             webhookTargets: targets,
-            delivery,
+            delivery: deliveryFor(delivery, {
+              organizationId: attempt.said.organizationId,
+              parentOrganizationId: attempt.parentOrganizationId,
+            }),
             contactLimits,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
@@ -421,7 +424,7 @@ function votesWantedByMail({
     const wanted = { activityType: type, activityId, approvers: addresses };
     if (organization.parentOrganizationId === undefined) {
       const submitterName = votes[0]?.voter?.userName ?? 'a user';
-      notices.send({ ...wanted, organizationName: organization.name, submitterName });
+      notices.send({ ...wanted, organizationName: organization.name, submitterName }, organization);
       return;
     }
     const { organizationId } = organization;
@@ -437,7 +440,7 @@ function votesWantedByMail({
         }
       });
       // Names in a sub-organization may be anybody's words: the notice is the parent's.
-      notices.send({ ...wanted, organizationName: parent?.name ?? 'your account', approvers: allowed });
+      notices.send({ ...wanted, organizationName: parent?.name ?? 'your account', approvers: allowed }, organization);
     };
     loader.parentOf(organization).then(
       (parent) => send(parent?.organization),

@@ -17,6 +17,8 @@ export class Attempt {
     readonly said: VaultAttempt,
     /** Whose request it is. */
     readonly submitterId: string,
+    /** The parent of the organization that it is for. */
+    readonly parentOrganizationId: string | undefined,
     private readonly ports: { readonly clock: Clock; readonly randomness: Randomness },
   ) {}
 

@@ -196,7 +196,7 @@ export class Driver {
       revision: revision - pending.length,
       at: clock.now(),
     };
-    const attempt = new Attempt(said, submitterId, this.ports);
+    const attempt = new Attempt(said, submitterId, organization.parentOrganizationId, this.ports);
     this.attempts.add(attempt);
     try {
       const prepared = await this.prepare(request, organization, attempt).catch(async (error: unknown) => {

@@ -34,23 +34,38 @@ export type Receipt =
   | { readonly id: string; readonly status: 'queued' }
   | { readonly id: string; readonly status: 'failed'; readonly reason: string };
 
-/** The port that activities send through. */
+/** Whose message it is: parents take turns, then their sub-organizations, and these have half of the places at most. */
+export interface MessageOwner {
+  readonly organizationId: string;
+  readonly parentOrganizationId?: string | undefined;
+}
+
+/** The port that activities send through. What nobody is said to own is the installation's. */
 export interface Delivery {
   /**
    * Tries once, and again in the background when that fails. Never rejects because a carrier failed.
    * @throws {CoordinatorError} INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many wait) or UNAVAILABLE (stopping)
    */
-  send(message: Message): Promise<Receipt>;
+  send(message: Message, owner?: MessageOwner): Promise<Receipt>;
   /**
    * Refuses what `enqueue` would refuse now, and accepts nothing.
    * @throws {CoordinatorError} as `send`
    */
-  check(message: Message): void;
+  check(message: Message, owner?: MessageOwner): void;
   /**
    * Accepts without waiting for anything, for callers whose answer must take the same time whether they send or not.
    * @throws {CoordinatorError} as `send`
    */
-  enqueue(message: Message): Receipt;
+  enqueue(message: Message, owner?: MessageOwner): Receipt;
+}
+
+/** The same way to people, for one owner. */
+export function deliveryFor(delivery: Delivery, owner: MessageOwner): Delivery {
+  return {
+    send: (message) => delivery.send(message, owner),
+    check: (message) => delivery.check(message, owner),
+    enqueue: (message) => delivery.enqueue(message, owner),
+  };
 }
 
 /** One step in the life of a message, for logs and metrics: no recipient, no text, no answer of a server in words. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CoordinatorError } from '../domain/errors.js';
+import { FairQueue, organizationPath } from '../fairness/fair-queue.js';
 import { checkMessage } from './check-message.js';
 import {
   DeliveryFailed,
@@ -9,6 +10,7 @@ import {
   type Delivery,
   type DeliveryReport,
   type Message,
+  type MessageOwner,
   type Receipt,
 } from './delivery.js';
 
@@ -45,6 +47,7 @@ const patience: Patience = {
 /** A message on its way. */
 interface Job {
   readonly message: AcceptedMessage;
+  readonly owner: MessageOwner | undefined;
   attempts: number;
   /** Ends the wait for the next attempt, or for a free place, now. */
   wake: (() => void) | undefined;
@@ -64,7 +67,7 @@ export class RetryingDelivery implements Delivery {
   readonly #now: () => number;
   readonly #open = new Set<Job>();
   readonly #running: Record<Channel, number> = { email: 0, sms: 0 };
-  readonly #queues: Record<Channel, Job[]> = { email: [], sms: [] };
+  readonly #queues: Record<Channel, FairQueue<Job>> = { email: new FairQueue(), sms: new FairQueue() };
   #stopping = false;
   #stopped = false;
   #closed: Promise<void> | undefined;
@@ -86,10 +89,10 @@ export class RetryingDelivery implements Delivery {
     return this.#open.size;
   }
 
-  async send(message: Message): Promise<Receipt> {
+  async send(message: Message, owner?: MessageOwner): Promise<Receipt> {
     let answer: (receipt: Receipt) => void;
     const first = new Promise<Receipt>((resolve) => (answer = resolve));
-    const { message: accepted } = this.#accept(message, (receipt) => answer(receipt));
+    const { message: accepted } = this.#accept(message, owner, (receipt) => answer(receipt));
     const late = setTimeout(() => answer({ id: accepted.id, status: 'queued' }), this.#patience.firstAnswerMs);
     try {
       return await first;
@@ -98,8 +101,8 @@ export class RetryingDelivery implements Delivery {
     }
   }
 
-  enqueue(message: Message): Receipt {
-    const job = this.#accept(message, () => undefined);
+  enqueue(message: Message, owner?: MessageOwner): Receipt {
+    const job = this.#accept(message, owner, () => undefined);
     return { id: job.message.id, status: 'queued' };
   }
 
@@ -109,24 +112,36 @@ export class RetryingDelivery implements Delivery {
     return this.#closed;
   }
 
-  check(message: Message): void {
+  check(message: Message, owner?: MessageOwner): void {
     checkMessage(message);
     if (this.#stopping) {
       throw new CoordinatorError('UNAVAILABLE', 'messages are not accepted any more: the process stops, try again');
     }
     const { maxOpen } = this.#patience;
-    if (this.#open.size >= maxOpen) {
+    const refuse = (most: number, whose: string): never => {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `${maxOpen} messages wait for their delivery: try again later, and look into the log for the reason`,
+        `${most} messages${whose} wait for their delivery: try again later, and look into the log for the reason`,
+        { retryAfterSeconds: 60 },
       );
-    }
+    };
+    if (this.#open.size >= maxOpen) refuse(maxOpen, '');
+    if (owner?.parentOrganizationId === undefined) return;
+    const open = [...this.#open];
+    const count = (isCounted: (other: MessageOwner) => boolean) =>
+      open.filter((job) => job.owner && isCounted(job.owner)).length;
+    const { ofFamily, ofOne } = { ofFamily: Math.ceil(maxOpen / 2), ofOne: Math.ceil(maxOpen / 8) };
+    const inFamily = count((other) => other.parentOrganizationId === owner.parentOrganizationId);
+    if (inFamily >= ofFamily) refuse(ofFamily, ' of the sub-organizations of one parent');
+    if (count((other) => other.organizationId === owner.organizationId) >= ofOne)
+      refuse(ofOne, ' of one sub-organization');
   }
 
-  #accept(message: Message, onFirst: (receipt: Receipt) => void): Job {
-    this.check(message);
+  #accept(message: Message, owner: MessageOwner | undefined, onFirst: (receipt: Receipt) => void): Job {
+    this.check(message, owner);
     const job: Job = {
       message: { ...message, id: randomUUID() },
+      owner,
       attempts: 0,
       wake: undefined,
       attempt: undefined,
@@ -232,7 +247,8 @@ export class RetryingDelivery implements Delivery {
     }
     await new Promise<void>((resolve) => {
       job.wake = resolve;
-      this.#queues[channel].push(job);
+      const { organizationId = '', parentOrganizationId } = job.owner ?? {};
+      this.#queues[channel].push(organizationPath(organizationId, parentOrganizationId), job);
     });
     job.wake = undefined;
   }
@@ -246,7 +262,7 @@ export class RetryingDelivery implements Delivery {
 
   async #drain(): Promise<void> {
     this.#stopping = true;
-    const queued = new Set(Object.values(this.#queues).flat());
+    const queued = new Set(Object.values(this.#queues).flatMap((queue) => [...queue]));
     for (const job of this.#open) if (!queued.has(job)) job.wake?.();
     const ended = Promise.allSettled([...this.#open].map(({ done }) => done));
     let late: NodeJS.Timeout | undefined;

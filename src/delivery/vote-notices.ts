@@ -1,5 +1,5 @@
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
-import type { Delivery } from './delivery.js';
+import type { Delivery, MessageOwner } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
 /** An activity that has begun to wait for votes. */
@@ -30,12 +30,12 @@ export class VoteNotices {
   ) {}
 
   /** Takes no time, and never fails whoever has submitted. */
-  send({ approvers, ...wanted }: Wanted): void {
+  send({ approvers, ...wanted }: Wanted, owner: MessageOwner): void {
     const mail = consensusEmail(wanted);
-    for (const to of approvers) this.enqueue(to, mail, wanted.activityId);
+    for (const to of approvers) this.enqueue(to, mail, wanted.activityId, owner);
   }
 
-  private enqueue(to: string, mail: ReturnType<typeof consensusEmail>, activityId: string): void {
+  private enqueue(to: string, mail: ReturnType<typeof consensusEmail>, activityId: string, owner: MessageOwner): void {
     try {
       this.limit.take(to.toLowerCase(), { trusted: true });
     } catch {
@@ -43,7 +43,7 @@ export class VoteNotices {
       return;
     }
     try {
-      this.delivery.enqueue({ channel: 'email', to, ...mail });
+      this.delivery.enqueue({ channel: 'email', to, ...mail }, owner);
     } catch (error) {
       this.failed(activityId, error);
     }

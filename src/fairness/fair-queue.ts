@@ -32,11 +32,14 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
-  /** Takes whoever's turn it is; undefined when nothing waits. */
-  shift(): Item | undefined {
-    if (this.#size === 0) return undefined;
-    this.#size -= 1;
-    return shiftFrom(this.#root);
+  /**
+   * Takes whoever's turn it is; undefined when nothing waits.
+   * @param isOpen whether the keys below a path may have their turn; who may not keeps its place
+   */
+  shift(isOpen: (path: QueuePath) => boolean = () => true): Item | undefined {
+    const taken = shiftFrom(this.#root, [], isOpen);
+    if (taken) this.#size -= 1;
+    return taken?.item;
   }
 
   /** Everything that waits, in no particular order. */
@@ -50,13 +53,19 @@ function emptyLevel<Item>(): Level<Item> {
 }
 
 /** What waits at a level itself comes before what waits below it. */
-function shiftFrom<Item>({ items, below }: Level<Item>): Item | undefined {
-  if (items.length > 0) return items.shift();
+function shiftFrom<Item>(
+  { items, below }: Level<Item>,
+  path: QueuePath,
+  isOpen: (path: QueuePath) => boolean,
+): { readonly item: Item } | undefined {
+  if (items.length > 0) return { item: items.shift()! };
   for (const [key, level] of below) {
-    const item = shiftFrom(level);
+    const here = [...path, key];
+    const taken = isOpen(here) ? shiftFrom(level, here, isOpen) : undefined;
+    if (!taken) continue;
     below.delete(key);
     if (level.items.length > 0 || level.below.size > 0) below.set(key, level);
-    return item;
+    return taken;
   }
   return undefined;
 }

@@ -308,11 +308,31 @@ export function hasWebhookEndpoints(rows: Rows): boolean {
   return rows.get('SELECT 1 FROM webhook_endpoints WHERE deleted = 0 LIMIT 1') !== undefined;
 }
 
-/** Ids of the endpoints that something is to be delivered to, now or later. */
-export function endpointsWithDeliveries(rows: Rows): string[] {
-  return rows
-    .all("SELECT DISTINCT endpoint_id FROM webhook_deliveries WHERE state = 'pending'")
-    .map((row) => String(row['endpoint_id']));
+/** An endpoint that something waits for, and whose it is. */
+interface EndpointWithDeliveries {
+  readonly endpointId: string;
+  readonly organizationId: string;
+  readonly parentOrganizationId: string | undefined;
+}
+
+/** The endpoints that something is to be delivered to, now or later; as many look-ups, whatever waits for each. */
+export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeliveries, void, undefined> {
+  for (let last = ''; ;) {
+    const row = rows.get(
+      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id FROM webhook_deliveries AS waiting
+       LEFT JOIN webhook_parents AS parents ON parents.organization_id = waiting.organization_id
+       WHERE waiting.state = 'pending' AND waiting.endpoint_id > ? ORDER BY waiting.endpoint_id LIMIT 1`,
+      last,
+    );
+    if (!row) return;
+    last = String(row['endpoint_id']);
+    const parent = row['parent_id'];
+    yield {
+      endpointId: last,
+      organizationId: String(row['organization_id']),
+      parentOrganizationId: typeof parent === 'string' ? parent : undefined,
+    };
+  }
 }
 
 /** How many deliveries wait, those to be tried again included. */

@@ -41,8 +41,8 @@ export class ReadGuard implements CanActivate {
 
 async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
   const stamp = readStamp(request.headers);
-  if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request));
-  if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request));
+  if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request), request.ip);
+  if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request), request.ip);
   return stamp;
 }
 

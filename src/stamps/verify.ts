@@ -2,6 +2,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { callerPath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
 import { maxAttestedLength, readAttestedStamp, type AttestedStamp } from './attested.js';
 import { base64Text, decodeBase64, readStrings, singleHeader, unreadable } from './header.js';
 import { apiKeyObject, normalizePublicKey } from './keys.js';
@@ -74,8 +76,9 @@ export function readStamp(headers: Readonly<Record<string, string | string[] | u
  * Proves that the holder of the stamp's key signed exactly these body bytes; throws UNAUTHENTICATED SIGNATURE_INVALID
  * otherwise. ECDSA: strict DER, low and high s (so (r, n-s) verifies as well: never identify anything by its
  * signature). Ed25519: the strict rule set of `ed25519SignatureProblem`. Knows nothing of users or expiry.
+ * @param address where the request comes from: callers take turns
  */
-export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array): Promise<void> {
+export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array, address = ''): Promise<void> {
   const { scheme, publicKey } = stamp;
   const curve = CURVE_OF_SCHEME[scheme];
   const refuse = (reason: string, cause?: unknown): CoordinatorError =>
@@ -99,14 +102,16 @@ export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array): P
       : ecdsaSignatureProblem(signature, curve === 'API_KEY_CURVE_P256' ? 'p256' : 'secp256k1');
   if (problem !== undefined) throw refuse(problem);
 
-  const isValid =
-    scheme === 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191'
-      ? // node:crypto cannot verify a digest it did not compute itself, and OpenSSL's EVP does not sign over Keccak.
-        secp256k1.verify(compactSignature(signature), personalMessageDigest(body), Buffer.from(publicKey, 'hex'), {
-          prehash: false,
-          lowS: false,
-        })
-      : await verifySignature(curve === 'API_KEY_CURVE_ED25519' ? null : 'sha256', body, key, signature);
+  const path = callerPath(address);
+  const isEip191 = scheme === 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191';
+  if (isEip191) await thisThread.next(path);
+  const isValid = isEip191
+    ? // node:crypto cannot verify a digest it did not compute itself, and OpenSSL's EVP does not sign over Keccak.
+      secp256k1.verify(compactSignature(signature), personalMessageDigest(body), Buffer.from(publicKey, 'hex'), {
+        prehash: false,
+        lowS: false,
+      })
+    : await verifySignature(curve === 'API_KEY_CURVE_ED25519' ? null : 'sha256', body, key, signature, path);
   if (!isValid) {
     throw refuse(
       `the signature is not one over these ${body.length} body bytes by public key \`${publicKey}\` (${scheme}): stamp the exact bytes that are sent`,

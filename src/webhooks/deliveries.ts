@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Term } from '../coordinator/lease-term.js';
 import type { Clock } from '../coordinator/ports.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
 import type { EventStore } from '../event-store/event-store.js';
+import { FairQueue, organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { Rows } from '../read-models/database.js';
 import {
@@ -37,33 +39,54 @@ interface Ports {
   readonly observer: DeliveryObserver;
 }
 
-/** Deliveries on their way to one endpoint at a time; one while it fails. */
+/** Deliveries on their way to one endpoint at a time; one unless its latest answer was a good one, and came soon. */
 const mostPerEndpoint = 4;
-/** Deliveries on their way at a time, and those of them that go to endpoints that fail: these must not crowd out others. */
-const most = 128;
-const mostFailing = 32;
+/** An endpoint that takes longer to answer is slow, in milliseconds. */
+const soonMs = 1_000;
+/**
+ * Deliveries on their way at a time; to endpoints of the sub-organizations of one parent, which may be anybody's; to all
+ * endpoints that are slow, fail or are not known yet, to those of them that are sub-organizations', and of one of these.
+ */
+const most = { all: 128, ofFamily: 64, unproven: 32, unprovenOfFamily: 24, unprovenOfOne: 4 };
+/** Endpoints that are remembered as good ones while nothing waits for them. */
+const mostRemembered = 10_000;
 /** After an attempt that failed the whole endpoint rests, a second at first and a minute at most. */
 const shortestRestMs = 1_000;
 const longestRestMs = 60_000;
 /** How often it is looked whether a retry is due, in milliseconds; what is new is told of. */
 const lookMs = 250;
+/** The share of the thread's time that looking may take, as there may be endpoints without number. */
+const lookShare = 0.2;
 /** What is on its way when the work is to end may take so long, in milliseconds. */
 const windDownMs = 2_000;
 
 /** What is known of an endpoint while we deliver to it. */
 interface Lane {
+  readonly endpointId: string;
+  readonly path: QueuePath;
+  /** Whose sub-organizations' it is; undefined for an endpoint of a parent's own. */
+  readonly family: string | undefined;
+  readonly organizationId: string;
   /** Ids of the events that are on their way. */
   readonly busy: Set<string>;
+  /** Ids of the events whose end is recorded, and which the rows show as waiting until they have seen that. */
+  readonly settled: Set<string>;
+  /** It waits for its turn. */
+  isQueued: boolean;
+  /** Its latest answer was a good one, and came soon. */
+  isProven: boolean;
   failuresInARow: number;
   restUntil: number;
 }
 
 /**
  * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one holds up
- * nobody else, and of each activity one update is on its way at a time, so that they arrive in order (docs/adr/0020).
+ * nobody else; lanes take turns, and have shares, so that nobody's endpoints hold up another's (docs/adr/0043). Of each
+ * activity one update is on its way at a time, so that they arrive in order (docs/adr/0020).
  */
 export class WebhookDeliveries {
   private readonly lanes = new Map<string, Lane>();
+  private waiting = new FairQueue<Lane>();
   private hasNews = false;
   private wakeUp: () => void = () => undefined;
 
@@ -87,11 +110,13 @@ export class WebhookDeliveries {
       term.token,
     );
     const calledOff = new AbortController();
-    setMaxListeners(most + 1, calledOff.signal);
+    setMaxListeners(most.all + 1, calledOff.signal);
     const running = new Set<Promise<void>>();
     this.lanes.clear();
+    this.waiting = new FairQueue();
     while (term.isHeld()) {
       this.hasNews = false;
+      const begun = performance.now();
       for (const { lane, delivery } of this.startable()) {
         lane.busy.add(delivery.eventId);
         const one = this.deliver(delivery, lane, { term, log, signal: calledOff.signal })
@@ -106,6 +131,7 @@ export class WebhookDeliveries {
           });
         running.add(one);
       }
+      await pause((performance.now() - begun) / lookShare);
       await this.sleep(term.signal);
     }
     const late = setTimeout(() => calledOff.abort(), windDownMs);
@@ -115,29 +141,85 @@ export class WebhookDeliveries {
 
   private *startable(): Generator<{ readonly lane: Lane; readonly delivery: WebhookDelivery }, void, undefined> {
     const now = this.ports.clock.now();
-    for (const endpointId of endpointsWithDeliveries(this.ports.rows)) {
-      const lane = this.laneOf(endpointId);
-      const room = (lane.failuresInARow > 0 ? 1 : mostPerEndpoint) - lane.busy.size;
-      if (room <= 0 || now < lane.restUntil) continue;
-      const due = dueDeliveries(this.ports.rows, endpointId, now, room + lane.busy.size);
-      for (const delivery of due.filter(({ eventId }) => !lane.busy.has(eventId)).slice(0, room)) {
-        if (!this.hasRoom(lane)) break;
-        yield { lane, delivery };
-      }
+    const withDeliveries = new Set<string>();
+    for (const endpoint of endpointsWithDeliveries(this.ports.rows)) {
+      withDeliveries.add(endpoint.endpointId);
+      const lane = this.laneOf(endpoint);
+      if (!lane.isQueued && roomOf(lane) > 0 && now >= lane.restUntil) this.queue(lane);
+    }
+    this.forgetAllBut(withDeliveries, now);
+    for (let lane = this.next(); lane; lane = this.next()) {
+      lane.isQueued = false;
+      const room = roomOf(lane);
+      const isOnItsWay = ({ eventId }: WebhookDelivery) => lane.busy.has(eventId) || lane.settled.has(eventId);
+      const looked = room > 0 ? room + lane.busy.size + lane.settled.size : 0;
+      const due = looked === 0 ? [] : dueDeliveries(this.ports.rows, lane.endpointId, now, looked);
+      const waiting = due.filter((delivery) => !isOnItsWay(delivery));
+      const [delivery] = waiting;
+      if (!delivery) continue;
+      yield { lane, delivery };
+      if (waiting.length > 1 && roomOf(lane) > 0) this.queue(lane);
     }
   }
 
-  private hasRoom({ failuresInARow }: Lane): boolean {
-    const busy = [...this.lanes.values()].filter((lane) => lane.busy.size > 0);
-    const count = (lanes: readonly Lane[]) => lanes.reduce((sum, lane) => sum + lane.busy.size, 0);
-    if (count(busy) >= most) return false;
-    return failuresInARow === 0 || count(busy.filter((lane) => lane.failuresInARow > 0)) < mostFailing;
+  private queue(lane: Lane): void {
+    lane.isQueued = true;
+    this.waiting.push([...lane.path, lane.isProven ? 'proven' : 'unproven', lane.endpointId], lane);
   }
 
-  private laneOf(endpointId: string): Lane {
-    let lane = this.lanes.get(endpointId);
-    if (!lane) this.lanes.set(endpointId, (lane = { busy: new Set(), failuresInARow: 0, restUntil: 0 }));
+  /** The lane whose turn it is, of those that have not used up what they share. */
+  private next(): Lane | undefined {
+    const busy = [...this.lanes.values()].filter((lane) => lane.busy.size > 0);
+    const count = (isCounted: (lane: Lane) => boolean) =>
+      busy.reduce((sum, lane) => sum + (isCounted(lane) ? lane.busy.size : 0), 0);
+    if (count(() => true) >= most.all) return undefined;
+    const unproven = count(({ isProven }) => !isProven);
+    return this.waiting.shift((path) => {
+      const [, parentId, whose, organizationId] = path;
+      const isUnproven = path.at(-1) === 'unproven';
+      if (isUnproven && unproven >= most.unproven) return false;
+      if (whose !== 'sub-organizations') return true;
+      if (path.length === 3) return count(({ family }) => family === parentId) < most.ofFamily;
+      if (!isUnproven) return true;
+      const ofFamily = count(({ family, isProven }) => !isProven && family === parentId);
+      const ofOne = count((lane) => !lane.isProven && lane.organizationId === organizationId);
+      return ofFamily < most.unprovenOfFamily && ofOne < most.unprovenOfOne;
+    });
+  }
+
+  private laneOf({
+    endpointId,
+    organizationId,
+    parentOrganizationId,
+  }: {
+    readonly endpointId: string;
+    readonly organizationId: string;
+    readonly parentOrganizationId: string | undefined;
+  }): Lane {
+    const known = this.lanes.get(endpointId);
+    if (known) return known;
+    const lane: Lane = {
+      endpointId,
+      path: organizationPath(organizationId, parentOrganizationId),
+      family: parentOrganizationId,
+      organizationId,
+      busy: new Set(),
+      settled: new Set(),
+      isQueued: false,
+      isProven: false,
+      failuresInARow: 0,
+      restUntil: 0,
+    };
+    this.lanes.set(endpointId, lane);
     return lane;
+  }
+
+  /** Lanes where nothing waits, and of which nothing is to be remembered, take no memory. */
+  private forgetAllBut(withDeliveries: ReadonlySet<string>, now: number): void {
+    for (const [endpointId, { busy, settled, isProven, restUntil }] of this.lanes) {
+      if (withDeliveries.has(endpointId) || busy.size > 0 || settled.size > 0 || now < restUntil) continue;
+      if (!isProven || this.lanes.size > mostRemembered) this.lanes.delete(endpointId);
+    }
   }
 
   private async deliver(
@@ -146,7 +228,7 @@ export class WebhookDeliveries {
     { term, log, signal }: { readonly term: Term; readonly log: DeliveryLog; readonly signal: AbortSignal },
   ): Promise<void> {
     const { ports } = this;
-    const { organizationId, endpointId, activityId } = delivery;
+    const { organizationId, endpointId, activityId, eventId } = delivery;
     await term.assertCurrent();
     const endpoint = await ports.endpoint(organizationId, endpointId);
     if (!endpoint?.isActive) {
@@ -159,8 +241,11 @@ export class WebhookDeliveries {
     const position = await log.record(organizationId, activityId, event);
     const reason = 'reason' in event.data ? event.data.reason : undefined;
     ports.observer.settled(settledAs[event.type], delivery, reason);
-    // Until then it would look as if it still waited.
-    await ports.passed(position, term.signal);
+    // Until the rows have seen it, it looks as if it still waited; the next one does not wait for that.
+    lane.settled.add(eventId);
+    lane.busy.delete(eventId);
+    this.wake();
+    await ports.passed(position, term.signal).finally(() => lane.settled.delete(eventId));
   }
 
   /** Tries, and says what is to be recorded; nothing when the attempt was called off by us. */
@@ -185,7 +270,11 @@ export class WebhookDeliveries {
       organizationId: sourceOrganizationId,
       body: Buffer.from(JSON.stringify(body(delivery))),
     };
-    const outcome = await attempt(message, { fetch, signer, now: clock.now(), signal });
+    const begun = performance.now();
+    const late = setTimeout(() => (lane.isProven = false), soonMs);
+    const trying = attempt(message, { fetch, signer, now: clock.now(), signal });
+    const outcome = await trying.finally(() => clearTimeout(late));
+    lane.isProven = outcome.kind !== 'failed' && performance.now() - begun < soonMs;
     if (signal.aborted && outcome.kind !== 'delivered') return undefined;
     const attempts = before + 1;
     const status = outcome.status === undefined ? {} : { status: outcome.status };
@@ -231,6 +320,11 @@ const settledAs = {
   WebhookAttemptFailed: 'retrying',
   WebhookDeliveryAbandoned: 'abandoned',
 } as const satisfies Record<SettledEvent['type'], string>;
+
+/** How many more may go to an endpoint now. */
+function roomOf({ isProven, busy }: Lane): number {
+  return (isProven ? mostPerEndpoint : 1) - busy.size;
+}
 
 function rest(lane: Lane, now: number): void {
   lane.restUntil = now + Math.min(longestRestMs, shortestRestMs * 2 ** lane.failuresInARow);

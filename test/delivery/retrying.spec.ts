@@ -269,6 +269,45 @@ describe('many messages', () => {
     expect(new Set(requests.map(({ text }) => text)).size).toBe(40);
   });
 
+  it('of several owners take turns', async () => {
+    const held: ServerResponse[] = [];
+    const { url, requests } = await gateway((response) => void held.push(response));
+    const { made, ended } = await delivery({ url }, { concurrency: 1 });
+    for (let number = 0; number < 20; number++) {
+      made.enqueue({ ...sms, text: 'much' }, { organizationId: 'child', parentOrganizationId: 'parent' });
+    }
+    const others = ['sibling', 'child of another', 'the parent itself'];
+    made.enqueue({ ...sms, text: others[0]! }, { organizationId: 'sibling', parentOrganizationId: 'parent' });
+    made.enqueue({ ...sms, text: others[1]! }, { organizationId: 'niece', parentOrganizationId: 'other' });
+    made.enqueue({ ...sms, text: others[2]! }, { organizationId: 'parent' });
+    for (let count = 1; count <= 23; count++) {
+      while (held.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+      held[count - 1]!.writeHead(200).end();
+    }
+    await ended(23);
+    const places = others.map((text) => requests.findIndex((request) => request.text === text));
+    for (const place of places) expect(place).toBeLessThan(8);
+  });
+
+  it('of sub-organizations leave half of the places to others, and of one sub-organization more than that', async () => {
+    const { url } = await gateway(() => undefined);
+    const { made } = await delivery({ url }, { maxOpen: 16, drainMs: 10 });
+    const child = (number: number) => ({ organizationId: `child ${number}`, parentOrganizationId: 'parent' });
+    made.enqueue(sms, child(1));
+    made.enqueue(sms, child(1));
+    const ofOne = '2 messages of one sub-organization wait for their delivery';
+    expect(refusal(() => made.enqueue(sms, child(1)))).toMatchObject({
+      message: expect.stringContaining(ofOne) as string,
+    });
+    for (const number of [2, 2, 3, 3, 4, 4]) made.enqueue(sms, child(number));
+    const ofFamily = '8 messages of the sub-organizations of one parent wait';
+    expect(refusal(() => made.check(sms, child(5)))).toMatchObject({
+      message: expect.stringContaining(ofFamily) as string,
+    });
+    for (let count = 0; count < 8; count++) made.enqueue(sms, { organizationId: 'parent' });
+    expect(refusal(() => made.enqueue(sms))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  });
+
   it('beyond the bound are refused, and taken again once there is room', async () => {
     const held: ServerResponse[] = [];
     const { url } = await gateway((response) => void held.push(response));

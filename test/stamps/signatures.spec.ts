@@ -280,3 +280,17 @@ describe('verifySignature', () => {
     expect(order).toEqual(['alone', 'beside']);
   });
 });
+
+test('verifications that wait take turns: one of another caller does not wait for a hundred of the first', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const data = Buffer.alloc(200_000);
+  const signature = sign('sha256', data, privateKey);
+  const order: string[] = [];
+  const verify = async (who: string) => {
+    expect(await verifySignature('sha256', data, publicKey, signature, [who])).toBe(true);
+    order.push(who);
+  };
+  await Promise.all([...Array.from({ length: 100 }, () => verify('one')), verify('another')]);
+  expect(order).toHaveLength(101);
+  expect(order.indexOf('another')).toBeLessThan(30);
+});
