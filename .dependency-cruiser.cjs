@@ -31,8 +31,8 @@ module.exports = {
       '^src/transactions/',
       '^src/delivery/(templates|mail-layout)\\.ts$',
     ]),
-    only('schema-knows-errors', '^src/schema/', ['^src/domain/errors\\.ts$']),
-    only('stores-know-errors', '^src/event-store/', ['^src/domain/errors\\.ts$']),
+    only('schema-knows-errors', '^src/schema/', ['^src/domain/(errors|without-nulls)\\.ts$']),
+    only('stores-know-errors', '^src/event-store/', ['^src/domain/(errors|activity/recorded-form)\\.ts$']),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
       '^src/domain/(errors|key-formats)\\.ts$',

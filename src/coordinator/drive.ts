@@ -2,6 +2,7 @@ import type { AnyActivity } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
 import type { ActivityEvent, Vote, VoteSelection } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
+import { recordedForm } from '../domain/activity/recorded-form.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import {
@@ -15,6 +16,7 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
+import { schemaVersionOf } from '../event-store/upcast.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
@@ -53,6 +55,7 @@ import {
   proxyLogin,
   signUpLapsed,
   storeRefusal,
+  tooMuchToRecord,
 } from './refusals.js';
 import { activityVersion, newestIntent, type ActivityVersion, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
@@ -134,6 +137,8 @@ const longestBatchMs = 2_000;
 const patienceMs = 5_000;
 /** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
 const longestPauseMs = 16;
+/** Bytes of the events of one request at most, whatever the store could take: 4 MiB less the quotes and names around them. */
+const maxActivityBytes = 4 * 1024 * 1024 - 4096;
 /** Stands for the position of events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
@@ -726,17 +731,26 @@ function sealEvents(
   const stream = organizationStream(loaded.organization.organizationId);
   let { hash, revision } = loaded;
   const links: string[] = [];
-  const sealed = events.map(({ type, data }) => {
+  let size = 0;
+  const sealed = events.map(({ type, data: said }) => {
     revision += 1;
-    const metadata = { at, schemaVersion: 1, $correlationId: activityId, $causationId: causationId };
+    const data = recordedForm(type, said);
+    const metadata = {
+      at,
+      schemaVersion: schemaVersionOf(type),
+      $correlationId: activityId,
+      $causationId: causationId,
+    };
     const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
     // From all that is said, and after what: a store takes equal ids for a repeated append, and would confirm one vote
     // where it has recorded another that was decided elsewhere, or earlier, at the same revision.
     const id = derivedId(stream, hash, type, ...texts);
     hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     links.push(hash);
+    size += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
     return { id, type, data, metadata: { ...metadata, hash } };
   });
+  if (size > maxActivityBytes) throw tooMuchToRecord(size, maxActivityBytes);
   loaded.hash = hash;
   loaded.revision = revision;
   loaded.pending.push(...links);

@@ -158,6 +158,16 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   return error;
 }
 
+/** The events of one request would be larger than what is published. */
+export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError {
+  return new CoordinatorError(
+    'OUT_OF_RANGE',
+    `too large to be recorded, and nothing was: the body, what it creates and its proofs would take ${bytes} bytes, one ` +
+      `activity may take ${limit}; create less at once`,
+    { category: 'REQUEST_INVALID' },
+  );
+}
+
 /** What no repetition helps against, until somebody changes a setting; `errors.filter.ts` logs the cause. */
 function refusedByStore(error: StoreRefused): CoordinatorError {
   const { refusal } = error;
@@ -165,7 +175,7 @@ function refusedByStore(error: StoreRefused): CoordinatorError {
     return new CoordinatorError(
       'OUT_OF_RANGE',
       `too large to be recorded, and nothing was: the event store takes ${refusal.limit} bytes in one append, and an ` +
-        'activity has its body about twice; send less, or ask the operator to raise MaxAppendSize of the event store',
+        'activity has its body and what it creates; send less, or ask the operator to raise MaxAppendSize of the event store',
       { category: 'REQUEST_INVALID', cause: error },
     );
   }

@@ -8,7 +8,7 @@ export function eventsFile(dataDir: string): string {
   return join(dataDir, 'events.db');
 }
 
-/** What a request body of 2 MiB becomes in the log, in bytes: an event has it twice, as it was sent and as it was read. */
+/** What a request body of 2 MiB becomes in the log at most, in bytes: four thirds of it, and what it creates. */
 const wantedBytes = 4 * 1024 * 1024;
 
 /**
@@ -20,8 +20,8 @@ export async function warnOfLimit(store: EventStore, warn: (message: string) => 
   const limit = await store.lowerLimit(wantedBytes);
   if (limit === undefined) return;
   warn(
-    `the event store takes ${limit} bytes in one append, so that requests of more than about ${Math.floor(limit / 2)} ` +
-      `bytes are refused: set its MaxAppendSize (EVENTSTORE_MAX_APPEND_SIZE) to ${wantedBytes}`,
+    `the event store takes ${limit} bytes in one append, so that requests of more than about ` +
+      `${Math.floor(limit / 2)} bytes may be refused: set its MaxAppendSize (EVENTSTORE_MAX_APPEND_SIZE) to ${wantedBytes}`,
   );
 }
 

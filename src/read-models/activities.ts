@@ -9,6 +9,7 @@ import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schem
 import type { Rows } from './database.js';
 import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
+import { upcast } from '../event-store/upcast.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
@@ -363,7 +364,7 @@ class ListActivityEventsResponse {
 
 export const listActivityEvents = defineQuery({
   path: 'list_activity_events',
-  summary: 'The recorded events of an activity: its life and its effects, as they stand in the stream.',
+  summary: 'The recorded events of an activity: its life and its effects, in the order of the stream.',
   request: ActivityRequest,
   response: ListActivityEventsResponse,
   async answer({ organizationId, activityId }, { rows, history, now }) {
@@ -377,7 +378,7 @@ export const listActivityEvents = defineQuery({
         const { $correlationId, at, hash } = event.metadata as EventMetadata;
         if ($correlationId !== activityId) break;
         const { id, revision, type } = event;
-        const data = event.data as object;
+        const data = upcast(event).data as object;
         const recordedAt = new Date(at).toISOString();
         const said = readableEventData({ type, data }, record, now);
         const redacted = said === data ? {} : { redacted: true };

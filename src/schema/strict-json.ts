@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import { withoutNulls } from '../domain/without-nulls.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -103,14 +104,4 @@ function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === 'string') return /\p{Surrogate}/u.test(value);
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, member]) => hasLoneSurrogate(name) || hasLoneSurrogate(member));
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (typeof value !== 'object' || value === null) return value;
-  const kept: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== null) kept[name] = withoutNulls(member);
-  }
-  return kept;
 }

@@ -13,6 +13,7 @@ import {
 } from '../../src/proofs/attestation-document.js';
 import { readConfig } from '../../src/config.js';
 import { canonicalJson, GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
+import { upcast } from '../../src/event-store/upcast.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { BootLog } from '../../src/proofs/boot-log.js';
 import { issueLeaf, issueRoot } from '../../src/proofs/certificates.js';
@@ -334,7 +335,7 @@ describe('app proofs', () => {
     const { organizationId } = coordinator;
     const events = await coordinator.events();
     const at = events.findIndex(({ data }) => (data as { activityId?: string }).activityId === id);
-    const { type, intent, decision, vote } = events[at]!.data as Record<string, Record<string, unknown>>;
+    const { type, intent, decision, vote } = upcast(events[at]!).data as Record<string, Record<string, unknown>>;
     const timestampMs = String(coordinator.clock.now());
     expect(said).toEqual([
       {

@@ -520,6 +520,71 @@ describe('a coordinator on a store that refuses', () => {
     expect(await ready()).toBe(200);
   });
 
+  describe('that takes 4 MiB in one append', () => {
+    /** The published maximum. */
+    const largest = 2 * 1024 * 1024;
+    let signWith: string;
+
+    beforeEach(async () => {
+      double.maxAppendBytes = 4 * 1024 * 1024;
+      const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
+        privateKeys: [{ privateKeyName: 'key', curve: 'CURVE_SECP256K1', privateKeyTags: [], addressFormats: [] }],
+      });
+      const { privateKeys } = result['createPrivateKeysResultV2'] as { privateKeys: { privateKeyId: string }[] };
+      signWith = privateKeys[0]!.privateKeyId;
+    });
+
+    const sent = (body: string, name = 'sign_raw_payload') =>
+      exchange(`${coordinator.url}/public/v1/submit/${name}`, stamped(body));
+    const signing = (payload: string) => ({
+      signWith,
+      payload,
+      encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+      hashFunction: 'HASH_FUNCTION_SHA256',
+    });
+    /** A body of exactly `largest` bytes: as many of the characters as its payload may have, then white space. */
+    const bodyOf = (character: string, more: object = {}) => {
+      const body = (payload: string) =>
+        coordinator.client.submitBody('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', signing(payload), more);
+      const each = Buffer.byteLength(JSON.stringify(character)) - 2;
+      const most = Math.floor((largest - Buffer.byteLength(body(''))) / each);
+      const text = body(character.repeat(Math.min(most, Math.floor(2_000_000 / character.length))));
+      return text.replace('{', `{${'\n'.repeat(largest - Buffer.byteLength(text))}`);
+    };
+
+    it.each([
+      ['quotes', '"'],
+      ['backslashes', '\\'],
+      ['control characters', '\u0001'],
+      ['characters beyond the basic plane', '😀'],
+      ['letters', 'a'],
+    ])('records a body of the published maximum that is full of %s', async (_name, character) => {
+      const body = bodyOf(character);
+      expect(Buffer.byteLength(body)).toBe(largest);
+      const { status, body: answer } = await sent(body);
+      expect({ status, message: (answer as { message?: string }).message }).toEqual({ status: 200 });
+      const { activity } = answer as { activity: { id: string; fingerprint: string } };
+      const again = await coordinator.client.query<{
+        activity: { intent: { signRawPayloadIntentV2: unknown }; votes: { message: string }[] };
+      }>('get_activity', { activityId: activity.id });
+      expect(again.activity.votes[0]?.message === body).toBe(true);
+      const { parameters } = JSON.parse(body) as { parameters: unknown };
+      expect(again.activity.intent.signRawPayloadIntentV2).toEqual(parameters);
+    });
+
+    it('refuses what would take more than that with its creations or proofs, on any store', async () => {
+      const proved = await sent(bodyOf('"', { generateAppProofs: true }));
+      expect(proved.status).toBe(413);
+      expect(proved.body).toMatchObject({
+        code: 11,
+        message: expect.stringMatching(
+          /its proofs would take \d+ bytes, one activity may take 4190208; create less/,
+        ) as unknown,
+      });
+      expect((await sent(`${bodyOf('a')} `)).status).toBe(400);
+    });
+  });
+
   it('answers what is too large with 413, the limit and the setting, and what waits beside it is recorded', async () => {
     double.maxAppendBytes = 100_000;
     const large = coordinator.client.submitBody('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {

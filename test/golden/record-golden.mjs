@@ -26,7 +26,7 @@ import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.j
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 2;
+const version = 3;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
