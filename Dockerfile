@@ -30,4 +30,5 @@ VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`, { signal: AbortSignal.timeout(3000) }).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=64", "dist/main.js"]
+# The shell makes room for Node, which so gets the signals of the container.
+CMD ["sh", "-c", "exec node $(node dist/cli/node-flags.js) dist/main.js"]

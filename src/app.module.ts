@@ -1,10 +1,11 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { activities } from './activities/index.js';
 import { AuthProxyModule } from './auth-proxy/auth-proxy.module.js';
@@ -55,7 +56,8 @@ import { DocsController, PROXY_ENDPOINTS } from './http/docs.controller.js';
 import { ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
 import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
-import { Metrics } from './http/metrics.js';
+import { HttpMetrics, Metrics } from './http/metrics.js';
+import { ProxyMetricsController } from './http/proxy-metrics.js';
 import { OperationsController } from './http/operations.controller.js';
 import { ContactLimits } from './delivery/contact-limits.js';
 import { deliveryFor, type Delivery } from './delivery/delivery.js';
@@ -98,6 +100,8 @@ import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { policiesAfter } from './read-models/policies.js';
 import { ReadModelRunner } from './read-models/runner.js';
+import { BodiesInFlight, bytesInFlight } from './rate-limits/bodies-in-flight.js';
+import { callerHeader, networkOf, toldCaller } from './rate-limits/caller.js';
 import { halfRecorded, recordedByParent } from './read-models/sub-organizations.js';
 import { unnamedVaults } from './read-models/unnamed-vaults.js';
 import { hasWebhookEndpoints, pendingDeliveries, type WebhookDelivery } from './read-models/webhooks.js';
@@ -127,6 +131,8 @@ export interface Adapters {
 
 /** Largest request body, in bytes. */
 const maxBody = 2 * 1024 * 1024;
+/** Bodies up to this size, in bytes, have room of their own. */
+const smallBody = 64 * 1024;
 /** Longest time that a start waits for the read models, in milliseconds. */
 const startupWaitMs = 1_000;
 /** Longest time between two looks whether a wait for the read models has become pointless, in milliseconds. */
@@ -153,9 +159,9 @@ function coordinatorModule(
   { root: attestationRoot, proofs }: { readonly root: Uint8Array; readonly proofs: ProofSigner },
   address: () => string,
   ownAddress: () => string,
+  proxySecret: string | undefined,
 ): DynamicModule {
   const isProxyToo = config.app === 'all';
-  const proxySecret = config.proxySecret ?? (isProxyToo ? randomBytes(32).toString('base64url') : undefined);
   const proxy =
     isProxyToo && proxySecret !== undefined
       ? [
@@ -508,15 +514,65 @@ function newAdapter({ trustProxy }: Config): FastifyAdapter {
   });
 }
 
-function prepareServer(adapter: FastifyAdapter): void {
+function prepareServer(adapter: FastifyAdapter, proxySecret: string | undefined): void {
   const fastify = adapter.getInstance();
   // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const headers = securityHeaders();
-  fastify.addHook('onRequest', (_request, reply, done) => {
+  fastify.addHook('onRequest', (request, reply, done) => {
     void reply.headers(headers);
+    const { headers: sent, url: path } = request;
+    const stamp = typeof sent['x-stamp'] === 'string' ? sent['x-stamp'] : '';
+    const told = toldCaller(proxySecret, sent[callerHeader], { path, stamp });
+    request.caller = { network: networkOf(told ?? request.ip), isThroughProxy: told !== undefined };
     done();
+  });
+  limitBodies(fastify);
+}
+
+function measure(adapter: FastifyAdapter, metrics: HttpMetrics): void {
+  adapter.getInstance().addHook('onResponse', (request, reply, done) => {
+    metrics.answered(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1000);
+    done();
+  });
+}
+
+/** A body is counted before it is received, until it was answered and nobody works on it any more. */
+function limitBodies(fastify: FastifyInstance): void {
+  const most = bytesInFlight(getHeapStatistics().heap_size_limit);
+  const bodies = new BodiesInFlight({ most, small: smallBody });
+  const taken = new WeakMap<FastifyRequest, { isWorkedOn: boolean; isClosed: boolean; letGo: () => void }>();
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const length = request.headers['content-length'];
+    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    const bytes = isChunked ? maxBody : Math.min(Number(length ?? 0) || 0, maxBody);
+    if (bytes === 0) return done();
+    let letGo: () => void;
+    try {
+      letGo = bodies.take(request.caller.network, bytes);
+    } catch (error) {
+      return done(error as Error);
+    }
+    const one = { isWorkedOn: false, isClosed: false, letGo };
+    taken.set(request, one);
+    reply.raw.once('close', () => {
+      one.isClosed = true;
+      // Whoever hangs up does not end what was begun.
+      if (!one.isWorkedOn) letGo();
+    });
+    done();
+  });
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    const one = taken.get(request);
+    if (one) one.isWorkedOn = true;
+    done();
+  });
+  fastify.addHook('onSend', (request, _reply, payload, done) => {
+    const one = taken.get(request);
+    if (one) one.isWorkedOn = false;
+    if (one?.isClosed) one.letGo();
+    done(null, payload);
   });
 }
 
@@ -537,18 +593,21 @@ export async function createAuthProxy(
   { secret, logger }: { readonly secret: string; readonly logger: Logger },
 ): Promise<Server> {
   const { apiUrl = '', proxyLimits: limits } = config;
-  const proxy = AuthProxyModule.register({ apiUrl: () => apiUrl, secret, limits, clock: Date, isAlone: true });
+  const refused = (message: string) => logger.error(message);
+  const proxy = AuthProxyModule.register({ apiUrl: () => apiUrl, secret, limits, clock: Date, isAlone: true, refused });
   const providers = [
     { provide: LOGGER, useValue: logger },
     { provide: APP_FILTER, useClass: ErrorsFilter },
+    HttpMetrics,
   ];
   const adapter = newAdapter(config);
   const app = await NestFactory.create<NestFastifyApplication>(
-    { module: ProxyModule, imports: [proxy], providers },
+    { module: ProxyModule, imports: [proxy], controllers: [ProxyMetricsController], providers },
     adapter,
     { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
   );
-  prepareServer(adapter);
+  prepareServer(adapter, undefined);
+  measure(adapter, app.get(HttpMetrics));
   await app.init();
   return { app, close: () => closeServer(app) };
 }
@@ -700,9 +759,16 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const proofs = EphemeralKey.make(randomness);
   await recordBoot(config, proofs, { attestor, log });
   const address = () => config.publicUrl ?? listeningAddress(fastify.server);
+  const proxySecret = config.proxySecret ?? (config.app === 'all' ? randomBytes(32).toString('base64url') : undefined);
   const app = await NestFactory.create<NestFastifyApplication>(
-    coordinatorModule(config, adapters, opened, { root: attestor.root, proofs }, address, () =>
-      listeningAddress(fastify.server),
+    coordinatorModule(
+      config,
+      adapters,
+      opened,
+      { root: attestor.root, proofs },
+      address,
+      () => listeningAddress(fastify.server),
+      proxySecret,
     ),
     adapter,
     {
@@ -712,7 +778,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     },
   );
 
-  prepareServer(adapter);
+  prepareServer(adapter, proxySecret);
   const shared = {
     origin: '*',
     methods: ['GET', 'POST'],
@@ -736,10 +802,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     done(null, operatorPaths.test(url) ? { origin: false } : shared);
   adapter.enableCors({ delegator });
   const metrics = app.get(Metrics);
-  fastify.addHook('onResponse', (request, reply, done) => {
-    metrics.answered(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1000);
-    done();
-  });
+  measure(adapter, metrics);
   await app.init();
   const runner = app.get(ReadModelRunner);
   runner.start();

@@ -1,5 +1,6 @@
 import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
+import { callerHeader, tellCaller } from '../rate-limits/caller.js';
 
 /** What the proxy reads of a configuration (client protocol 5.2). Times are seconds as decimal strings. */
 interface ProxySettings {
@@ -41,6 +42,17 @@ interface ApiPorts {
   readonly clock: { now(): number };
   /** Longest wait for one answer of the API, in milliseconds. */
   readonly answerMs?: number;
+  /** Told that the API does not take the secret, once a minute at most. */
+  readonly refused?: (message: string) => void;
+}
+
+/** What all requests share, whoever they are for. */
+interface Shared {
+  lastTimestamp: number;
+  /** The latest position that the API has answered with: behind a balancer the next answer may come from another. */
+  position: bigint;
+  key: Promise<string> | undefined;
+  refusedAt: number;
 }
 
 interface Activity {
@@ -49,17 +61,25 @@ interface Activity {
   readonly appProofs?: readonly object[];
 }
 
+const secretRefused =
+  'the Activity API does not take this auth proxy: its operator must set the same PROXY_SECRET for both';
+
 /** What is waited for one answer of the API unless said otherwise: longer than it waits for its read models. */
 const usualAnswerMs = 15_000;
 
 /** The Activity API as the proxy sees it: over HTTP, with stamps that it has to ask for each time. */
 export class Api {
-  private lastTimestamp = 0;
-  /** The latest position that the API has answered with: behind a balancer the next answer may come from another. */
-  private position = -1n;
-  private key: Promise<string> | undefined;
+  /** @param caller address of whoever the requests are made for */
+  constructor(
+    private readonly ports: ApiPorts,
+    private readonly caller?: string,
+    private readonly shared: Shared = { lastTimestamp: 0, position: -1n, key: undefined, refusedAt: -Infinity },
+  ) {}
 
-  constructor(private readonly ports: ApiPorts) {}
+  /** The same API, told for whom it is asked: its limits are for the proxy's callers, and not for the proxy. */
+  for(caller: string): Api {
+    return new Api(this.ports, caller, this.shared);
+  }
 
   /** @throws {CoordinatorError} NOT_FOUND for a configuration that is not enabled, UNAVAILABLE */
   configuration(configId: string): Promise<Configuration> {
@@ -109,23 +129,30 @@ export class Api {
 
   /** The key that verification tokens are signed with: uncompressed P-256 point, hex. */
   verificationKey(): Promise<string> {
-    this.key ??= this.fetch<{ verificationToken: string }>('/public/v1/discovery/keys', undefined, {}).then(
+    this.shared.key ??= this.fetch<{ verificationToken: string }>('/public/v1/discovery/keys', undefined, {}).then(
       ({ verificationToken }) => verificationToken,
       (error: unknown) => {
-        this.key = undefined;
+        this.shared.key = undefined;
         throw error;
       },
     );
-    return this.key;
+    return this.shared.key;
   }
 
-  /** Whether the API says that it is ready. */
-  async isReady(): Promise<boolean> {
+  /** Whether the API says that it is ready, and takes the secret. */
+  async readiness(): Promise<'ok' | 'api-unavailable' | 'proxy-secret-refused'> {
     try {
       await this.fetch('/health/ready', undefined, {});
-      return true;
     } catch {
-      return false;
+      return 'api-unavailable';
+    }
+    try {
+      await this.allowsOrigin('');
+      return 'ok';
+    } catch (error) {
+      return error instanceof CoordinatorError && error.message === secretRefused
+        ? 'proxy-secret-refused'
+        : 'api-unavailable';
     }
   }
 
@@ -141,12 +168,16 @@ export class Api {
     } catch (error) {
       // Whoever calls the proxy can do nothing about its secret.
       if (!(error instanceof CoordinatorError) || error.code !== 'UNAUTHENTICATED') throw error;
-      throw new CoordinatorError(
-        'UNAVAILABLE',
-        'the Activity API does not take this auth proxy: its operator must set the same PROXY_SECRET for both',
-        { cause: error },
-      );
+      this.reportRefused();
+      throw new CoordinatorError('UNAVAILABLE', secretRefused, { cause: error });
     }
+  }
+
+  private reportRefused(): void {
+    const now = performance.now();
+    if (now - this.shared.refusedAt < 60_000) return;
+    this.shared.refusedAt = now;
+    this.ports.refused?.(secretRefused);
   }
 
   /** Posts, or gets where there is no body. */
@@ -163,7 +194,8 @@ export class Api {
         headers: {
           accept: 'application/json',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(this.position < 0n ? {} : { 'x-min-position': String(this.position) }),
+          ...(this.shared.position < 0n ? {} : { 'x-min-position': String(this.shared.position) }),
+          ...this.callerOf(path, headers),
           ...headers,
         },
         ...(body === undefined ? {} : { body }),
@@ -175,8 +207,8 @@ export class Api {
       throw unreachable(error);
     }
     const position = response.headers.get('x-position');
-    if (position !== null && /^\d{1,20}$/.test(position) && BigInt(position) > this.position) {
-      this.position = BigInt(position);
+    if (position !== null && /^\d{1,20}$/.test(position) && BigInt(position) > this.shared.position) {
+      this.shared.position = BigInt(position);
     }
     const answer = jsonOf(text);
     if (answer === undefined) throw unreachable(new Error(`status ${response.status} without JSON`));
@@ -184,10 +216,16 @@ export class Api {
     return answer as Answer;
   }
 
+  private callerOf(path: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    if (this.caller === undefined) return {};
+    const stamp = headers['x-stamp'] ?? '';
+    return { [callerHeader]: tellCaller(this.ports.secret, this.caller, { path, stamp }) };
+  }
+
   /** Two requests in one millisecond would be one activity: each gets its own. */
   private nextTimestamp(): string {
-    this.lastTimestamp = Math.max(this.ports.clock.now(), this.lastTimestamp + 1);
-    return String(this.lastTimestamp);
+    this.shared.lastTimestamp = Math.max(this.ports.clock.now(), this.shared.lastTimestamp + 1);
+    return String(this.shared.lastTimestamp);
   }
 }
 

@@ -70,7 +70,8 @@ export class AuthProxyController {
       throw new CoordinatorError('NOT_FOUND', `the auth proxy has no \`${name.slice(0, 100)}\`: it has ${known}`);
     }
     this.limits.countAddress(request.ip);
-    const configuration = await this.api.configuration(configIdOf(request));
+    const api = this.api.for(request.ip);
+    const configuration = await api.configuration(configIdOf(request));
     // What a refused origin is told is not for its page to read.
     void reply.removeHeader('access-control-allow-origin');
     const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
@@ -78,7 +79,7 @@ export class AuthProxyController {
     this.limits.countConfiguration(configuration.configId);
     const body = bodyOf(request);
     return endpoint.run({
-      api: this.api,
+      api,
       limits: this.limits,
       configuration,
       body,

@@ -13,17 +13,19 @@ interface ProxyOptions {
   readonly clock: { now(): number };
   /** Whether the process is nothing else, so that its health is that of the proxy. */
   readonly isAlone: boolean;
+  /** Told that the API does not take the secret, once a minute at most. */
+  readonly refused?: (message: string) => void;
 }
 
 /** The auth proxy. It knows the Activity API by its address only (docs/adr/0019). */
 @Module({})
 export class AuthProxyModule {
-  static register({ apiUrl, secret, limits, clock, isAlone }: ProxyOptions): DynamicModule {
+  static register({ apiUrl, secret, limits, clock, isAlone, refused }: ProxyOptions): DynamicModule {
     return {
       module: AuthProxyModule,
       controllers: [AuthProxyController, ...(isAlone ? [ProxyHealthController] : [])],
       providers: [
-        { provide: Api, useFactory: () => new Api({ url: apiUrl, secret, clock }) },
+        { provide: Api, useFactory: () => new Api({ url: apiUrl, secret, clock, ...(refused ? { refused } : {}) }) },
         { provide: Limits, useFactory: () => new Limits(limits) },
         { provide: PROXY_CLOCK, useValue: clock },
       ],

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { networkOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 
 /** Requests a minute, and codes that one caller may have sent to one contact in ten minutes; undefined is no limit. */
@@ -48,16 +49,4 @@ export class Limits {
 
 function limit(most: number | undefined, windowMs: number, what: string): KeyedLimit | undefined {
   return most === undefined ? undefined : new KeyedLimit({ most, windowMs, name: `${most} ${what}` });
-}
-
-/** One caller has a whole /64 of IPv6 addresses (RFC 6177), so that is what counts as one address. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address;
-  const [head = '', tail] = address.split('::');
-  const groups = head.split(':');
-  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length);
-  return [...groups, ...Array.from({ length: Math.max(missing, 0) }, () => '0'), ...(tail ?? '').split(':')]
-    .slice(0, 4)
-    .map((group) => group || '0')
-    .join(':');
 }

@@ -13,11 +13,14 @@ export class ProxyHealthController {
     return { status: 'ok' };
   }
 
-  /** The API behind it answers and is ready. */
+  /** The API behind it answers, is ready, and takes the secret of this proxy. */
   @Get('ready')
-  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<{ status: string }> {
-    if (await this.api.isReady()) return { status: 'ok' };
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<{ status: string; reason?: string }> {
+    const status = await this.api.readiness();
+    if (status === 'ok') return { status };
     void reply.status(503);
-    return { status: 'api-unavailable' };
+    return status === 'proxy-secret-refused'
+      ? { status, reason: 'the API has another PROXY_SECRET: set the same for both' }
+      : { status };
   }
 }

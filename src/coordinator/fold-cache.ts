@@ -1,8 +1,9 @@
 import { isMap } from 'node:util/types';
+import { getHeapStatistics } from 'node:v8';
 import type { LoadedOrganization } from './load-organization.js';
 
-/** Memory for folded organizations, in bytes as estimated. A small one takes 6 KiB (bench/README.md). */
-const defaultBytes = 256 * 1024 * 1024;
+/** Memory for folded organizations, in bytes as estimated: a quarter of a small heap. A small one takes 6 KiB (bench/README.md). */
+const defaultBytes = Math.min(256 * 1024 * 1024, getHeapStatistics().heap_size_limit / 4);
 /** An estimate holds for so many events. */
 const measureEvery = 256;
 /** An empty map with its table, in V8. */

@@ -5,9 +5,9 @@ import type { RunnerObserver } from '../read-models/runner.js';
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Prometheus metrics of one running coordinator; not global, so that many can run in one process. */
+/** Prometheus metrics of one server; not global, so that many can run in one process. */
 @Injectable()
-export class Metrics implements DriverMetrics {
+export class HttpMetrics {
   readonly registry = new Registry();
 
   private readonly requests = new Histogram({
@@ -17,6 +17,19 @@ export class Metrics implements DriverMetrics {
     buckets: seconds,
     registers: [this.registry],
   });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  answered(route: string, status: number, elapsedSeconds: number): void {
+    this.requests.observe({ route, status: String(status) }, elapsedSeconds);
+  }
+}
+
+/** Prometheus metrics of one running coordinator. */
+@Injectable()
+export class Metrics extends HttpMetrics implements DriverMetrics {
   private readonly decisions = new Counter({
     name: 'countersign_decisions_total',
     help: 'Decisions of the policy engine, by outcome and activity type.',
@@ -70,10 +83,6 @@ export class Metrics implements DriverMetrics {
     registers: [this.registry],
   });
 
-  constructor() {
-    collectDefaultMetrics({ register: this.registry });
-  }
-
   /** Asks `lag` for the events that the read models are behind, whenever the metrics are read. */
   measureLag(lag: () => Promise<number>): void {
     new Gauge({
@@ -100,10 +109,6 @@ export class Metrics implements DriverMetrics {
 
   deliveryEnded(outcome: string): void {
     this.deliveries.inc({ outcome });
-  }
-
-  answered(route: string, status: number, elapsedSeconds: number): void {
-    this.requests.observe({ route, status: String(status) }, elapsedSeconds);
   }
 
   decided(outcome: string, type: string): void {

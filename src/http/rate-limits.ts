@@ -43,9 +43,12 @@ export class RateLimits {
     const organization = organizationPattern.exec(
       Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
     );
-    consume(this.address, request.ip, reply);
-    consume(this.credential, credentialIn(by), reply);
-    if (organization) consume(this.organization, organization[1]!.toLowerCase(), reply);
+    const { caller } = request;
+    // Through an auth proxy everybody has its key and asks its organization: one of them must not use up what others are owed.
+    const through = caller.isThroughProxy ? ` ${caller.network}` : '';
+    consume(this.address, caller.network, reply);
+    consume(this.credential, credentialIn(by) + through, reply);
+    if (organization) consume(this.organization, organization[1]!.toLowerCase() + through, reply);
   }
 }
 

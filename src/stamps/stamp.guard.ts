@@ -13,6 +13,8 @@ declare module 'fastify' {
     stamp?: Stamp;
     /** Set instead of a stamp by the guard of queries; nothing in it has been verified. */
     session?: SessionHeader;
+    /** Where it comes from; through an auth proxy, where whoever calls the proxy comes from. Set as it arrives. */
+    caller: { readonly network: string; readonly isThroughProxy: boolean };
   }
 }
 
@@ -41,8 +43,8 @@ export class ReadGuard implements CanActivate {
 
 async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
   const stamp = readStamp(request.headers);
-  if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request), request.ip);
-  if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request), request.ip);
+  if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request), request.caller.network);
+  if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request), request.caller.network);
   return stamp;
 }
 

@@ -1,3 +1,7 @@
+import { BodiesInFlight, bytesInFlight } from '../../src/rate-limits/bodies-in-flight.js';
+import { tellCaller, toldCaller } from '../../src/rate-limits/caller.js';
+import { flagsFor } from '../../src/cli/start/memory.js';
+import { limitExceeded } from '../../src/domain/errors.js';
 import { Limits } from '../../src/auth-proxy/limits.js';
 import { KeyedLimit } from '../../src/rate-limits/keyed-limit.js';
 
@@ -99,4 +103,55 @@ describe('a limit whose table is full', () => {
     expect(limit.take('new')).toBe(1);
     expect(limit.size).toBe(1);
   });
+});
+
+describe('bytes of bodies in flight', () => {
+  test('follow the heap', () => {
+    const mebibyte = 2 ** 20;
+    expect([128, 2_048, 65_536].map((heap) => bytesInFlight(heap * mebibyte) / mebibyte)).toEqual([16, 64, 256]);
+  });
+
+  test('one caller has half, all have what there is, and small ones have a quarter beside', () => {
+    const bodies = new BodiesInFlight({ most: 100, small: 4 });
+    const letGo = bodies.take('one', 30);
+    expect(() => bodies.take('one', 21)).toThrow(limitExceeded('', 1).message);
+    bodies.take('two', 50);
+    bodies.take('three', 20);
+    expect(() => bodies.take('four', 5)).toThrow('as many request bodies as fit into its memory');
+    bodies.take('one', 4);
+    bodies.take('one', 4);
+    bodies.take('one', 4);
+    expect(() => bodies.take('one', 4)).toThrow(limitExceeded('', 1).message);
+    bodies.take('four', 4);
+    letGo();
+    letGo();
+    bodies.take('one', 30);
+    expect(() => bodies.take('four', 5)).toThrow('as many request bodies as fit into its memory');
+  });
+});
+
+describe('the caller that a proxy tells', () => {
+  const bound = { path: '/public/v1/submit/init_otp', stamp: 'stamp' };
+  const header = tellCaller('secret', '203.0.113.7', bound);
+
+  test('is taken from whoever has the secret, for that very request', () => {
+    expect(toldCaller('secret', header, bound)).toBe('203.0.113.7');
+    expect(toldCaller('other', header, bound)).toBeUndefined();
+    expect(toldCaller(undefined, header, bound)).toBeUndefined();
+    expect(toldCaller('secret', header, { ...bound, stamp: 'another' })).toBeUndefined();
+    expect(toldCaller('secret', header, { ...bound, path: '/public/v1/submit/otp_login' })).toBeUndefined();
+    expect(toldCaller('secret', header.replace('203.0.113.7', '203.0.113.8'), bound)).toBeUndefined();
+    for (const text of ['', ' ', '203.0.113.7', '203.0.113.7 x', undefined, [header]]) {
+      expect(toldCaller('secret', text, bound)).toBeUndefined();
+    }
+  });
+});
+
+test.each([
+  [128, ['--max-old-space-size=192', '--max-semi-space-size=16']],
+  [1_024, ['--max-old-space-size=512', '--max-semi-space-size=32']],
+  [4_096, ['--max-old-space-size=2048', '--max-semi-space-size=64']],
+  [65_536, ['--max-old-space-size=8192', '--max-semi-space-size=64']],
+])('Node is told what fits into %d MiB', (mebibytes, flags) => {
+  expect(flagsFor(mebibytes * 2 ** 20)).toEqual(flags);
 });

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Writable } from 'node:stream';
 import { createAuthProxy } from '../../src/app.module.js';
 import { Api } from '../../src/auth-proxy/api.js';
 import { readConfig } from '../../src/config.js';
@@ -28,9 +29,9 @@ async function apiThat(answers: RequestListener): Promise<string> {
 }
 
 /** The auth proxy as a server of its own. */
-async function proxyOf(apiUrl: string, shown = secret): Promise<string> {
+async function proxyOf(apiUrl: string, shown = secret, logger = createLogger('silent')): Promise<string> {
   const config = readConfig({ APP: 'proxy', API_URL: apiUrl, PROXY_SECRET: shown });
-  const proxy = await createAuthProxy(config, { secret: shown, logger: createLogger('silent') });
+  const proxy = await createAuthProxy(config, { secret: shown, logger });
   opened.push(() => proxy.close());
   await proxy.app.listen(0, '127.0.0.1');
   return proxy.app.getUrl();
@@ -118,6 +119,34 @@ describe('before a real API', () => {
     const refused = await ask(await proxyOf(url, 'w'.repeat(32)), root.authProxyConfigId);
     expect(refused).toMatchObject({ status: 503, body: { message: textLike('set the same PROXY_SECRET for both') } });
     expect(refused.text).not.toMatch(/s{32}|w{32}/);
+  });
+
+  test('a proxy with the wrong secret is not ready, and says so to its operator', async () => {
+    const { url } = await start({ APP: 'api', PROXY_SECRET: secret });
+    const lines: string[] = [];
+    const log = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        lines.push(chunk.toString());
+        done();
+      },
+    });
+    const proxy = await proxyOf(url, 'w'.repeat(32), createLogger('error', log));
+    for (let count = 0; count < 2; count++) {
+      expect(await exchange(`${proxy}/health/ready`)).toMatchObject({
+        status: 503,
+        body: { status: 'proxy-secret-refused', reason: textLike('set the same for both') },
+      });
+    }
+    const said = lines.join('').split('set the same PROXY_SECRET for both').length - 1;
+    expect([said, /s{32}|w{32}/.test(lines.join(''))]).toEqual([1, false]);
+  });
+
+  test('the proxy by itself has metrics', async () => {
+    const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
+    const proxy = await proxyOf(url);
+    await ask(proxy, root.authProxyConfigId);
+    const { text } = await exchange(`${proxy}/metrics`);
+    expect(text).toMatch(/countersign_http_request_seconds_count\{route="\/v1\/:name",status="200"\} 1/);
   });
 
   test('without a secret an API serves no proxy', async () => {

@@ -1,4 +1,7 @@
+import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import { getHeapStatistics } from 'node:v8';
+import { bytesInFlight } from '../../src/rate-limits/bodies-in-flight.js';
 import {
   startCoordinator,
   type ApiKeyPair,
@@ -78,6 +81,61 @@ describe('the auth proxy', () => {
       expect(answer).toMatchObject({ status: 400, body: { message: 'request body is nested deeper than 32 levels' } });
     }
   });
+});
+
+test('limits of the API count who calls the auth proxy, not the auth proxy', async () => {
+  const settings = { TRUST_PROXY: 'true', RATE_LIMIT_PER_ADDRESS: '20', RATE_LIMIT_PER_CREDENTIAL: '10' };
+  const limited = await startCoordinator({ settings: { ...settings, RATE_LIMIT_PER_ORGANIZATION: '30' } });
+  running.push(limited);
+  const verify = (address: string) =>
+    exchange(`${limited.url}/v1/otp_verify`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-auth-proxy-config-id': limited.root.authProxyConfigId,
+        'x-forwarded-for': address,
+      },
+      body: JSON.stringify({ otpId: limited.organizationId, otpCode: '000000000' }),
+    });
+  const one = await Promise.all(Array.from({ length: 60 }, () => verify('203.0.113.66')));
+  const others = await Promise.all(Array.from({ length: 20 }, (_, number) => verify(`203.0.113.${number}`)));
+  expect(one.map(({ status }) => status)).toContain(429);
+  expect(others.map(({ status }) => status)).not.toContain(429);
+});
+
+test('a body is counted before it is received, and one caller leaves room for others', async () => {
+  const behind = await startCoordinator({ settings: { TRUST_PROXY: 'true' } });
+  running.push(behind);
+  const share = bytesInFlight(getHeapStatistics().heap_size_limit) / 2;
+  const fits = Math.floor(share / 2 ** 21);
+  const sockets: Socket[] = [];
+  /** A request of 2 MiB whose body does not come; its answer, if it has one at once. */
+  const begin = (address: string) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(behind.url).port), '127.0.0.1');
+      sockets.push(socket);
+      socket.on('data', (data) => resolve(data.toString()));
+      socket.on('error', () => undefined);
+      socket.write(
+        `POST /public/v1/query/whoami HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${address}\r\n` +
+          `content-type: application/json\r\ncontent-length: ${2 ** 21}\r\n\r\n`,
+      );
+    });
+  const whoami = (bytes: number, address: string) =>
+    exchange(`${behind.url}/public/v1/query/whoami`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+      body: JSON.stringify({ organizationId: behind.organizationId, filler: 'x'.repeat(bytes) }),
+    });
+  const refused = await Promise.race(Array.from({ length: fits + 1 }, () => begin('203.0.113.66')));
+  expect(refused).toMatch(/^HTTP\/1\.1 429 /);
+  expect(refused).toContain('in request bodies of more than 65536 bytes at a time from one address');
+  // Without a stamp: 401 says that it was received.
+  expect([(await whoami(100, '203.0.113.66')).status, (await whoami(100_000, '203.0.113.1')).status]).toEqual([
+    401, 401,
+  ]);
+  for (const socket of sockets) socket.destroy();
+  await until('it is given back', async () => (await whoami(2_000_000, '203.0.113.66')).status === 401);
 });
 
 test('what is nested without end is refused, wherever it stands', async () => {
