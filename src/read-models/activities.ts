@@ -7,9 +7,10 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import { upcast } from '../event-store/upcast.js';
+import { newestFirst, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
@@ -22,7 +23,7 @@ type StoredActivity = ActivityRecord<string> & {
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 4,
+  version: 5,
   tables: ['activities', 'activity_fingerprints'],
   schema: `
     CREATE TABLE activities (
@@ -31,6 +32,8 @@ export const activitiesModel: ReadModel = {
       PRIMARY KEY (organization_id, activity_id)
     ) WITHOUT ROWID;
     CREATE INDEX activities_by_time ON activities (organization_id, submitted);
+    CREATE INDEX activities_by_status ON activities (organization_id, status, submitted);
+    CREATE INDEX activities_by_type ON activities (organization_id, type, status, submitted);
     CREATE TABLE activity_fingerprints (
       organization_id TEXT NOT NULL, fingerprint BLOB NOT NULL, activity_id TEXT NOT NULL,
       PRIMARY KEY (organization_id, fingerprint)
@@ -202,29 +205,39 @@ export const listActivities = defineQuery({
   request: ListActivitiesRequest,
   response: ListActivitiesResponse,
   answer({ organizationId, filterByStatus = [], filterByType = [], paginationOptions }, { rows, envelope }) {
-    const where = ['organization_id = ?'];
-    const values: string[] = [organizationId];
-    const among = (column: string, wanted: readonly string[]) => {
-      if (wanted.length === 0) return;
-      where.push(`${column} IN (${wanted.map(() => '?').join(', ')})`);
-      values.push(...wanted);
-    };
-    among('status', filterByStatus);
-    among('type', filterByType);
     const page = newestFirst(
       rows,
       {
         table: 'activities',
+        column: 'activity_id',
         order: 'submitted',
-        where,
-        values,
-        orderOf: (id) => storedActivity(rows, organizationId, id)?.submitted,
+        runs: runsOf(organizationId, new Set(filterByStatus), new Set(filterByType)),
+        orderOf: (id) => submittedAt(rows, organizationId, id),
       },
       paginationOptions,
-    ) as StoredActivity[];
-    return { activities: page.map((record) => envelope(withVoters(rows, record))) };
+    );
+    return {
+      activities: page.map((activityId) => envelope(activityOf(rows, organizationId, activityId))),
+    };
   },
 });
+
+/** The parts of the list that hold what is wanted, each in order in an index. */
+function runsOf(organizationId: string, statuses: ReadonlySet<string>, types: ReadonlySet<string>): readonly Run[] {
+  const equals = { organization_id: organizationId };
+  if (types.size === 0) return statuses.size === 0 ? [equals] : [...statuses].map((status) => ({ ...equals, status }));
+  const wanted = statuses.size === 0 ? activityStatuses : [...statuses];
+  return [...types].flatMap((type) => wanted.map((status) => ({ ...equals, type, status })));
+}
+
+function submittedAt(rows: Rows, organizationId: string, activityId: string): bigint | undefined {
+  const row = rows.get(
+    'SELECT submitted FROM activities WHERE organization_id = ? AND activity_id = ?',
+    organizationId,
+    activityId,
+  );
+  return row && BigInt(row['submitted']!);
+}
 
 class PolicyOutcomeShape {
   @Uuid()

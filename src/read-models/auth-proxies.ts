@@ -10,7 +10,7 @@ import { TimestampShape } from './shapes.js';
 /** Enabled auth proxies, and the origins that each allows. */
 export const authProxiesModel: ReadModel = {
   name: 'auth-proxies',
-  version: 1,
+  version: 2,
   tables: ['auth_proxies', 'auth_proxy_origins'],
   schema: `
     CREATE TABLE auth_proxies (
@@ -19,7 +19,8 @@ export const authProxiesModel: ReadModel = {
     CREATE INDEX auth_proxies_by_organization ON auth_proxies (organization_id);
     CREATE TABLE auth_proxy_origins (
       origin TEXT NOT NULL, config_id TEXT NOT NULL, PRIMARY KEY (origin, config_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX auth_proxy_origins_by_config ON auth_proxy_origins (config_id);`,
 
   project: eachEvent((rows, { organizationId, at, event }) => {
     switch (event.type) {

@@ -21,7 +21,7 @@ import type { ProjectedEvent, ReadModel } from './read-model.js';
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
-  version: 1,
+  version: 2,
   tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
   // A stranger may assert what is somebody else's as often as sign-ups allow: every question has an index of its own.
   schema: `
@@ -29,6 +29,8 @@ export const claimsModel: ReadModel = {
       organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, founded_by TEXT, founded INTEGER NOT NULL,
       confirmed INTEGER, is_founding INTEGER NOT NULL DEFAULT 1, proved INTEGER, credentials INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID;
+    CREATE INDEX claim_organizations_unproved ON claim_organizations (founded)
+      WHERE founded_by IS NOT NULL AND proved IS NULL AND confirmed IS NOT NULL;
     CREATE TABLE claims (
       organization_id TEXT NOT NULL, ref TEXT NOT NULL, kind TEXT NOT NULL,
       parent_id TEXT NOT NULL, value TEXT NOT NULL, owner TEXT NOT NULL, credential_id TEXT, public_key TEXT,
@@ -40,7 +42,9 @@ export const claimsModel: ReadModel = {
     CREATE INDEX claims_by_owner ON claims (organization_id, owner);
     CREATE INDEX claims_by_value ON claims (parent_id, kind, value, asserted);
     CREATE INDEX claims_by_credential_id ON claims (parent_id, credential_id, asserted) WHERE credential_id IS NOT NULL;
-    CREATE INDEX claims_proved ON claims (parent_id, kind, value, proved) WHERE proved IS NOT NULL;
+    CREATE INDEX claims_proved ON claims (parent_id, kind, value, outranks DESC, recorded IS NULL, recorded, proved)
+      WHERE proved IS NOT NULL;
+    CREATE INDEX claims_recorded ON claims (parent_id, kind, value, outranks DESC, recorded) WHERE recorded IS NOT NULL;
     CREATE INDEX claims_member_made ON claims (parent_id, kind, value) WHERE is_member_made = 1;
     CREATE INDEX claims_alone ON claims (parent_id, kind, value, asserted) WHERE is_alone = 1;
     CREATE INDEX claims_due ON claims (proved) WHERE is_due = 1;
@@ -85,6 +89,7 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
       const { parentOrganizationId, foundedBy } = event.data;
       if (parentOrganizationId === undefined) return;
       families.forget(organizationId);
+      if (foundedBy !== undefined) forgetLapsed(rows, at);
       return rows.run(
         `INSERT INTO claim_organizations (organization_id, parent_id, founded_by, founded) VALUES (?, ?, ?, ?)
            ON CONFLICT (organization_id) DO UPDATE SET founded_by = excluded.founded_by, founded = excluded.founded`,
@@ -169,6 +174,24 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
       return takeRequest(rows, families, projected, event);
     case 'ClaimProved':
       return takeRecord(rows, projected, event);
+  }
+}
+
+/** Lapsed sign-ups that go when another begins: more than there can be new ones. */
+const mostForgotten = 4;
+
+/** Sign-ups that have lapsed lead nowhere, and look-ups need not pass over what strangers have asserted in them. */
+function forgetLapsed(rows: Rows, at: number): void {
+  const lapsed = rows.all(
+    `SELECT organization_id FROM claim_organizations
+     WHERE founded_by IS NOT NULL AND proved IS NULL AND confirmed IS NOT NULL AND founded < ? ORDER BY founded LIMIT ?`,
+    // Whoever looks up may have a clock that is behind.
+    at - 2 * signUpLifeMs,
+    mostForgotten,
+  );
+  for (const { organization_id: organizationId } of lapsed) {
+    rows.run('DELETE FROM claims WHERE organization_id = ?', organizationId!);
+    rows.run('DELETE FROM claim_organizations WHERE organization_id = ?', organizationId!);
   }
 }
 
@@ -266,7 +289,9 @@ function prove(
   // A key that soon ends needs no place in an order, unless it was used in two organizations.
   const held = [claim['parent_id']!, kind, claim['value']!];
   const { used } = rows.get(
-    'SELECT count(*) AS used FROM claims WHERE parent_id = ? AND kind = ? AND value = ? AND proved IS NOT NULL',
+    `SELECT count(*) AS used FROM (
+       SELECT 1 FROM claims WHERE parent_id = ? AND kind = ? AND value = ? AND proved IS NOT NULL LIMIT 2
+     )`,
     ...held,
   )!;
   if (Number(used) < 2) return;
@@ -480,7 +505,7 @@ export function firstClaim(rows: Rows, parentId: string, { kind, value }: Claime
   const first = rows.get(
     `SELECT c.organization_id, c.proved_by FROM claims c
      WHERE c.parent_id = ? AND c.kind = ? AND c.value = ? AND c.proved IS NOT NULL AND c.recorded IS NOT NULL
-     ${inOrder} LIMIT 1`,
+     ORDER BY c.outranks DESC, c.recorded LIMIT 1`,
     parentId,
     kind,
     value,

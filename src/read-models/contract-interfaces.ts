@@ -9,23 +9,25 @@ import { TimestampShape } from './shapes.js';
 
 export const contractInterfacesModel: ReadModel = {
   name: 'contract-interfaces',
-  version: 1,
+  version: 2,
   tables: ['contract_interfaces'],
   schema: `
     CREATE TABLE contract_interfaces (
-      organization_id TEXT NOT NULL, interface_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, interface_id)
-    ) WITHOUT ROWID;`,
+      organization_id TEXT NOT NULL, interface_id TEXT NOT NULL, created INTEGER NOT NULL, address TEXT NOT NULL,
+      doc TEXT NOT NULL, PRIMARY KEY (organization_id, interface_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX contract_interfaces_in_order ON contract_interfaces (organization_id, created, interface_id, address);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'SmartContractInterfaceCreated': {
         const created: ContractInterface = { ...event.data, createdAt: at, updatedAt: at };
         return rows.run(
-          'INSERT OR REPLACE INTO contract_interfaces VALUES (?, ?, ?, ?)',
+          'INSERT OR REPLACE INTO contract_interfaces VALUES (?, ?, ?, ?, ?)',
           organizationId,
           created.smartContractInterfaceId,
           position,
+          created.smartContractAddress,
           JSON.stringify(created),
         );
       }
@@ -76,11 +78,14 @@ function contractInterfaceResource(organizationId: string, doc: unknown): object
 /** Names of all contract interfaces of an organization, in the order of their creation. */
 export function contractInterfaceReferencesOf(rows: Rows, organizationId: string): object[] {
   return rows
-    .all('SELECT doc FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id', organizationId)
-    .map(({ doc }) => {
-      const { smartContractInterfaceId, smartContractAddress } = JSON.parse(String(doc)) as ContractInterface;
-      return { smartContractInterfaceId, smartContractAddress };
-    });
+    .all(
+      'SELECT interface_id, address FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id',
+      organizationId,
+    )
+    .map((row) => ({
+      smartContractInterfaceId: String(row['interface_id']),
+      smartContractAddress: String(row['address']),
+    }));
 }
 
 class ContractInterfaceRequest extends OrganizationRequest {

@@ -1,6 +1,5 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
-import { invalidField } from '../domain/errors.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
 import { Nested, Text, Uuid } from '../schema/fields.js';
@@ -70,60 +69,4 @@ export class PaginationOptions {
 export class PaginatedRequest extends OrganizationRequest {
   @Nested(() => PaginationOptions, { optional: true })
   paginationOptions?: PaginationOptions;
-}
-
-/**
- * The number behind `paginationOptions.limit`.
- * @throws {CoordinatorError} INVALID_ARGUMENT when it is not a decimal string from "1" to "100"
- */
-function pageLimit(options: PaginationOptions | undefined): number {
-  const { limit } = options ?? {};
-  if (limit === undefined) return 10;
-  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > 100) {
-    throw invalidField('paginationOptions.limit', `must be a decimal string from "1" to "100", got \`${limit}\``);
-  }
-  return Number(limit);
-}
-
-/**
- * One page of documents, the newest first. The newest stands first, so what comes after an element is older than it. A
- * page that is asked for only by what it stands before touches that element, so it is read from there.
- * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
- */
-export function newestFirst(
-  rows: Rows,
-  list: {
-    readonly table: string;
-    /** Column that grows with time. */
-    readonly order: string;
-    /** The table may have a document several times in one place of that order. */
-    readonly isRepeated?: boolean;
-    readonly where: readonly string[];
-    readonly values: readonly (string | bigint)[];
-    /** Where an element stands in that order; undefined when it is not in the list. */
-    readonly orderOf: (id: string) => bigint | undefined;
-  },
-  options: PaginationOptions | undefined,
-): readonly unknown[] {
-  const { table, order } = list;
-  const where = [...list.where];
-  const values = [...list.values];
-  const cursor = (name: 'before' | 'after', comparison: '<' | '>') => {
-    const id = options?.[name];
-    if (id === undefined) return;
-    const at = list.orderOf(id);
-    if (at === undefined) throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
-    where.push(`${order} ${comparison} ?`);
-    values.push(at);
-  };
-  cursor('after', '<');
-  cursor('before', '>');
-  const isBackward = options?.before !== undefined && options.after === undefined;
-  const page = rows.all(
-    `SELECT ${list.isRepeated ? `DISTINCT ${order}, ` : ''}doc FROM ${table} WHERE ${where.join(' AND ')}
-     ORDER BY ${order} ${isBackward ? 'ASC' : 'DESC'} LIMIT ${pageLimit(options)}`,
-    ...values,
-  );
-  const documents = page.map(({ doc }) => JSON.parse(String(doc)) as unknown);
-  return isBackward ? documents.reverse() : documents;
 }

@@ -2,7 +2,8 @@ import { readableDenial } from '../domain/activity/redaction.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
+import { defineQuery, PaginatedRequest } from './define-query.js';
+import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { redactedAbout, TimestampShape } from './shapes.js';
 
@@ -90,16 +91,21 @@ export const listDenials = defineQuery({
       rows,
       {
         table: 'denials',
+        column: 'position',
         order: 'position',
-        where: ['organization_id = ?'],
-        values: [organizationId],
+        runs: [{ organization_id: organizationId }],
         orderOf: (id) => positionOf(rows, organizationId, id),
       },
       paginationOptions,
-    ) as DenialShape[];
-    return { denials: page.map((denial) => readableDenial(denial, now)) };
+    );
+    return { denials: page.map((at) => readableDenial(denialAt(rows, organizationId, BigInt(at)), now)) };
   },
 });
+
+function denialAt(rows: Rows, organizationId: string, position: bigint): DenialShape {
+  const row = rows.get('SELECT doc FROM denials WHERE organization_id = ? AND position = ?', organizationId, position);
+  return JSON.parse(String(row?.['doc'])) as DenialShape;
+}
 
 function positionOf(rows: Rows, organizationId: string, denialId: string): bigint | undefined {
   const row = rows.get(

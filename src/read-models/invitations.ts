@@ -2,7 +2,8 @@ import { accessTypes, type InvitationEvent } from '../domain/organization/invita
 import { timestamp } from '../domain/organization/timestamp.js';
 import { ListOf, Nested, OneOf, Text, Uuid, UuidList } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, newestFirst, PaginatedRequest } from './define-query.js';
+import { defineQuery, PaginatedRequest } from './define-query.js';
+import { newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -54,14 +55,15 @@ export class InvitationShape {
 /** Invitations, and what became of them; nothing of their keys. */
 export const invitationsModel: ReadModel = {
   name: 'invitations',
-  version: 1,
+  version: 2,
   tables: ['invitations'],
   schema: `
     CREATE TABLE invitations (
       organization_id TEXT NOT NULL, invitation_id TEXT NOT NULL, created INTEGER NOT NULL, user_id TEXT NOT NULL,
-      doc TEXT NOT NULL, PRIMARY KEY (organization_id, invitation_id)
+      is_open INTEGER NOT NULL, doc TEXT NOT NULL, PRIMARY KEY (organization_id, invitation_id)
     ) WITHOUT ROWID;
-    CREATE INDEX invitations_by_time ON invitations (organization_id, created);`,
+    CREATE INDEX invitations_by_time ON invitations (organization_id, created);
+    CREATE INDEX invitations_open ON invitations (organization_id, created) WHERE is_open = 1;`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
@@ -75,7 +77,7 @@ export const invitationsModel: ReadModel = {
           updatedAt: timestamp(at),
         };
         return rows.run(
-          'INSERT OR REPLACE INTO invitations VALUES (?, ?, ?, ?, ?)',
+          'INSERT OR REPLACE INTO invitations VALUES (?, ?, ?, ?, 1, ?)',
           organizationId,
           rest.invitationId,
           position,
@@ -94,7 +96,7 @@ export const invitationsModel: ReadModel = {
           updatedAt: timestamp(at),
         };
         return rows.run(
-          'UPDATE invitations SET doc = ? WHERE organization_id = ? AND invitation_id = ?',
+          'UPDATE invitations SET is_open = 0, doc = ? WHERE organization_id = ? AND invitation_id = ?',
           JSON.stringify(doc),
           organizationId,
           invitationId,
@@ -115,11 +117,7 @@ function rowOf(rows: Rows, organizationId: string, invitationId: string) {
 /** The invitations of an organization that nobody has accepted or deleted, in the order of their creation. */
 export function openInvitationsOf(rows: Rows, organizationId: string): object[] {
   return rows
-    .all(
-      `SELECT doc FROM invitations WHERE organization_id = ? AND json_extract(doc, '$.status') = ? ORDER BY created`,
-      organizationId,
-      created,
-    )
+    .all('SELECT doc FROM invitations WHERE organization_id = ? AND is_open = 1 ORDER BY created', organizationId)
     .map(({ doc }) => JSON.parse(String(doc)) as object);
 }
 
@@ -138,15 +136,15 @@ export const listInvitations = defineQuery({
       rows,
       {
         table: 'invitations',
+        column: 'invitation_id',
         order: 'created',
-        where: ['organization_id = ?'],
-        values: [organizationId],
+        runs: [{ organization_id: organizationId }],
         orderOf: (id) => {
           const row = rowOf(rows, organizationId, id);
           return row && BigInt(row['created']!);
         },
       },
       paginationOptions,
-    ) as object[],
+    ).map((id) => JSON.parse(String(rowOf(rows, organizationId, id)?.['doc'])) as object),
   }),
 });

@@ -9,14 +9,15 @@ import { TimestampShape } from './shapes.js';
 /** Applications at OAuth 2.0 providers; nothing of their secrets. */
 export const oauth2CredentialsModel: ReadModel = {
   name: 'oauth2-credentials',
-  version: 1,
+  version: 2,
   tables: ['oauth2_credentials'],
   schema: `
     CREATE TABLE oauth2_credentials (
       organization_id TEXT NOT NULL, oauth2_credential_id TEXT NOT NULL, provider TEXT NOT NULL, client_id TEXT NOT NULL,
       created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
       PRIMARY KEY (organization_id, oauth2_credential_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX oauth2_credentials_in_order ON oauth2_credentials (organization_id, created);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {

@@ -9,7 +9,7 @@ import { TimestampShape } from './shapes.js';
 /** Accounts at fiat on-ramps; nothing of their secret keys. */
 export const onRampCredentialsModel: ReadModel = {
   name: 'on-ramp-credentials',
-  version: 1,
+  version: 2,
   tables: ['on_ramp_credentials'],
   schema: `
     CREATE TABLE on_ramp_credentials (
@@ -17,7 +17,8 @@ export const onRampCredentialsModel: ReadModel = {
       publishable_api_key TEXT NOT NULL, sandbox_mode INTEGER NOT NULL,
       created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
       PRIMARY KEY (organization_id, credential_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX on_ramp_credentials_in_order ON on_ramp_credentials (organization_id, created);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {

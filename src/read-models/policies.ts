@@ -9,13 +9,14 @@ import { PolicyShape } from './shapes.js';
 
 export const policiesModel: ReadModel = {
   name: 'policies',
-  version: 1,
+  version: 2,
   tables: ['policies'],
   schema: `
     CREATE TABLE policies (
       organization_id TEXT NOT NULL, policy_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, policy_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX policies_in_order ON policies (organization_id, created, policy_id);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     const put = (policy: Policy, created: bigint) =>

@@ -10,17 +10,19 @@ import { TagShape, TimestampShape } from './shapes.js';
 
 export const privateKeysModel: ReadModel = {
   name: 'private-keys',
-  version: 1,
+  version: 2,
   tables: ['private_keys', 'private_key_tags'],
   schema: `
     CREATE TABLE private_keys (
       organization_id TEXT NOT NULL, private_key_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, private_key_id)
     ) WITHOUT ROWID;
+    CREATE INDEX private_keys_in_order ON private_keys (organization_id, created, private_key_id);
     CREATE TABLE private_key_tags (
       organization_id TEXT NOT NULL, tag_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, tag_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX private_key_tags_in_order ON private_key_tags (organization_id, created, tag_id);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     const putKey = (key: PrivateKey, created: bigint) =>

@@ -8,13 +8,14 @@ import { TagShape } from './shapes.js';
 
 export const userTagsModel: ReadModel = {
   name: 'user-tags',
-  version: 1,
+  version: 2,
   tables: ['user_tags'],
   schema: `
     CREATE TABLE user_tags (
       organization_id TEXT NOT NULL, tag_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, tag_id)
-    ) WITHOUT ROWID;`,
+    ) WITHOUT ROWID;
+    CREATE INDEX user_tags_in_order ON user_tags (organization_id, created, tag_id);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     const put = (tag: UserTag, created: bigint) =>

@@ -11,13 +11,19 @@ import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
 export const usersModel: ReadModel = {
   name: 'users',
-  version: 1,
-  tables: ['users', 'user_versions'],
+  version: 2,
+  tables: ['users', 'user_versions', 'user_credentials'],
   schema: `
     CREATE TABLE users (
       organization_id TEXT NOT NULL, user_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, user_id)
     ) WITHOUT ROWID;
+    CREATE INDEX users_in_order ON users (organization_id, created, user_id);
+    CREATE TABLE user_credentials (
+      organization_id TEXT NOT NULL, credential_id TEXT NOT NULL, user_id TEXT NOT NULL,
+      PRIMARY KEY (organization_id, credential_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX user_credentials_of_user ON user_credentials (organization_id, user_id);
     CREATE TABLE user_versions (
       organization_id TEXT NOT NULL, user_id TEXT NOT NULL, position INTEGER NOT NULL, doc TEXT,
       PRIMARY KEY (organization_id, user_id, position)
@@ -39,9 +45,13 @@ export const usersModel: ReadModel = {
       case 'AuthenticatorDeleted':
       case 'OauthProviderCreated':
       case 'OauthProviderDeleted':
+        noteCredential(rows, organizationId, event);
         return change(rows, organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
       case 'UserDeleted':
-        rows.run('DELETE FROM users WHERE organization_id = ? AND user_id = ?', organizationId, event.data.userId);
+        for (const table of ['users', 'user_credentials']) {
+          const sql = `DELETE FROM ${table} WHERE organization_id = ? AND user_id = ?`;
+          rows.run(sql, organizationId, event.data.userId);
+        }
         return rows.run(
           'INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, NULL)',
           organizationId,
@@ -51,6 +61,30 @@ export const usersModel: ReadModel = {
     }
   }),
 };
+
+/** Whose API key or authenticator it is: those of all users are not read for one. */
+function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent): void {
+  const credentialId =
+    'apiKeyId' in data ? data.apiKeyId : 'authenticatorId' in data ? data.authenticatorId : undefined;
+  if (credentialId === undefined) return;
+  if (type === 'ApiKeyCreated' || type === 'AuthenticatorCreated') {
+    const sql = 'INSERT OR REPLACE INTO user_credentials VALUES (?, ?, ?)';
+    rows.run(sql, organizationId, credentialId, data.userId);
+  } else {
+    const sql = 'DELETE FROM user_credentials WHERE organization_id = ? AND credential_id = ?';
+    rows.run(sql, organizationId, credentialId);
+  }
+}
+
+/** The user with an API key or an authenticator. */
+function ownerOf(rows: Rows, organizationId: string, credentialId: string): User | undefined {
+  const row = rows.get(
+    'SELECT user_id FROM user_credentials WHERE organization_id = ? AND credential_id = ?',
+    organizationId,
+    credentialId,
+  );
+  return row && userOf(rows, organizationId, String(row['user_id']));
+}
 
 function changeCredentials(user: User, event: CredentialEvent, at: number): User {
   // Each case pairs a type with its data, which the compiler sees only when they are named together.
@@ -186,9 +220,8 @@ export const getApiKey = defineQuery({
   request: ApiKeyRequest,
   response: GetApiKeyResponse,
   answer({ organizationId, apiKeyId }, { rows }) {
-    const key = usersOf(rows, organizationId)
-      .flatMap(({ apiKeys }) => apiKeys)
-      .find((one) => one.apiKeyId === apiKeyId);
+    const { apiKeys = [] } = ownerOf(rows, organizationId, apiKeyId) ?? {};
+    const key = apiKeys.find((one) => one.apiKeyId === apiKeyId);
     if (!key)
       throw new CoordinatorError('NOT_FOUND', `no API key \`${apiKeyId}\` in organization \`${organizationId}\``);
     return { apiKey: apiKeyResource(key) };
@@ -226,9 +259,8 @@ export const getAuthenticator = defineQuery({
   request: AuthenticatorRequest,
   response: GetAuthenticatorResponse,
   answer({ organizationId, authenticatorId }, { rows }) {
-    const found = usersOf(rows, organizationId)
-      .flatMap(({ authenticators }) => authenticators)
-      .find((one) => one.authenticatorId === authenticatorId);
+    const { authenticators = [] } = ownerOf(rows, organizationId, authenticatorId) ?? {};
+    const found = authenticators.find((one) => one.authenticatorId === authenticatorId);
     if (!found) {
       throw new CoordinatorError(
         'NOT_FOUND',

@@ -12,13 +12,14 @@ import { TimestampShape } from './shapes.js';
 /** Wallets and their accounts. Accounts are listed by the position of their event and their place in it. */
 export const walletsModel: ReadModel = {
   name: 'wallets',
-  version: 1,
+  version: 2,
   tables: ['wallets', 'wallet_accounts'],
   schema: `
     CREATE TABLE wallets (
       organization_id TEXT NOT NULL, wallet_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, wallet_id)
     ) WITHOUT ROWID;
+    CREATE INDEX wallets_in_order ON wallets (organization_id, created, wallet_id);
     CREATE TABLE wallet_accounts (
       organization_id TEXT NOT NULL, wallet_account_id TEXT NOT NULL, wallet_id TEXT NOT NULL,
       position INTEGER NOT NULL, place INTEGER NOT NULL,
@@ -414,8 +415,9 @@ function accountsPage(
   const order = isBackward ? 'DESC' : 'ASC';
   const page = rows.all(
     `SELECT doc FROM wallet_accounts WHERE ${where.join(' AND ')}
-     ORDER BY position ${order}, place ${order} LIMIT ${Number(limit)}`,
+     ORDER BY position ${order}, place ${order} LIMIT ?`,
     ...values,
+    Number(limit),
   );
   const accounts = page.map(({ doc }) => readAccount(doc));
   return isBackward ? accounts.reverse() : accounts;

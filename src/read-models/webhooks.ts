@@ -9,7 +9,8 @@ import {
 } from '../domain/organization/webhook-endpoints.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, newestFirst, OrganizationRequest, PaginatedRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, PaginatedRequest } from './define-query.js';
+import { newestFirst } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -52,14 +53,22 @@ type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
  */
 export const webhooksModel: ReadModel = {
   name: 'webhooks',
-  version: 1,
-  tables: ['webhook_endpoints', 'webhook_parents', 'webhook_activities', 'webhook_deliveries', 'webhook_logs'],
+  version: 2,
+  tables: [
+    'webhook_endpoints',
+    'webhook_parents',
+    'webhook_activities',
+    'webhook_deliveries',
+    'webhook_waiting',
+    'webhook_logs',
+  ],
   schema: `
     CREATE TABLE webhook_endpoints (
       organization_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, created INTEGER NOT NULL, deleted INTEGER NOT NULL,
       doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, endpoint_id)
     ) WITHOUT ROWID;
+    CREATE INDEX webhook_endpoints_there ON webhook_endpoints (organization_id, created, endpoint_id) WHERE deleted = 0;
     CREATE TABLE webhook_parents (organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE webhook_activities (activity_id TEXT PRIMARY KEY, type TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE webhook_deliveries (
@@ -67,11 +76,18 @@ export const webhooksModel: ReadModel = {
       activity_id TEXT NOT NULL, state TEXT NOT NULL, retry_at INTEGER NOT NULL, doc TEXT NOT NULL,
       PRIMARY KEY (endpoint_id, position)
     ) WITHOUT ROWID;
+    CREATE INDEX webhook_deliveries_by_state ON webhook_deliveries (endpoint_id, state, position);
     CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (endpoint_id, event_id);
     CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_id, retry_at, position)
       WHERE state = 'pending';
     CREATE INDEX webhook_deliveries_in_order ON webhook_deliveries (endpoint_id, activity_id, position)
       WHERE state = 'pending';
+    CREATE TABLE webhook_waiting (only INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+    INSERT INTO webhook_waiting VALUES (1, 0);
+    CREATE TRIGGER webhook_delivery_begins AFTER INSERT ON webhook_deliveries WHEN new.state = 'pending'
+      BEGIN UPDATE webhook_waiting SET count = count + 1 WHERE only = 1; END;
+    CREATE TRIGGER webhook_delivery_changes AFTER UPDATE OF state ON webhook_deliveries WHEN new.state <> old.state
+      BEGIN UPDATE webhook_waiting SET count = count + (new.state = 'pending') - (old.state = 'pending') WHERE only = 1; END;
     CREATE TABLE webhook_logs (organization_id TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;`,
 
   project(rows, events) {
@@ -205,7 +221,7 @@ class Batch {
           updatedAt: at,
         };
         this.rows.run(
-          'INSERT OR REPLACE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          'INSERT OR IGNORE INTO webhook_deliveries VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
           endpointId,
           position,
           owner,
@@ -222,7 +238,9 @@ class Batch {
   private settle(organizationId: string, event: WebhookDeliveryEvent, at: number): void {
     const { endpointId, eventId } = event.data;
     const row = this.rows.get(
-      'SELECT position, doc FROM webhook_deliveries WHERE endpoint_id = ? AND event_id = ? AND organization_id = ?',
+      // Without a hint SQLite may walk all deliveries to the endpoint.
+      `SELECT position, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
+       WHERE endpoint_id = ? AND event_id = ? AND organization_id = ?`,
       endpointId,
       eventId,
       organizationId,
@@ -305,7 +323,10 @@ function endpointsOf(rows: Rows, organizationId: string): WebhookEndpoint[] {
 
 /** Whether anybody has an endpoint: without one there is nothing to deliver. */
 export function hasWebhookEndpoints(rows: Rows): boolean {
-  return rows.get('SELECT 1 FROM webhook_endpoints WHERE deleted = 0 LIMIT 1') !== undefined;
+  return (
+    rows.get('SELECT 1 FROM webhook_endpoints INDEXED BY webhook_endpoints_there WHERE deleted = 0 LIMIT 1') !==
+    undefined
+  );
 }
 
 /** An endpoint that something waits for, and whose it is. */
@@ -319,7 +340,8 @@ interface EndpointWithDeliveries {
 export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeliveries, void, undefined> {
   for (let last = ''; ;) {
     const row = rows.get(
-      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id FROM webhook_deliveries AS waiting
+      `SELECT waiting.endpoint_id, waiting.organization_id, parent_id
+       FROM webhook_deliveries AS waiting INDEXED BY webhook_deliveries_due
        LEFT JOIN webhook_parents AS parents ON parents.organization_id = waiting.organization_id
        WHERE waiting.state = 'pending' AND waiting.endpoint_id > ? ORDER BY waiting.endpoint_id LIMIT 1`,
       last,
@@ -337,7 +359,7 @@ export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeli
 
 /** How many deliveries wait, those to be tried again included. */
 export function pendingDeliveries(rows: Rows): number {
-  return Number(rows.get("SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'pending'")?.['count'] ?? 0);
+  return Number(rows.get('SELECT count FROM webhook_waiting WHERE only = 1')?.['count'] ?? 0);
 }
 
 /**
@@ -485,7 +507,8 @@ export const listWebhookDeliveries = defineQuery({
       );
     }
     const positionOf = (eventId: string): bigint | undefined => {
-      const sql = 'SELECT position FROM webhook_deliveries WHERE endpoint_id = ? AND event_id = ?';
+      const sql = `SELECT position FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
+        WHERE endpoint_id = ? AND event_id = ?`;
       const row = rows.get(sql, endpointId, eventId);
       return row && BigInt(row['position']!);
     };
@@ -493,16 +516,21 @@ export const listWebhookDeliveries = defineQuery({
       rows,
       {
         table: 'webhook_deliveries',
+        column: 'position',
         order: 'position',
-        where: ['organization_id = ?', 'endpoint_id = ?', ...(filterByState === undefined ? [] : ['state = ?'])],
-        values: [...place, ...(filterByState === undefined ? [] : [filterByState])],
+        runs: [{ endpoint_id: endpointId, ...(filterByState === undefined ? {} : { state: filterByState }) }],
         orderOf: positionOf,
       },
       paginationOptions,
     );
-    return { webhookDeliveries: (page as WebhookDelivery[]).map(deliveryResource) };
+    return { webhookDeliveries: page.map((at) => deliveryResource(deliveryAt(rows, endpointId, BigInt(at)))) };
   },
 });
+
+function deliveryAt(rows: Rows, endpointId: string, position: bigint): WebhookDelivery {
+  const sql = 'SELECT doc FROM webhook_deliveries WHERE endpoint_id = ? AND position = ?';
+  return readDelivery(rows.get(sql, endpointId, position)?.['doc']);
+}
 
 function deliveryResource(delivery: WebhookDelivery): object {
   const { eventId, endpointId, sourceOrganizationId, activityId, activityType, activityStatus } = delivery;

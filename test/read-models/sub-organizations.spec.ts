@@ -164,7 +164,7 @@ test.each([
       asked.push([sql, values]);
       return database
         .all(`EXPLAIN QUERY PLAN ${sql}`, ...values)
-        .map((row) => ({ doc: JSON.stringify(row['detail']) }));
+        .map((row) => ({ organization_id: String(row['detail']), created: 0 }));
     },
   };
   const plan = await ask(watching, query, request);
