@@ -5,6 +5,7 @@ import type { OrganizationEvent, OrganizationView } from '../domain/organization
 import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
+import type { ToRead } from '../transactions/reading.js';
 import type { PreparePorts } from './ports.js';
 
 /** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
@@ -37,6 +38,12 @@ export interface PrepareContext {
   readonly now: number;
   /** A new id, of this attempt alone: preparing again, at the same moment too, gives others. */
   readonly newId: () => string;
+}
+
+/** Something to be read in a thread of its own, and where to leave what was read or why it cannot be. */
+export interface ToReadAhead {
+  readonly job: ToRead;
+  keep(outcome: { readonly value: unknown } | { readonly refusal: CoordinatorError }): void;
 }
 
 type ActivityOutcome<Result> =
@@ -105,6 +112,12 @@ export interface ActivityDefinition<
    * @throws {CoordinatorError} as `resources` does
    */
   payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
+  /**
+   * What takes long to read in this intent and was not read yet: it is read elsewhere before the decision asks for
+   * `resources`, `payloads` or `check`, which read by themselves whatever is left.
+   * @throws {CoordinatorError} as they do
+   */
+  ahead?(intent: Intent, organization: OrganizationView): ToReadAhead | undefined;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
   /**

@@ -21,6 +21,10 @@ export const weights = {
   byteRead: 0.125,
   /** One byte of hex, base58 or JSON made for policies, answers or signatures. */
   byteWritten: 0.125,
+  /** One byte of what may have an item in each of its bytes: RLP, the records of a PSBT. */
+  itemByteRead: 1,
+  /** One value of a JSON text, or one name of a member, however short it is. */
+  jsonValue: 2,
   /** One value decoded: a word of call data, a member of typed data, a field of a struct. */
   valueDecoded: 8,
   /** One type of an interface or of typed data made from its text, or from its type arguments. */
@@ -28,11 +32,11 @@ export const weights = {
   /** One name put together: a canonical signature, an encoded type, a path. */
   nameBuilt: 16,
   /** One input of a transaction read. */
-  transactionInput: 256,
+  transactionInput: 512,
   /** One output of a transaction read. */
   transactionOutput: 64,
   /** One input or output of a previous transaction that a transaction brings along. */
-  previousTransactionPart: 64,
+  previousTransactionPart: 128,
   /** One instruction, or one account that it names. */
   instructionPart: 32,
   /** One address or key of 32 bytes written in base58 or bech32, or read from it. */
@@ -56,6 +60,9 @@ export type Work = keyof typeof weights;
 
 /** What one request may spend on the main thread: 50 ms. */
 export const mainThreadSteps = 500_000;
+
+/** What reading one request may take, in a thread of its own where it is much: a second. */
+export const decodingSteps = 10_000_000;
 
 /**
  * The budget is used up. A policy that meets it is unreadable (R1 of the security rules); anywhere else it refuses the

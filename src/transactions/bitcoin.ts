@@ -5,8 +5,11 @@ import { bech32, bech32m, createBase58check } from '@scure/base';
 import { Transaction, utils } from '@scure/btc-signer';
 import { CoordinatorError } from '../domain/errors.js';
 import { AmbiguousText, type PolicyValue } from '../domain/policy/types.js';
+import type { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
+import { countPsbt, PSBT_MAGIC_LENGTH, readCompactSize } from './psbt-parts.js';
+import { takeSha256 } from './refusals.js';
 
 export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
 
@@ -64,12 +67,15 @@ const SIGHASH_DEFAULT = 0;
 const SIGHASH_ALL = 1;
 // BIP-65: a lock time below it is a block height, otherwise seconds since the epoch.
 const LOCK_TIME_THRESHOLD = 500_000_000;
+/** An outpoint, the length of no script, a sequence. */
+const BARE_INPUT_LENGTH = 41;
+/** What is hashed for one input by BIP-143 or BIP-341, with the hashes that go into it. */
+const DIGEST_BYTES = 512;
 const BASE64_MAGIC = 'cHNidP';
 const ANY_SCRIPTS = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
 // MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: what is longer is not relayed.
 const MAX_UNSIGNED_LENGTH = 100_000;
 // BIP-174 and BIP-371: the types of records.
-const PSBT_MAGIC_LENGTH = 5;
 const PSBT_IN_PARTIAL_SIG = 0x02;
 const PSBT_IN_REDEEM_SCRIPT = 0x04;
 const PSBT_IN_WITNESS_SCRIPT = 0x05;
@@ -82,25 +88,21 @@ const { taggedHash } = schnorr.utils;
 /**
  * Parses hex of a PSBT of version 0 (BIP-174), as the published clients send it. Throws INVALID_ARGUMENT.
  */
-export function parseUnsignedBitcoin(unsignedTransaction: string): BitcoinTransaction {
+export function parseUnsignedBitcoin(unsignedTransaction: string, steps: Steps): BitcoinTransaction {
   if (unsignedTransaction.startsWith(BASE64_MAGIC)) throw malformed('the PSBT is in base64, expected hex');
-  const psbt = unsignedTransactionBytes(unsignedTransaction);
+  const psbt = unsignedTransactionBytes(unsignedTransaction, steps);
+  countPsbt(psbt, steps);
   return orMalformed(() => readPsbt(psbt));
 }
 
 function readPsbt(psbt: Uint8Array): BitcoinTransaction {
   const transaction = Transaction.fromPSBT(psbt, ANY_SCRIPTS);
-  // A signer of version 2 (BIP-370) would also have to keep the modifiable flags; bitcoinjs and others write version 0.
-  if (transaction.opts.PSBTVersion !== 0) throw malformed('PSBT version 2 is not supported: convert it to version 0');
   const inputs = Array.from({ length: transaction.inputsLength }, (_, at) => readInput(transaction, at));
   const outputs = Array.from({ length: transaction.outputsLength }, (_, at) => readOutput(transaction, at));
-  if (inputs.length === 0) throw malformed('the transaction has no inputs');
-  if (outputs.length === 0) throw malformed('the transaction has no outputs');
   const { length } = transaction.unsignedTx;
   if (length > MAX_UNSIGNED_LENGTH) {
     throw malformed(`its transaction is ${length} bytes long, the network relays ${MAX_UNSIGNED_LENGTH}`);
   }
-  checkMaps(psbt, inputs.length, outputs.length);
   const outpoints = new Set(inputs.map(({ txid, vout }) => `${hex(txid)}:${vout}`));
   if (outpoints.size < inputs.length) throw malformed('two inputs spend the same output');
   const spent = inputs.reduce((sum, input) => sum + input.spent.amount, 0n);
@@ -162,11 +164,14 @@ function readOutput(transaction: Transaction, at: number): BitcoinOutput {
 export function bitcoinSigningInputs(
   transaction: BitcoinTransaction,
   publicKey: Uint8Array,
+  steps: Steps,
   script?: BitcoinScript,
 ): readonly BitcoinSigningInput[] {
+  steps.take('curveOperation');
   const owned = ownScripts(publicKey).filter((own) => script === undefined || own.script === script);
-  const digests = new SignatureDigests(transaction);
+  const digests = new SignatureDigests(transaction, steps);
   const keyText = hex(publicKey);
+  const unproven = transaction.inputs.flatMap(({ isProven }, at) => (isProven ? [] : [at]));
   let isSigned = false;
   const signing = transaction.inputs.flatMap((input, index): BitcoinSigningInput[] => {
     const own = owned.find((candidate) => isSame(candidate.outputScript, input.spent.script));
@@ -177,7 +182,7 @@ export function bitcoinSigningInputs(
       return [];
     }
     const sighashType = checkSighashType(input.sighashType, index, isTaproot);
-    if (!isTaproot) checkSpentOutputs(transaction, index, own.script);
+    if (!isTaproot) checkSpentOutputs(unproven, index, own.script);
     const digest = isTaproot
       ? digests.taproot(index, sighashType)
       : own.script === 'P2PKH'
@@ -208,11 +213,11 @@ function checkSighashType(type: number | undefined, index: number, isTaproot: bo
  * none. What a signature does not commit to must be proven by the previous transaction: else two requests that each
  * lie about another input would give two valid signatures, and together a fee that no policy has seen.
  */
-function checkSpentOutputs({ inputs }: BitcoinTransaction, index: number, script: BitcoinScript): void {
-  const unproven = inputs.findIndex(({ isProven }, at) => !isProven && (at !== index || script === 'P2PKH'));
-  if (unproven === -1) return;
+function checkSpentOutputs(unproven: readonly number[], index: number, script: BitcoinScript): void {
+  const doubtful = unproven.find((at) => at !== index || script === 'P2PKH');
+  if (doubtful === undefined) return;
   throw malformed(
-    `input ${unproven} has no non-witness UTXO (BIP-174), so nothing proves the amount it spends when input ${index} is ` +
+    `input ${doubtful} has no non-witness UTXO (BIP-174), so nothing proves the amount it spends when input ${index} is ` +
       'signed: add its whole previous transaction',
   );
 }
@@ -255,18 +260,26 @@ class SignatureDigests {
   private hashes:
     Readonly<Record<'outpoints' | 'amounts' | 'scripts' | 'sequences' | 'outputs', Uint8Array>> | undefined;
 
-  constructor(private readonly transaction: BitcoinTransaction) {
+  /** The inputs as a legacy signature of another one has them, one after the other, and how long each is. */
+  private readonly bareInputs: Uint8Array;
+
+  constructor(
+    private readonly transaction: BitcoinTransaction,
+    private readonly steps: Steps,
+  ) {
     const { version, lockTime, inputs, outputs } = transaction;
     this.version = uint32(version);
     this.lockTime = uint32(lockTime);
     this.outpoints = inputs.map(({ txid, vout }) => concat(txid.toReversed(), uint32(vout)));
     this.sequences = inputs.map(({ sequence }) => uint32(sequence));
     this.outputs = concat(...outputs.map(({ amount, script }) => concat(uint64(amount), withLength(script))));
+    this.bareInputs = concat(...this.outpoints.map((outpoint, at) => concat(outpoint, [0x00], this.sequences[at]!)));
   }
 
   /** BIP-341, key path, no annex. */
   taproot(index: number, sighashType: 0 | 1): Uint8Array {
     const { outpoints, amounts, scripts, sequences, outputs } = this.commonHashes();
+    takeSha256(this.steps, DIGEST_BYTES);
     const epochAndType = [0x00, sighashType];
     const common = concat(epochAndType, this.version, this.lockTime, outpoints, amounts, scripts, sequences, outputs);
     return taggedHash('TapSighash', concat(common, [0x00], uint32(index)));
@@ -275,6 +288,7 @@ class SignatureDigests {
   /** BIP-143. */
   segwit(index: number, scriptCode: Uint8Array): Uint8Array {
     const { outpoints, sequences, outputs } = this.commonHashes();
+    takeSha256(this.steps, DIGEST_BYTES);
     return sha256Twice(
       this.version,
       sha256(outpoints),
@@ -292,15 +306,18 @@ class SignatureDigests {
   /** As before segwit: the transaction with the script in place of the one signature. */
   legacy(index: number, scriptCode: Uint8Array): Uint8Array {
     const { inputs, outputs } = this.transaction;
-    const signed = inputs.map((_, at) =>
-      concat(this.outpoints[at]!, at === index ? withLength(scriptCode) : [0x00], this.sequences[at]!),
-    );
-    const counted = [compactSize(inputs.length), ...signed, compactSize(outputs.length), this.outputs];
+    const { bareInputs } = this;
+    takeSha256(this.steps, bareInputs.length + this.outputs.length);
+    const [begin, end] = [index * BARE_INPUT_LENGTH, (index + 1) * BARE_INPUT_LENGTH];
+    const signed = concat(this.outpoints[index]!, withLength(scriptCode), this.sequences[index]!);
+    const around = [bareInputs.subarray(0, begin), signed, bareInputs.subarray(end)];
+    const counted = [compactSize(inputs.length), ...around, compactSize(outputs.length), this.outputs];
     return sha256Twice(this.version, ...counted, this.lockTime, uint32(SIGHASH_ALL));
   }
 
   private commonHashes(): NonNullable<typeof this.hashes> {
     const { inputs } = this.transaction;
+    if (!this.hashes) takeSha256(this.steps, 2 * (this.bareInputs.length + this.outputs.length));
     this.hashes ??= {
       outpoints: sha256(concat(...this.outpoints)),
       amounts: sha256(concat(...inputs.map(({ spent }) => uint64(spent.amount)))),
@@ -362,9 +379,9 @@ function withRecords(
   const parts: Uint8Array[] = [];
   let from = 0;
   reader.take(PSBT_MAGIC_LENGTH, 'the magic');
-  skipMap(reader, 'the global map');
+  skipMap(reader);
   inputs.forEach((_, index) => {
-    skipMap(reader, `the map of input ${index}`);
+    skipMap(reader);
     const end = reader.position - 1;
     parts.push(psbt.subarray(from, end), ...(records.get(index) ?? []));
     from = end;
@@ -372,21 +389,11 @@ function withRecords(
   return concat(...parts, psbt.subarray(from));
 }
 
-/** BIP-174: one map for the transaction and each of its inputs and outputs, no key twice, nothing after them. */
-function checkMaps(psbt: Uint8Array, inputCount: number, outputCount: number): void {
-  const reader = new ByteReader(psbt);
-  reader.take(PSBT_MAGIC_LENGTH, 'the magic');
-  for (let at = 0; at < 1 + inputCount + outputCount; at++) skipMap(reader, `map ${at}`);
-  reader.end('the PSBT');
-}
-
-function skipMap(reader: ByteReader, what: string): void {
-  const keys = new Set<string>();
+/** Past one map, which was checked when the PSBT was read. */
+function skipMap(reader: ByteReader): void {
   for (let length = readCompactSize(reader); length > 0; length = readCompactSize(reader)) {
-    const key = hex(reader.take(length, `a key of ${what}`));
-    if (keys.has(key)) throw malformed(`${what} has the key \`${key.slice(0, 80)}\` twice`);
-    keys.add(key);
-    reader.take(readCompactSize(reader), `a value of ${what}`);
+    reader.pass(length, 'a key');
+    reader.pass(readCompactSize(reader), 'a value');
   }
 }
 
@@ -519,7 +526,9 @@ function sha256Twice(...parts: readonly Uint8Array[]): Uint8Array {
 }
 
 function concat(...parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
-  return Uint8Array.from(Buffer.concat(parts.map((part) => Uint8Array.from(part))));
+  return Uint8Array.from(
+    Buffer.concat(parts.map((part) => (part instanceof Uint8Array ? part : Uint8Array.from(part)))),
+  );
 }
 
 function isSame(a: Uint8Array, b: Uint8Array): boolean {
@@ -544,13 +553,6 @@ function compactSize(value: number): Uint8Array {
   if (value < 0xfd) return Uint8Array.of(value);
   if (value <= 0xffff) return Uint8Array.of(0xfd, value & 0xff, value >> 8);
   return concat([0xfe], uint32(value));
-}
-
-function readCompactSize(reader: ByteReader): number {
-  const first = reader.byte('a length');
-  if (first < 0xfd) return first;
-  const bytes = reader.take({ 0xfd: 2, 0xfe: 4 }[first] ?? 8, 'a length');
-  return bytes.reduceRight((value, byte) => value * 256 + byte, 0);
 }
 
 function withLength(script: Uint8Array): Uint8Array {

@@ -1,4 +1,5 @@
 import { invalidField, type CoordinatorError } from '../domain/errors.js';
+import type { Steps } from '../domain/steps.js';
 import { quoted } from './refusals.js';
 
 /**
@@ -22,7 +23,8 @@ export function malformed(description: string): CoordinatorError {
 }
 
 /** The bytes of an `unsignedTransaction`: hex of either case, 0x or not. Throws INVALID_ARGUMENT naming the place. */
-export function unsignedTransactionBytes(text: string): Uint8Array {
+export function unsignedTransactionBytes(text: string, steps: Steps): Uint8Array {
+  steps.take('byteRead', text.length);
   const digits = /^0x/i.test(text) ? text.slice(2) : text;
   const at = digits.search(/[^0-9a-fA-F]/);
   if (at !== -1) throw malformed(`expected hex, but digit ${at + 1} is ${quoted(digits.charAt(at))}`);
@@ -60,15 +62,29 @@ export class ByteReader {
 
   take(length: number, what: string): Uint8Array {
     const left = this.bytes.length - this.position;
-    if (length > left) {
-      throw malformed(`${what} at byte ${this.position} should be ${length} bytes long, but only ${left} are left`);
-    }
+    if (length > left) throw tooShort(what, this.position, length, left);
     this.position += length;
     return this.bytes.slice(this.position - length, this.position);
+  }
+
+  /** As `take`, without a copy. */
+  view(length: number, what: string): Uint8Array {
+    const left = this.bytes.length - this.position;
+    if (length > left) throw tooShort(what, this.position, length, left);
+    this.position += length;
+    return this.bytes.subarray(this.position - length, this.position);
+  }
+
+  pass(length: number, what: string): void {
+    this.view(length, what);
   }
 
   end(what: string): void {
     const left = this.bytes.length - this.position;
     if (left > 0) throw malformed(`${left} bytes follow the end of ${what} at byte ${this.position}`);
   }
+}
+
+function tooShort(what: string, position: number, length: number, left: number): CoordinatorError {
+  return malformed(`${what} at byte ${position} should be ${length} bytes long, but only ${left} are left`);
 }

@@ -4,7 +4,8 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
 import { unreadable, type PolicyValue, type Unreadable } from '../domain/policy/types.js';
-import { isObject, isTooDeep, maxDepth, quoted } from './refusals.js';
+import { OutOfSteps, type Steps } from '../domain/steps.js';
+import { checkDepth, isObject, quoted, takeKeccak, takeSha256 } from './refusals.js';
 
 /** The functions of an Ethereum contract by selector: 0x and 8 hex digits, lower case. */
 export interface EthereumInterface {
@@ -41,6 +42,14 @@ type AbiType = AbiShape & { readonly isDynamic: boolean; readonly headLength: nu
 export interface SolanaInterface {
   readonly programId?: string;
   readonly instructions: readonly SolanaInstruction[];
+  /** By what data begins with: as the IDL says it, and what it leaves open, which is asked where the first has nothing. */
+  readonly beginnings: readonly [Beginnings, Beginnings];
+}
+
+/** Instructions by their discriminator, in lower-case hex, and how many digits there may be, the most first. */
+interface Beginnings {
+  readonly instructions: ReadonlyMap<string, SolanaInstruction>;
+  readonly lengths: readonly number[];
 }
 
 /**
@@ -79,7 +88,7 @@ export interface DecodedCall {
 }
 
 /** An instruction as policies read it, with the names of its accounts in their order. `discriminator` has no 0x. */
-interface SolanaCall {
+export interface SolanaCall {
   readonly instructionName: string;
   readonly discriminator: string;
   readonly accountNames: readonly string[];
@@ -88,17 +97,27 @@ interface SolanaCall {
 
 /** Client protocol 4.3.7 limits an interface to 400 000 characters; here they are UTF-16 code units. */
 const MAX_INTERFACE_LENGTH = 400_000;
+/** Names of functions, instructions, parameters, fields, types, variants and accounts; real ones have fewer than 60. */
+const MAX_NAME_LENGTH = 128;
+/** Functions of a contract or instructions of a program; the largest that are known have about 300. */
+const MAX_FUNCTIONS = 2_048;
+/** Types made of other types, each instance of a generic one counted; the largest IDLs that are known make about 600. */
+const MAX_TYPES = 4_096;
+/** Parameters, fields, variants and accounts in all, counted in each instance of a generic type. */
+const MAX_PARTS = 16_384;
 const MAX_NESTING = 32;
 const WORD_LENGTH = 32;
 const SELECTOR_LENGTH = 4;
 const DISCRIMINATOR_LENGTH = 8;
-/** Bytes of a call that are read beside twice its length. Reading one word of 32 bytes takes about 100 ns. */
+/** Bytes of a call that are read beside twice its length. */
 const SPARE_BYTES = 2 ** 20;
 /** Beyond any data, and safe to add to. */
 const FAR = 2 ** 52;
 /** Digits in the name of an instruction of an old IDL for which every spelling is tried. */
 const MAX_DIGITS = 3;
-/** What the chains themselves allow: an instruction is part of a transaction of 1 232 bytes. */
+/** What the index of an account can tell apart, and it is a byte. */
+const MAX_ACCOUNTS = 256;
+/** In all instructions of a transaction together: the chain itself allows 1 232 bytes. */
 const MAX_BORSH_VALUES = 16_384;
 const MAX_BORSH_DEPTH = 128;
 
@@ -110,36 +129,84 @@ const ABI_ENTRIES: ReadonlySet<unknown> = new Set(['function', 'constructor', 'r
  * a Solana program (an object, of either format), at most 400 000 characters.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the place in the interface
  */
-export function parseContractInterface(type: 'ETHEREUM', json: string): EthereumInterface;
-export function parseContractInterface(type: 'SOLANA', json: string): SolanaInterface;
-export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string): EthereumInterface | SolanaInterface;
-export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string): EthereumInterface | SolanaInterface {
+export function parseContractInterface(type: 'ETHEREUM', json: string, steps: Steps): EthereumInterface;
+export function parseContractInterface(type: 'SOLANA', json: string, steps: Steps): SolanaInterface;
+export function parseContractInterface(
+  type: 'ETHEREUM' | 'SOLANA',
+  json: string,
+  steps: Steps,
+): EthereumInterface | SolanaInterface;
+export function parseContractInterface(
+  type: 'ETHEREUM' | 'SOLANA',
+  json: string,
+  steps: Steps,
+): EthereumInterface | SolanaInterface {
   if (json.length > MAX_INTERFACE_LENGTH) {
     throw bad(`has \`${json.length}\` characters; at most ${MAX_INTERFACE_LENGTH} are taken`);
   }
-  if (isTooDeep(json)) throw bad(`is nested deeper than ${maxDepth} levels`);
+  const problem = checkDepth(json, steps);
+  if (problem !== undefined) throw bad(problem);
   let parsed: unknown;
   try {
     parsed = JSON.parse(json);
   } catch {
     throw bad('is not valid JSON');
   }
-  return type === 'ETHEREUM' ? readAbi(parsed) : new IdlReader(parsed).read();
+  const size = new InterfaceSize(steps);
+  return type === 'ETHEREUM' ? readAbi(parsed, size) : new IdlReader(parsed, size).read();
+}
+
+/** Counts what an interface is made of, before it is made: a text of 8 kB could say a million types. */
+class InterfaceSize {
+  #types = 0;
+  #parts = 0;
+
+  constructor(readonly steps: Steps) {}
+
+  type(): void {
+    this.steps.take('typeInstantiated');
+    this.#types += 1;
+    if (this.#types > MAX_TYPES) {
+      throw bad(
+        `makes more than ${MAX_TYPES} types, with each instance of a generic one; leave out what is not needed`,
+      );
+    }
+  }
+
+  part(): void {
+    this.steps.take('nameBuilt');
+    this.#parts += 1;
+    if (this.#parts > MAX_PARTS) {
+      throw bad(`has more than ${MAX_PARTS} parameters, fields and accounts in all; leave out what is not needed`);
+    }
+  }
+}
+
+function checkName(name: string, place: string): string {
+  if (name.length <= MAX_NAME_LENGTH) return name;
+  throw bad(`${place} is ${quoted(name)}, of \`${name.length}\` characters; a name has at most ${MAX_NAME_LENGTH}`);
+}
+
+function checkCount(count: number, what: string): void {
+  if (count > MAX_FUNCTIONS) throw bad(`has \`${count}\` ${what}; at most ${MAX_FUNCTIONS} are taken`);
 }
 
 /**
  * Decodes the data of a call (hex with 0x) as the Ethereum Virtual Machine reads it: what is missing at the end is zero,
  * offsets are added modulo 2^256, values may share their place, and data after the arguments is not looked at. Undefined
- * when the interface has no such function. Never throws; its time is bounded by the length of the data. A value is
- * unreadable where contracts disagree about it (bits beyond its type are set, text is not UTF-8), all of the arguments are
- * where they would take too long to read. Arguments without a name are left out.
+ * when the interface has no such function. Never throws. A value is unreadable where contracts disagree about it (bits
+ * beyond its type are set, text is not UTF-8), all of the arguments are where they would take too long to read, or more
+ * steps than are left. Arguments without a name are left out.
  */
-export function decodeCalldata(contract: EthereumInterface, data: string): DecodedCall | undefined {
+export function decodeCalldata(contract: EthereumInterface, data: string, steps: Steps): DecodedCall | undefined {
   const selector = data.slice(0, 2 + 2 * SELECTOR_LENGTH).toLowerCase();
   const called = contract.functions.get(selector);
   if (called === undefined) return undefined;
-  const reader = new AbiReader(hexToBytes(data.slice(2)));
-  return { name: called.name, selector, args: orUnreadable(() => reader.record(called.inputs, SELECTOR_LENGTH)) };
+  const args = orUnreadable(() => {
+    steps.take('byteRead', data.length);
+    return new AbiReader(hexToBytes(data.slice(2)), steps).record(called.inputs, SELECTOR_LENGTH);
+  });
+  return { name: called.name, selector, args };
 }
 
 /**
@@ -149,36 +216,54 @@ export function decodeCalldata(contract: EthereumInterface, data: string): Decod
  * absent, or an empty object in a list. Arguments that do not decode are unreadable. Data after the arguments is not
  * looked at, as Anchor does.
  */
-export function decodeSolanaArgs(program: SolanaInterface, data: Uint8Array): SolanaCall | undefined {
-  const hex = bytesToHex(data);
-  const [found] =
-    matching(program, hex, ({ discriminatorHex }) => [discriminatorHex]) ??
-    matching(program, hex, ({ otherDiscriminators }) => otherDiscriminators) ??
-    [];
+export function decodeSolanaArgs(
+  program: SolanaInterface,
+  data: Uint8Array,
+  budget: BorshBudget,
+): SolanaCall | undefined {
+  const found = instructionOf(program, bytesToHex(data));
   if (found === undefined) return undefined;
   const { instruction, discriminator } = found;
   const { name, accounts, args } = instruction;
-  const reader = new BorshReader(data.subarray(discriminator.length / 2));
+  const reader = new BorshReader(data.subarray(discriminator.length / 2), budget);
+  // No more than an instruction can name: the IDL may have many for each.
+  const accountNames = accounts.slice(0, MAX_ACCOUNTS);
   return {
     instructionName: name,
     discriminator,
-    accountNames: accounts,
+    accountNames,
     programCallArgs: orUnreadable(() => reader.record(args)),
   };
 }
 
-/** Instructions by what the data begins with, the longest first; undefined when there is none. */
-function matching(
-  { instructions }: SolanaInterface,
-  hex: string,
-  discriminatorsOf: (instruction: SolanaInstruction) => readonly string[],
-) {
-  const found = instructions.flatMap((instruction) =>
-    discriminatorsOf(instruction)
-      .filter((discriminator) => hex.startsWith(discriminator))
-      .map((discriminator) => ({ instruction, discriminator })),
-  );
-  return found.length === 0 ? undefined : found.sort((a, b) => b.discriminator.length - a.discriminator.length);
+/** The instruction with the longest discriminator that the data begins with, one that the IDL says before one it leaves open. */
+function instructionOf({ beginnings }: SolanaInterface, hex: string) {
+  for (const { instructions, lengths } of beginnings) {
+    for (const length of lengths) {
+      const discriminator = hex.slice(0, length);
+      const instruction = discriminator.length === length ? instructions.get(discriminator) : undefined;
+      if (instruction !== undefined) return { instruction, discriminator };
+    }
+  }
+  return undefined;
+}
+
+/** What all instructions of one transaction may be read for. */
+export class BorshBudget {
+  #values = 0;
+
+  constructor(readonly steps: Steps) {}
+
+  value(): void {
+    this.#values += 1;
+    if (this.#values > MAX_BORSH_VALUES) throw new Malformed(TOO_LONG);
+    this.steps.take('valueDecoded');
+  }
+
+  /** Before any of them is read: there are elements without bytes, so the data alone bounds nothing. */
+  checkList(count: number): void {
+    if (count > MAX_BORSH_VALUES - this.#values) throw new Malformed(TOO_LONG);
+  }
 }
 
 /** Thrown by the readers below and caught by `orUnreadable`: what is decoded was written by somebody else. */
@@ -189,6 +274,7 @@ function orUnreadable<T>(decode: () => T): T | Unreadable {
     return decode();
   } catch (error) {
     if (error instanceof Malformed) return unreadable(error.message);
+    if (error instanceof OutOfSteps) return unreadable(TOO_LONG);
     throw error;
   }
 }
@@ -206,7 +292,10 @@ class AbiReader {
   /** By type and place: offsets may point to the same place many times, each of which is the same value. */
   readonly #known = new Map<AbiType, Map<number, PolicyValue>>();
 
-  constructor(data: Uint8Array) {
+  readonly #steps: Steps;
+
+  constructor(data: Uint8Array, steps: Steps) {
+    this.#steps = steps;
     this.#data = data;
     this.#view = new DataView(data.buffer, data.byteOffset, data.length);
     this.#budget = 2 * data.length + SPARE_BYTES;
@@ -238,6 +327,7 @@ class AbiReader {
   }
 
   #value(type: AbiType, start: number): PolicyValue {
+    this.#steps.take('valueDecoded');
     switch (type.kind) {
       case 'uint': {
         const value = this.#integer(start);
@@ -304,6 +394,7 @@ class AbiReader {
 
   #read(start: number, length: number): Uint8Array {
     this.#spend(length);
+    this.#steps.take('byteWritten', length);
     const end = start + length;
     if (start >= 0 && end <= this.#data.length) return this.#data.subarray(start, end);
     const padded = new Uint8Array(length);
@@ -376,13 +467,14 @@ function staticLength(shape: AbiShape): number {
   return WORD_LENGTH;
 }
 
-function readAbi(abi: unknown): EthereumInterface {
+function readAbi(abi: unknown, size: InterfaceSize): EthereumInterface {
   if (!Array.isArray(abi)) {
     const hint =
       isObject(abi) && Array.isArray(abi.abi) ? 'send the list in its member `abi`' : 'send a JSON ABI, a list';
     throw bad(`is no list; ${hint}`);
   }
   const functions = new Map<string, AbiFunction>();
+  checkCount(abi.length, 'functions, events and errors');
   abi.forEach((entry: unknown, at) => {
     const place = `[${at}]`;
     // The type may be left out for a function (Contract ABI specification, "JSON").
@@ -391,7 +483,8 @@ function readAbi(abi: unknown): EthereumInterface {
       throw bad(`${place} is ${quoted(entry)}; send a function, constructor, receive, fallback, event or error`);
     }
     if (type !== 'function') return;
-    const read = readAbiFunction(entry, place);
+    const read = readAbiFunction(entry, place, size);
+    takeKeccak(size.steps, read.signature.length);
     const selector = hexOf(keccak_256(utf8ToBytes(read.signature)).subarray(0, SELECTOR_LENGTH));
     const known = functions.get(selector);
     if (known !== undefined && known.signature !== read.signature) {
@@ -402,38 +495,53 @@ function readAbi(abi: unknown): EthereumInterface {
   return { functions };
 }
 
-function readAbiFunction(entry: Readonly<Record<string, unknown>>, place: string): AbiFunction {
+function readAbiFunction(entry: Readonly<Record<string, unknown>>, place: string, size: InterfaceSize): AbiFunction {
   const { name } = entry;
   if (typeof name !== 'string' || !IDENTIFIER.test(name)) {
     throw bad(`${place}.name is ${quoted(name)}; send the name of the function`);
   }
-  const inputs = readAbiParameters(entry.inputs ?? [], `${place}.inputs`, 0);
+  checkName(name, `${place}.name`);
+  const inputs = readAbiParameters(entry.inputs ?? [], `${place}.inputs`, 0, size);
   return { name, signature: `${name}${canonicalTuple(inputs)}`, inputs };
 }
 
-function readAbiParameters(parameters: unknown, place: string, depth: number): readonly AbiParameter[] {
+function readAbiParameters(
+  parameters: unknown,
+  place: string,
+  depth: number,
+  size: InterfaceSize,
+): readonly AbiParameter[] {
   if (depth > MAX_NESTING) throw bad(`${place} is nested deeper than ${MAX_NESTING} levels`);
   if (!Array.isArray(parameters)) throw bad(`${place} is ${quoted(parameters)}; send a list of { name, type }`);
   const names = new Set<string>();
   return parameters.map((parameter: unknown, at): AbiParameter => {
     const inner = `${place}[${at}]`;
+    size.part();
     if (!isObject(parameter)) throw bad(`${inner} is ${quoted(parameter)}; send { name, type }`);
     const name = parameter.name ?? '';
     if (typeof name !== 'string') throw bad(`${inner}.name is ${quoted(name)}; send a text`);
+    checkName(name, `${inner}.name`);
     if (name !== '' && names.has(name)) throw bad(`${inner}.name ${quoted(name)} is taken by another parameter`);
     names.add(name);
-    return { name, type: readAbiType(parameter, inner, depth) };
+    return { name, type: readAbiType(parameter, inner, depth, size) };
   });
 }
 
-function readAbiType(parameter: Readonly<Record<string, unknown>>, place: string, depth: number): AbiType {
+function readAbiType(
+  parameter: Readonly<Record<string, unknown>>,
+  place: string,
+  depth: number,
+  size: InterfaceSize,
+): AbiType {
   const text = parameter.type;
   if (typeof text !== 'string') throw bad(`${place}.type is ${quoted(text)}; send the name of a type`);
   const [base, ...dimensions] = text.split('[');
   if (depth + dimensions.length > MAX_NESTING) throw bad(`${place}.type has more than ${MAX_NESTING} dimensions`);
   let type = elementaryAbiType(base ?? '');
   if (base === 'tuple') {
-    const components = readAbiParameters(parameter.components, `${place}.components`, depth + dimensions.length + 1);
+    size.type();
+    const inside = depth + dimensions.length + 1;
+    const components = readAbiParameters(parameter.components, `${place}.components`, inside, size);
     // Solidity has no empty structs, and a list of them would have elements without end in no bytes at all.
     if (components.length === 0) throw bad(`${place}.components is empty; a tuple has components`);
     type = abiType({ kind: 'tuple', components });
@@ -442,6 +550,7 @@ function readAbiType(parameter: Readonly<Record<string, unknown>>, place: string
   for (const dimension of dimensions) {
     const length = /^([1-9]\d{0,8})?\]$/.exec(dimension);
     if (length === null) throw bad(`${place}.type is ${quoted(text)}; arrays are T[] or T[n], n from 1`);
+    size.type();
     type = abiType({ kind: 'array', of: type, ...(length[1] !== undefined && { length: Number(length[1]) }) });
   }
   return type;
@@ -479,12 +588,13 @@ function canonicalName(type: AbiShape): string {
 /** Borsh specification. */
 class BorshReader {
   readonly #data: Uint8Array;
+  readonly #budget: BorshBudget;
   #position = 0;
-  #values = 0;
   #depth = 0;
 
-  constructor(data: Uint8Array) {
+  constructor(data: Uint8Array, budget: BorshBudget) {
     this.#data = data;
+    this.#budget = budget;
   }
 
   record(fields: readonly BorshField[]): Record<string, PolicyValue> {
@@ -494,10 +604,10 @@ class BorshReader {
 
   /** Undefined for an option that is missing. */
   #value(type: BorshType): PolicyValue | undefined {
-    this.#values += 1;
+    this.#budget.value();
     this.#depth += 1;
     // A type that is used by many can be nested deeper than the text of any one place in the IDL.
-    if (this.#values > MAX_BORSH_VALUES || this.#depth > MAX_BORSH_DEPTH) throw new Malformed(TOO_LONG);
+    if (this.#depth > MAX_BORSH_DEPTH) throw new Malformed(TOO_LONG);
     const value = this.#read(type);
     this.#depth -= 1;
     return value;
@@ -541,8 +651,7 @@ class BorshReader {
   }
 
   #list(type: BorshType, count: number): PolicyValue[] {
-    // Before any element is read; elements without bytes exist, so the data alone bounds nothing.
-    if (count > MAX_BORSH_VALUES) throw new Malformed(TOO_LONG);
+    this.#budget.checkList(count);
     return Array.from({ length: count }, () => this.#value(type) ?? {});
   }
 
@@ -613,9 +722,11 @@ class IdlReader {
   readonly #types = new Map<string, BorshType>();
   readonly #beingRead = new Set<string>();
   readonly #typeIds = new Map<BorshType, number>();
+  readonly #size: InterfaceSize;
 
-  constructor(idl: unknown) {
+  constructor(idl: unknown, size: InterfaceSize) {
     this.#idl = idl;
+    this.#size = size;
   }
 
   read(): SolanaInterface {
@@ -624,24 +735,36 @@ class IdlReader {
     const { instructions, types = [], metadata } = idl;
     if (!Array.isArray(instructions)) throw bad(`instructions is ${quoted(instructions)}; send a list`);
     if (!Array.isArray(types)) throw bad(`types is ${quoted(types)}; send a list`);
+    checkCount(instructions.length, 'instructions');
     types.forEach((definition: unknown, at) => this.#define(definition, `types[${at}]`));
     const programId = idl.address ?? (isObject(metadata) ? metadata.address : undefined);
     const read = instructions.map((instruction: unknown, at) => this.#instruction(instruction, `instructions[${at}]`));
-    const byDiscriminator = new Map<string, string>();
-    for (const { name, discriminatorHex } of read) {
-      const other = byDiscriminator.get(discriminatorHex);
+    const said = new Map<string, SolanaInstruction>();
+    for (const instruction of read) {
+      const other = said.get(instruction.discriminatorHex);
       if (other !== undefined) {
-        throw bad(`instructions ${quoted(other)} and ${quoted(name)} have the same discriminator; leave one out`);
+        const names = `${quoted(other.name)} and ${quoted(instruction.name)}`;
+        throw bad(`instructions ${names} have the same discriminator; leave one out`);
       }
-      byDiscriminator.set(discriminatorHex, name);
+      said.set(instruction.discriminatorHex, instruction);
     }
-    return { ...(typeof programId === 'string' && { programId }), instructions: read };
+    const open = new Map<string, SolanaInstruction>();
+    for (const instruction of read) {
+      for (const other of instruction.otherDiscriminators) if (!open.has(other)) open.set(other, instruction);
+    }
+    return {
+      ...(typeof programId === 'string' && { programId }),
+      instructions: read,
+      beginnings: [beginningsOf(said), beginningsOf(open)],
+    };
   }
 
   #define(definition: unknown, place: string): void {
     if (!isObject(definition) || typeof definition.name !== 'string' || !isObject(definition.type)) {
       throw bad(`${place} is ${quoted(definition)}; send { name, type }`);
     }
+    this.#size.part();
+    checkName(definition.name, `${place}.name`);
     if (this.#definitions.has(definition.name)) throw bad(`${place}.name ${quoted(definition.name)} is taken`);
     this.#definitions.set(definition.name, definition);
   }
@@ -650,6 +773,8 @@ class IdlReader {
     if (!isObject(instruction)) throw bad(`${place} is ${quoted(instruction)}; send { name, accounts, args }`);
     const { name, discriminator, accounts, args } = instruction;
     if (typeof name !== 'string' || name === '') throw bad(`${place}.name is ${quoted(name)}; send a name`);
+    checkName(name, `${place}.name`);
+    takeSha256(this.#size.steps, 2 * MAX_NAME_LENGTH);
     const [discriminatorHex, ...otherDiscriminators] = readDiscriminators(
       discriminator,
       name,
@@ -659,7 +784,7 @@ class IdlReader {
       name,
       discriminatorHex,
       otherDiscriminators,
-      accounts: readAccounts(accounts ?? [], '', `${place}.accounts`, 0),
+      accounts: readAccounts(accounts ?? [], '', `${place}.accounts`, 0, this.#size),
       args: this.#namedFields(args ?? [], `${place}.args`, NO_GENERICS, 0),
     };
   }
@@ -669,9 +794,11 @@ class IdlReader {
     const names = new Set<string>();
     return fields.map((field: unknown, at): BorshField => {
       const inner = `${place}[${at}]`;
+      this.#size.part();
       if (!isObject(field) || typeof field.name !== 'string') {
         throw bad(`${inner} is ${quoted(field)}; send { name, type }`);
       }
+      checkName(field.name, `${inner}.name`);
       if (names.has(field.name)) throw bad(`${inner}.name ${quoted(field.name)} is taken by another field`);
       names.add(field.name);
       return { name: field.name, type: this.#type(field.type, `${inner}.type`, generics, depth + 1) };
@@ -684,7 +811,12 @@ class IdlReader {
     if (!Array.isArray(fields)) throw bad(`${place} is ${quoted(fields)}; send a list`);
     const isNamed = fields.every((field: unknown) => isObject(field) && typeof field.name === 'string');
     if (isNamed) return this.#namedFields(fields, place, generics, depth);
-    return { tuple: fields.map((type: unknown, at) => this.#type(type, `${place}[${at}]`, generics, depth + 1)) };
+    return {
+      tuple: fields.map((type: unknown, at) => {
+        this.#size.part();
+        return this.#type(type, `${place}[${at}]`, generics, depth + 1);
+      }),
+    };
   }
 
   #type(type: unknown, place: string, generics: Generics, depth: number): BorshType {
@@ -696,7 +828,7 @@ class IdlReader {
       switch (kind) {
         case 'vec':
         case 'option':
-          return { kind, of: this.#type(content, `${place}.${kind}`, generics, depth + 1) };
+          return this.#made(kind, this.#type(content, `${place}.${kind}`, generics, depth + 1));
         case 'array':
           return this.#array(content, `${place}.array`, generics, depth);
         case 'defined':
@@ -716,7 +848,20 @@ class IdlReader {
     if (typeof length !== 'number' || !Number.isSafeInteger(length) || length < 0 || rest.length > 0) {
       throw bad(`${place} is ${quoted(content)}; send [type, length]`);
     }
-    return { kind: 'array', of: this.#type(of, place, generics, depth + 1), length };
+    return this.#made('array', this.#type(of, place, generics, depth + 1), length);
+  }
+
+  /** The same types make the same type: instances of generic types are told apart by what they are made of. */
+  #made(kind: 'option' | 'vec', of: BorshType): BorshType;
+  #made(kind: 'array', of: BorshType, length: number): BorshType;
+  #made(kind: 'option' | 'vec' | 'array', of: BorshType, length = 0): BorshType {
+    const key = JSON.stringify([kind, this.#idOf(of), length]);
+    const known = this.#types.get(key);
+    if (known !== undefined) return known;
+    this.#size.type();
+    const made: BorshType = kind === 'array' ? { kind, of, length } : { kind, of };
+    this.#types.set(key, made);
+    return made;
   }
 
   #defined(content: unknown, place: string, generics: Generics, depth: number): BorshType {
@@ -727,11 +872,12 @@ class IdlReader {
     }
     const given = isObject(content) ? (content.generics ?? []) : [];
     const bound = this.#bind(definition.generics ?? [], given, place, generics, depth);
-    const key = JSON.stringify([name, ...[...bound.values()].map((value) => this.#idOf(value))]);
+    const key = JSON.stringify(['defined', name, ...[...bound.values()].map((value) => this.#idOf(value))]);
     const known = this.#types.get(key);
     if (known !== undefined) return known;
     // Such a type could be nested without end, and no limit would be the right one for it.
     if (this.#beingRead.has(name)) throw bad(`${place} is ${quoted(name)}, which contains itself`);
+    this.#size.type();
     this.#beingRead.add(name);
     const type = this.#definition(definition.type, `type ${name}`, bound, depth);
     this.#beingRead.delete(name);
@@ -746,6 +892,7 @@ class IdlReader {
     return new Map(
       declared.map((parameter: unknown, at): [string, BorshType | number] => {
         const argument: unknown = given[at];
+        this.#size.part();
         if (!isObject(parameter) || typeof parameter.name !== 'string' || !isObject(argument)) {
           throw bad(`${place} has the generic argument ${quoted(argument)}; send { kind, type } or { kind, value }`);
         }
@@ -784,9 +931,11 @@ class IdlReader {
     if (!Array.isArray(variants)) throw bad(`${place} is ${quoted(variants)}; send a list`);
     return variants.map((variant: unknown, at) => {
       const inner = `${place}[${at}]`;
+      this.#size.part();
       if (!isObject(variant) || typeof variant.name !== 'string') {
         throw bad(`${inner} is ${quoted(variant)}; send { name, fields }`);
       }
+      checkName(variant.name, `${inner}.name`);
       return { name: variant.name, fields: this.#fields(variant.fields, `${inner}.fields`, generics, depth) };
     });
   }
@@ -831,17 +980,29 @@ function otherSpellings(snakeCase: string): readonly string[] {
   return spellings.filter((spelling) => spelling !== snakeCase);
 }
 
-function readAccounts(accounts: unknown, group: string, place: string, depth: number): readonly string[] {
+function beginningsOf(instructions: ReadonlyMap<string, SolanaInstruction>): Beginnings {
+  const lengths = [...new Set([...instructions.keys()].map(({ length }) => length))].sort((a, b) => b - a);
+  return { instructions, lengths };
+}
+
+function readAccounts(
+  accounts: unknown,
+  group: string,
+  place: string,
+  depth: number,
+  size: InterfaceSize,
+): readonly string[] {
   if (depth > MAX_NESTING) throw bad(`${place} is nested deeper than ${MAX_NESTING} levels`);
   if (!Array.isArray(accounts)) throw bad(`${place} is ${quoted(accounts)}; send a list`);
   return accounts.flatMap((account: unknown, at): readonly string[] => {
     const inner = `${place}[${at}]`;
+    size.part();
     if (!isObject(account) || typeof account.name !== 'string') {
       throw bad(`${inner} is ${quoted(account)}; send { name }`);
     }
-    const name = `${group}${account.name}`;
+    const name = checkName(`${group}${account.name}`, `${inner}.name, with its group,`);
     if (account.accounts === undefined) return [name];
-    return readAccounts(account.accounts, `${name}.`, `${inner}.accounts`, depth + 1);
+    return readAccounts(account.accounts, `${name}.`, `${inner}.accounts`, depth + 1, size);
   });
 }
 

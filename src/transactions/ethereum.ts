@@ -2,10 +2,11 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
 import { invalidField } from '../domain/errors.js';
-import { notApplicable, unreadable, type PolicyValue } from '../domain/policy/types.js';
+import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../domain/policy/types.js';
+import type { Steps } from '../domain/steps.js';
 import { decodeCalldata } from './contract-interface.js';
 import type { EthereumInterface } from './contract-interface.js';
-import { isObject, parseJson, quoted, refusal, toInteger } from './refusals.js';
+import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 
 /** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
 type EthereumTransactionType = 'LEGACY' | 'TYPE_1' | 'TYPE_2' | 'TYPE_3' | 'TYPE_4';
@@ -30,10 +31,13 @@ export interface EthereumTransaction {
   readonly signingPayload: Uint8Array;
 }
 
-/** An interface that was uploaded for a contract. The address is compared without regard to case. */
-export interface DeployedInterface {
-  readonly address: string;
-  readonly interface: EthereumInterface;
+/** An interface that was uploaded for a contract; one of an earlier release may be larger than is read today. */
+export type DeployedInterface = EthereumInterface | Unreadable;
+
+/** The function that a transaction calls, as policies read it. */
+export interface EthereumCall {
+  readonly function_name: PolicyValue;
+  readonly contract_call_args: PolicyValue;
 }
 
 type RlpItem = Uint8Array | RlpItem[];
@@ -56,7 +60,10 @@ const SELECTOR_DIGITS = 10;
 const WORD_LENGTH = 32;
 /** v, r and s, or yParity, r and s; EIP-155 puts the chain id and two zeros in their place to be hashed. */
 const SIGNATURE_FIELDS = 3;
+/** RLP (Yellow Paper, appendix B): what the first byte of an item says. */
+const SHORT_STRING_PREFIX = 0x80;
 const FIRST_LIST_PREFIX = 0xc0;
+const LONG_LIST_PREFIX = 0xf7;
 /** EIP-2681. */
 const MAX_NONCE = 2n ** 64n - 2n;
 const AUTHORIZATION_MAGIC = 0x05;
@@ -67,7 +74,9 @@ const AUTHORIZATION_MAGIC = 0x05;
  * The RLP must be the only one of its content (Yellow Paper, appendix B).
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the field and its value
  */
-export function parseUnsignedEthereum(hex: string): EthereumTransaction {
+export function parseUnsignedEthereum(hex: string, steps: Steps): EthereumTransaction {
+  // An item of RLP may be one byte long.
+  steps.take('itemByteRead', hex.length / 2);
   const bytes = readHex(hex);
   const first = bytes[0] ?? 0;
   if (first >= FIRST_LIST_PREFIX) return readLegacy(decodeRlp(bytes), bytes);
@@ -80,8 +89,30 @@ export function parseUnsignedEthereum(hex: string): EthereumTransaction {
   return readTyped(type, decodeRlp(bytes.subarray(1)), bytes);
 }
 
+/** Characters of a transaction in which its recipient is to be found: nothing before it is long. */
+const HEAD_LENGTH = 1_024;
+
+/** The address that a transaction calls, in lower case, by its head alone; undefined where there is none to be found. */
+export function recipientOf(hex: string): string | undefined {
+  const bytes = Buffer.from(hex.slice(0, HEAD_LENGTH).replace(/^0x/i, ''), 'hex');
+  const [first = 0] = bytes;
+  const type = first >= FIRST_LIST_PREFIX ? 'LEGACY' : TYPES[first];
+  if (type === undefined || (type === 'LEGACY' && first < FIRST_LIST_PREFIX)) return undefined;
+  const list = type === 'LEGACY' ? 0 : 1;
+  const prefix = bytes[list] ?? 0;
+  let at = list + 1 + Math.max(0, prefix - LONG_LIST_PREFIX);
+  for (let before = FIELDS[type].indexOf('to'); before > 0; before--) {
+    const item = bytes[at] ?? 0;
+    // One byte, or up to 55 with their number before them.
+    at += item < SHORT_STRING_PREFIX ? 1 : 1 + item - SHORT_STRING_PREFIX;
+  }
+  const isAddress = bytes[at] === SHORT_STRING_PREFIX + ADDRESS_LENGTH && bytes.length > at + ADDRESS_LENGTH;
+  return isAddress ? hexOf(bytes.subarray(at + 1, at + 1 + ADDRESS_LENGTH)) : undefined;
+}
+
 /** The 32 bytes to sign: Keccak-256 of the unsigned encoding (Yellow Paper, EIP-155, EIP-2718). */
-export function ethereumDigest(transaction: EthereumTransaction): Uint8Array {
+export function ethereumDigest(transaction: EthereumTransaction, steps: Steps): Uint8Array {
+  takeKeccak(steps, transaction.signingPayload.length);
   return keccak_256(transaction.signingPayload);
 }
 
@@ -108,14 +139,9 @@ export function assembleEthereum(
 /**
  * `eth.tx` as policies read it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty when a contract is
  * created. Of types that have one gas price it is also both of the fees, of the others `gas_price` is `max_fee_per_gas`
- * (EIP-1559). The function and its arguments are no part of a call without data, or to a contract without an
- * interface; the first interface that has the function counts.
+ * (EIP-1559).
  */
-export function ethereumPolicyValue(
-  transaction: EthereumTransaction,
-  from: string,
-  interfaces: readonly DeployedInterface[],
-): PolicyValue {
+export function ethereumPolicyValue(transaction: EthereumTransaction, from: string, call: EthereumCall): PolicyValue {
   const { gasPrice } = transaction;
   return {
     type: transaction.type,
@@ -131,7 +157,7 @@ export function ethereumPolicyValue(
     max_priority_fee_per_gas: transaction.maxPriorityFeePerGas ?? gasPrice,
     max_fee_per_blob_gas: transaction.maxFeePerBlobGas,
     function_signature: selectorOf(transaction),
-    ...callValue(transaction, interfaces),
+    ...call,
   };
 }
 
@@ -143,21 +169,26 @@ function selectorOf({ data }: EthereumTransaction): PolicyValue {
   return data.length < SELECTOR_DIGITS ? unreadable(NO_SELECTOR) : data.slice(0, SELECTOR_DIGITS);
 }
 
-function callValue(
-  { to, data }: EthereumTransaction,
+/**
+ * The function that is called and its arguments: no part of a call without data, or to a contract without an interface.
+ * `interfaces` are those of the contract; the first that has the function counts.
+ */
+export function ethereumCall(
+  { data }: EthereumTransaction,
   interfaces: readonly DeployedInterface[],
-): { readonly function_name: PolicyValue; readonly contract_call_args: PolicyValue } {
-  const uploaded = interfaces.filter(({ address }) => address.toLowerCase() === to);
-  if (data === '0x' || uploaded.length === 0) return both(notApplicable);
+  steps: Steps,
+): EthereumCall {
+  if (data === '0x' || interfaces.length === 0) return both(notApplicable);
   if (data.length < SELECTOR_DIGITS) return both(unreadable(NO_SELECTOR));
-  for (const deployed of uploaded) {
-    const call = decodeCalldata(deployed.interface, data);
+  for (const deployed of interfaces) {
+    if (deployed instanceof Unreadable) return both(deployed);
+    const call = decodeCalldata(deployed, data, steps);
     if (call !== undefined) return { function_name: call.name, contract_call_args: call.args };
   }
   return both(unreadable(`no interface of the contract has the function ${data.slice(0, SELECTOR_DIGITS)}`));
 }
 
-function both(value: PolicyValue) {
+function both(value: PolicyValue): EthereumCall {
   return { function_name: value, contract_call_args: value };
 }
 
@@ -167,8 +198,11 @@ function both(value: PolicyValue) {
  * `eth.eip_7702_authorization` as policies read it.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
-export function parseEip7702Authorization(json: string): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
-  const payload = parseJson(json, 'EIP-7702 authorization');
+export function parseEip7702Authorization(
+  json: string,
+  steps: Steps,
+): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
+  const payload = parseJson(json, 'EIP-7702 authorization', steps);
   if (!isObject(payload))
     throw badAuthorization(`is ${quoted(payload)}; send an object with address, chainId and nonce`);
   for (const member of Object.keys(payload)) {

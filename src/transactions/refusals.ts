@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { Steps } from '../domain/steps.js';
 
 const LONGEST_QUOTE = 80;
 
@@ -24,11 +25,18 @@ function textOf(value: unknown): string {
 }
 
 /** Deepest nesting that is parsed: far less than a stack holds. What each reader takes is less again. */
-export const maxDepth = 20_000;
+const maxDepth = 20_000;
 
-/** Whether a JSON text is nested deeper than is read; strings are skipped, and what is no JSON is the parser's to refuse. */
-export function isTooDeep(text: string): boolean {
+/**
+ * Counts a JSON text before it is parsed: strings by their length, and each value that it could have, as it takes a few
+ * characters to write an object and a few hundred bytes to hold it. What is wrong with it, if it is nested deeper than is
+ * read; what is no JSON is the parser's to refuse.
+ * @throws {OutOfSteps}
+ */
+export function checkDepth(text: string, steps: Steps): string | undefined {
+  steps.take('byteRead', text.length);
   let depth = 0;
+  let values = 0;
   let isInString = false;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
@@ -36,11 +44,25 @@ export function isTooDeep(text: string): boolean {
       if (character === '\\') at += 1;
       else if (character === '"') isInString = false;
     } else if (character === '"') isInString = true;
-    else if (character === '[' || character === '{') depth += 1;
-    else if (character === ']' || character === '}') depth -= 1;
-    if (depth > maxDepth) return true;
+    else if (character === ',' || character === ':') values += 1;
+    else if (character === '[' || character === '{') {
+      depth += 1;
+      values += 1;
+    } else if (character === ']' || character === '}') depth -= 1;
+    if (depth > maxDepth) return `is nested deeper than ${maxDepth} levels`;
   }
-  return false;
+  steps.take('jsonValue', values);
+  return undefined;
+}
+
+/** Counts a hash of so many bytes. */
+export function takeKeccak(steps: Steps, length: number): void {
+  steps.take('keccakBlock', 1 + Math.floor(length / 136));
+}
+
+/** Counts a hash of so many bytes. */
+export function takeSha256(steps: Steps, length: number): void {
+  steps.take('sha256Block', 1 + Math.ceil(length / 64));
 }
 
 /** An object of JSON: not null, not a list. */
@@ -50,10 +72,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Reads JSON text. `what` names it in the error, which never repeats the text.
- * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 20 000 levels
+ * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 20 000 levels or has too many values
  */
-export function parseJson(text: string, what: string): unknown {
-  if (isTooDeep(text)) throw refusal(`${what} is nested deeper than ${maxDepth} levels`);
+export function parseJson(text: string, what: string, steps: Steps): unknown {
+  const problem = checkDepth(text, steps);
+  if (problem !== undefined) throw refusal(`${what} ${problem}`);
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,10 +1,11 @@
 import { base58 } from '@scure/base';
 import { CoordinatorError } from '../domain/errors.js';
-import { AmbiguousText, type PolicyValue } from '../domain/policy/types.js';
+import { AmbiguousText, Unreadable, type PolicyValue } from '../domain/policy/types.js';
+import { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
-import { decodeSolanaArgs } from './contract-interface.js';
-import type { SolanaInterface } from './contract-interface.js';
+import { BorshBudget, decodeSolanaArgs } from './contract-interface.js';
+import type { SolanaCall, SolanaInterface } from './contract-interface.js';
 import { solanaTransfers } from './solana-transfers.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */
@@ -43,16 +44,19 @@ export interface SolanaTransaction {
   readonly addressTableLookups: readonly AddressTableLookup[];
 }
 
-/** An IDL that was uploaded for a program; `address` is the program's key in base58. */
+/** An IDL that was uploaded for a program; one of an earlier release may be larger than is read today. */
 export interface DeployedProgram {
+  /** The program's key in base58. */
   readonly address: string;
-  readonly interface: SolanaInterface;
+  readonly interface: SolanaInterface | Unreadable;
 }
 
 const SIGNATURE_LENGTH = 64;
 const KEY_LENGTH = 32;
 // PACKET_DATA_SIZE of the Solana node (sdk/packet): IPv6 minimum MTU less the headers.
 const MAX_TRANSACTION_LENGTH = 1232;
+/** Of hex, with 0x. */
+const MAX_TEXT_LENGTH = 2 + 2 * MAX_TRANSACTION_LENGTH;
 const MAX_ACCOUNTS = 256;
 const VERSION_FLAG = 0x80;
 const LOOKED_UP = 'ADDRESS_TABLE_LOOKUP';
@@ -63,8 +67,15 @@ const ANY_KEY = new AmbiguousText(LOOKED_UP, 'only the chain knows the account t
  * Parses hex of a serialized transaction (signatures present, empty ones as zeros) or of its message alone, legacy or
  * version 0 (Solana documentation, "Transactions": structure; sanitize rules of the node). Throws INVALID_ARGUMENT.
  */
-export function parseUnsignedSolana(unsignedTransaction: string): SolanaTransaction {
-  const bytes = unsignedTransactionBytes(unsignedTransaction);
+export function parseUnsignedSolana(unsignedTransaction: string, steps: Steps): SolanaTransaction {
+  const bytes = unsignedTransactionBytes(unsignedTransaction, steps);
+  // Before it is read: all that follows takes time by the number of keys and instructions, some of it by their square.
+  if (bytes.length > MAX_TRANSACTION_LENGTH) {
+    throw malformed(
+      `it is ${bytes.length} bytes long, the network takes ${MAX_TRANSACTION_LENGTH} with its signatures`,
+    );
+  }
+  steps.take('instructionPart', bytes.length / 2);
   // A transaction with 128 signatures or more would not fit into a packet, so this bit says: the message alone.
   if ((bytes[0]! & VERSION_FLAG) !== 0) return parseMessage(bytes);
   const asTransaction = attempt(() => parseTransaction(bytes));
@@ -79,6 +90,14 @@ export function parseUnsignedSolana(unsignedTransaction: string): SolanaTransact
     `not a Solana transaction: ${reason(asTransaction)}; nor a message: ${reason(asMessage)}; ` +
       'send hex of the serialized transaction',
   );
+}
+
+/** The programs that a transaction calls, as far as it can be read. */
+export function programsOf(unsignedTransaction: string): ReadonlySet<string> {
+  if (unsignedTransaction.length > MAX_TEXT_LENGTH) return new Set();
+  const transaction = attempt(() => parseUnsignedSolana(unsignedTransaction, new Steps()));
+  if (transaction instanceof CoordinatorError) return new Set();
+  return new Set(transaction.instructions.map(({ programKey }) => programKey));
 }
 
 function attempt(parse: () => SolanaTransaction): SolanaTransaction | CoordinatorError {
@@ -265,16 +284,20 @@ export function assembleSolana(
 
 /**
  * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units. `parsed_instruction_data`
- * is undefined unless one of `programs` has the instruction; the first that has it counts.
+ * is undefined for an instruction that no interface has. `calls` are what `solanaCalls` says of each instruction.
  */
-export function solanaPolicyValue(transaction: SolanaTransaction, programs: readonly DeployedProgram[]): PolicyValue {
+export function solanaPolicyValue(
+  transaction: SolanaTransaction,
+  calls: readonly (SolanaCall | Unreadable | undefined)[],
+): PolicyValue {
   const { accounts, instructions, addressTableLookups } = transaction;
+  const places = lookedUpPlaces(transaction);
   const called = new Set(instructions.map(({ programKey }) => programKey));
   const accountsOf = ({ accountIndexes }: SolanaInstruction) => accountIndexes.map((index) => accounts[index]!);
   return {
     account_keys: accounts.map(keyValue),
     program_keys: accounts.filter(({ key }) => called.has(key)).map(({ key }) => key),
-    instructions: instructions.map((instruction) => ({
+    instructions: instructions.map((instruction, at) => ({
       program_key: instruction.programKey,
       accounts: accountsOf(instruction).map((account) => ({
         account_key: keyValue(account),
@@ -282,8 +305,8 @@ export function solanaPolicyValue(transaction: SolanaTransaction, programs: read
         writable: account.writable,
       })),
       instruction_data_hex: hex(instruction.data),
-      address_table_lookups: lookupsOf(transaction, instruction),
-      parsed_instruction_data: parsedInstructionValue(instruction, accountsOf(instruction), programs),
+      address_table_lookups: lookupsOf(transaction, instruction, places),
+      parsed_instruction_data: parsedInstructionValue(calls[at], accountsOf(instruction)),
     })),
     ...solanaTransfers(
       instructions.map((instruction) => ({
@@ -308,13 +331,25 @@ function lookupValue({ tableKey, writableIndexes, readonlyIndexes }: AddressTabl
   };
 }
 
-/** What one instruction takes from the tables, table by table. */
-function lookupsOf(transaction: SolanaTransaction, { accountIndexes }: SolanaInstruction): PolicyValue[] {
-  const { addressTableLookups, staticAccountCount } = transaction;
-  // In the order of `accounts`: the writable ones of every table, then the read-only ones of every table.
-  const places = (['writableIndexes', 'readonlyIndexes'] as const).flatMap((kind) =>
+interface LookedUpPlace {
+  readonly lookup: AddressTableLookup;
+  readonly kind: 'writableIndexes' | 'readonlyIndexes';
+  readonly index: number;
+}
+
+/** In the order of `accounts`: the writable ones of every table, then the read-only ones of every table. */
+function lookedUpPlaces({ addressTableLookups }: SolanaTransaction): readonly LookedUpPlace[] {
+  return (['writableIndexes', 'readonlyIndexes'] as const).flatMap((kind) =>
     addressTableLookups.flatMap((lookup) => lookup[kind].map((index) => ({ lookup, kind, index }))),
   );
+}
+
+/** What one instruction takes from the tables, table by table. */
+function lookupsOf(
+  { addressTableLookups, staticAccountCount }: SolanaTransaction,
+  { accountIndexes }: SolanaInstruction,
+  places: readonly LookedUpPlace[],
+): PolicyValue[] {
   const used = accountIndexes.flatMap((index) => places[index - staticAccountCount] ?? []);
   return addressTableLookups.flatMap((lookup) => {
     const indexes = (kind: 'writableIndexes' | 'readonlyIndexes') =>
@@ -328,24 +363,40 @@ function lookupsOf(transaction: SolanaTransaction, { accountIndexes }: SolanaIns
   });
 }
 
-function parsedInstructionValue(
-  { programKey, data }: SolanaInstruction,
-  accounts: readonly SolanaAccount[],
+/**
+ * The call that each instruction is, by the first of `programs` that has it; undefined where none has. Those of a program
+ * whose interface cannot be read are unreadable.
+ */
+export function solanaCalls(
+  { instructions }: SolanaTransaction,
   programs: readonly DeployedProgram[],
-): PolicyValue | undefined {
+  steps: Steps,
+): readonly (SolanaCall | Unreadable | undefined)[] {
+  const budget = new BorshBudget(steps);
+  const byAddress = new Map<string, DeployedProgram[]>();
   for (const program of programs) {
-    const call = program.address === programKey ? decodeSolanaArgs(program.interface, data) : undefined;
-    if (!call) continue;
-    const named = call.accountNames.flatMap((name, at) => {
-      const account = accounts[at];
-      return account ? [[name, keyValue(account)] as const] : [];
-    });
-    return {
-      instruction_name: call.instructionName,
-      discriminator: call.discriminator,
-      named_accounts: Object.fromEntries(named),
-      program_call_args: call.programCallArgs,
-    };
+    byAddress.set(program.address, [...(byAddress.get(program.address) ?? []), program]);
   }
-  return undefined;
+  return instructions.map(({ programKey, data }) => {
+    for (const program of byAddress.get(programKey) ?? []) {
+      if (program.interface instanceof Unreadable) return program.interface;
+      const call = decodeSolanaArgs(program.interface, data, budget);
+      if (call) return call;
+    }
+    return undefined;
+  });
+}
+
+function parsedInstructionValue(
+  call: SolanaCall | Unreadable | undefined,
+  accounts: readonly SolanaAccount[],
+): PolicyValue | undefined {
+  if (call === undefined || call instanceof Unreadable) return call;
+  const named = call.accountNames.slice(0, accounts.length).map((name, at) => [name, keyValue(accounts[at]!)] as const);
+  return {
+    instruction_name: call.instructionName,
+    discriminator: call.discriminator,
+    named_accounts: Object.fromEntries(named),
+    program_call_args: call.programCallArgs,
+  };
 }

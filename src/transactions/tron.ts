@@ -1,9 +1,10 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
 import type { PolicyValue } from '../domain/policy/types.js';
+import type { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
-import { quoted } from './refusals.js';
+import { quoted, takeSha256 } from './refusals.js';
 
 /**
  * A parsed Tron transaction: `rawData` is what is signed, the rest are the members of `tron.tx` (client protocol 9.3).
@@ -168,6 +169,8 @@ const PERMISSION_TYPES = ['Owner', 'Witness', 'Active'];
 const TYPE_URL_PREFIX = 'type.googleapis.com/protocol.';
 const ADDRESS_LENGTH = 21;
 const ADDRESS_PREFIX = 0x41;
+/** Nodes take one contract, 8 permissions and 5 keys of each (java-tron, `getTotalSignNum` and `AccountPermissionUpdateActuator`). */
+const MAX_REPEATED = 64;
 const REF_BLOCK_BYTES_LENGTH = 2;
 const REF_BLOCK_HASH_LENGTH = 8;
 const MAX_INT32 = 2n ** 31n - 1n;
@@ -180,9 +183,9 @@ const base58check = createBase58check(sha256);
  * Parses hex of a protobuf `Transaction.raw`, which TronWeb calls `raw_data_hex`. Throws INVALID_ARGUMENT, also for a
  * contract type or a field that policies cannot see.
  */
-export function parseUnsignedTron(unsignedTransaction: string): TronTransaction {
-  const rawData = unsignedTransactionBytes(unsignedTransaction);
-  const raw = new Message(rawData, RAW_DATA);
+export function parseUnsignedTron(unsignedTransaction: string, steps: Steps): TronTransaction {
+  const rawData = unsignedTransactionBytes(unsignedTransaction, steps);
+  const raw = new Message(rawData, RAW_DATA, steps);
   const refBlockBytes = hex(raw.bytes('ref_block_bytes', REF_BLOCK_BYTES_LENGTH));
   const refBlockHash = hex(raw.bytes('ref_block_hash', REF_BLOCK_HASH_LENGTH));
   const [contract, ...more] = raw.messages('contract', CONTRACT);
@@ -202,7 +205,8 @@ export function parseUnsignedTron(unsignedTransaction: string): TronTransaction 
 }
 
 /** What is signed with secp256k1: the transaction id, SHA-256 of `raw_data`, 32 bytes (TRON documentation, "Transactions"). */
-export function tronDigest({ rawData }: TronTransaction): Uint8Array {
+export function tronDigest({ rawData }: TronTransaction, steps: Steps): Uint8Array {
+  takeSha256(steps, rawData.length);
   return sha256(rawData);
 }
 
@@ -251,7 +255,7 @@ function contractValue(message: Message): TronContract {
   if (typeUrl !== TYPE_URL_PREFIX + schema.name) {
     throw malformed(`contract type ${type} is ${schema.name}, but its parameter is a ${quoted(typeUrl)}`);
   }
-  const content = new Message(parameter.bytes('value'), schema);
+  const content = parameter.message('value', schema);
   return {
     type: schema.name,
     permission_id: message.int32('Permission_id'),
@@ -289,7 +293,10 @@ class Message {
   constructor(
     content: Uint8Array,
     private readonly schema: MessageSchema,
+    private readonly steps: Steps,
   ) {
+    // Before it is read: each of its fields may be one of many without any content.
+    steps.take('nameBuilt');
     const reader = new ByteReader(content);
     while (!reader.isAtEnd) this.readField(reader);
   }
@@ -336,15 +343,21 @@ class Message {
   /** Base58check of the 21 bytes of an address (TRON documentation, "Account address format"). */
   address(field: string): string {
     const value = this.bytes(field, ADDRESS_LENGTH);
+    this.steps.take('addressCoded');
     if (value[0] !== ADDRESS_PREFIX) throw malformed(`${this.path(field)} \`${hex(value)}\` does not begin with 41`);
     return base58check.encode(value);
   }
 
   messages(field: string, schema: MessageSchema): readonly Message[] {
-    return ((this.values.get(field) ?? []) as Uint8Array[]).map((content) => new Message(content, schema));
+    return ((this.values.get(field) ?? []) as Uint8Array[]).map((content) => new Message(content, schema, this.steps));
+  }
+
+  message(field: string, schema: MessageSchema): Message {
+    return new Message(this.bytes(field), schema, this.steps);
   }
 
   private readField(reader: ByteReader): void {
+    this.steps.take('valueDecoded');
     const tag = varint(reader, `a field of ${this.schema.name}`);
     const fieldNumber = Number(tag >> 3n);
     const wireType = Number(tag & 7n);
@@ -359,6 +372,9 @@ class Message {
     }
     const value = wireType === VARINT ? varint(reader, path) : reader.take(Number(varint(reader, path)), path);
     const before = this.values.get(field.name);
+    if (before && field.repeated && before.length === MAX_REPEATED) {
+      throw malformed(`${path} is there more than ${MAX_REPEATED} times, which no node takes`);
+    }
     if (before && field.repeated) before.push(value);
     else if (before) throw malformed(`${path} is there twice`);
     else this.values.set(field.name, [value]);

@@ -2,7 +2,8 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { addr } from 'micro-eth-signer';
 import type { PolicyValue } from '../domain/policy/types.js';
-import { isObject, parseJson, quoted, refusal, toInteger } from './refusals.js';
+import type { Steps } from '../domain/steps.js';
+import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 
 interface Field {
   readonly name: string;
@@ -45,18 +46,21 @@ const WORD_LENGTH = 32;
  * read it: integers exact, addresses and bytes in lower-case hex, structs by field. Without `EIP712Domain` among the types
  * the domain is made of the members that it has. Members that no type declares are not signed, by viem neither: they are left
  * out, and policies do not see them.
- * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`
+ * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`; OutOfSteps
  */
-export function hashTypedData(json: string): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
-  const payload = parseJson(json, 'typed data');
+export function hashTypedData(
+  json: string,
+  steps: Steps,
+): { readonly digest: Uint8Array; readonly policy: PolicyValue } {
+  const payload = parseJson(json, 'typed data', steps);
   if (!isObject(payload))
     throw bad(`is ${quoted(payload)}; send an object with types, domain, primaryType and message`);
   const { primaryType } = payload;
   if (typeof primaryType !== 'string') throw bad(`primaryType is ${quoted(primaryType)}; send the name of a type`);
   const domain = readDomain(payload.domain);
-  const structs = readStructs(payload.types, domain);
+  const structs = readStructs(payload.types, domain, steps);
   if (!structs.has(primaryType)) throw bad(`primaryType is ${quoted(primaryType)}, which is not among the types`);
-  const hasher = new StructHasher(structs);
+  const hasher = new StructHasher(structs, steps);
   const hashedDomain = hasher.hash(DOMAIN, onlyDeclared(domain, structs), 'domain', 0);
   // EIP-712 has no message of the domain's own type; clients sign the domain alone then.
   const isDomainAlone = primaryType === DOMAIN;
@@ -85,15 +89,18 @@ interface Encoded {
 class StructHasher {
   readonly #structs: Structs;
   readonly #typeHashes = new Map<string, Uint8Array>();
+  readonly #steps: Steps;
 
-  constructor(structs: Structs) {
+  constructor(structs: Structs, steps: Steps) {
     this.#structs = structs;
+    this.#steps = steps;
   }
 
   hash(name: string, value: unknown, path: string, depth: number): Encoded {
     if (depth > MAX_NESTING) throw bad(`${quoted(path)} is nested deeper than ${MAX_NESTING} levels`);
     if (!isObject(value)) throw bad(`${path} is ${quoted(value)}; send an object of type ${name}`);
     const fields = this.#structs.get(name) ?? [];
+    takeKeccak(this.#steps, WORD_LENGTH * (1 + fields.length));
     const encoded = fields.map((field): [string, Encoded] => {
       const inner = `${path}.${field.name}`;
       if (!Object.hasOwn(value, field.name)) throw bad(`${inner} is missing; type ${name} has it`);
@@ -106,6 +113,7 @@ class StructHasher {
   }
 
   #encode(type: FieldType, value: unknown, path: string, depth: number): Encoded {
+    this.#steps.take('valueDecoded');
     switch (type.kind) {
       case 'struct':
         return this.hash(type.name, value, path, depth + 1);
@@ -118,13 +126,16 @@ class StructHasher {
         if (typeof value !== 'boolean') throw bad(`${path} is ${quoted(value)}; send true or false`);
         return { word: toWord(value ? 1n : 0n), value };
       case 'address':
+        takeKeccak(this.#steps, 2 * WORD_LENGTH);
         return encodeAddress(value, path);
       case 'string':
         if (typeof value !== 'string') throw bad(`${path} is ${quoted(value)}; send text`);
+        takeKeccak(this.#steps, value.length);
         if (/\p{Surrogate}/u.test(value)) throw bad(`${path} has half of a surrogate pair, which has no UTF-8`);
         return { word: keccak_256(utf8ToBytes(value)), value };
       case 'bytes': {
         const bytes = readBytes(value, path);
+        takeKeccak(this.#steps, bytes.length);
         return { word: keccak_256(bytes), value: (value as string).toLowerCase() };
       }
       case 'fixedBytes': {
@@ -147,6 +158,7 @@ class StructHasher {
     if (type.length !== undefined && value.length !== type.length) {
       throw bad(`${path} has \`${value.length}\` elements; its type has ${type.length}`);
     }
+    takeKeccak(this.#steps, WORD_LENGTH * value.length);
     const elements = value.map((element: unknown, at) => this.#encode(type.of, element, `${path}[${at}]`, depth));
     const hash = keccak_256.create();
     for (const { word } of elements) hash.update(word);
@@ -156,16 +168,19 @@ class StructHasher {
   #typeHash(name: string): Uint8Array {
     const known = this.#typeHashes.get(name);
     if (known !== undefined) return known;
-    const hash = keccak_256(utf8ToBytes(encodeType(this.#structs, name)));
+    const text = encodeType(this.#structs, name, this.#steps);
+    takeKeccak(this.#steps, text.length);
+    const hash = keccak_256(utf8ToBytes(text));
     this.#typeHashes.set(name, hash);
     return hash;
   }
 }
 
 /** EIP-712, encodeType: the struct, then the structs that it uses, directly or not, sorted by name. */
-function encodeType(structs: Structs, name: string): string {
+function encodeType(structs: Structs, name: string, steps: Steps): string {
   const used = new Set([name]);
   for (const struct of used) {
+    steps.take('listElement', structs.get(struct)?.length);
     for (const { type } of structs.get(struct) ?? []) {
       const base = elementOf(type);
       if (base.kind === 'struct') used.add(base.name);
@@ -193,30 +208,32 @@ function onlyDeclared(domain: Readonly<Record<string, unknown>>, structs: Struct
   return Object.fromEntries(Object.entries(domain).filter(([name]) => declared.has(name)));
 }
 
-function readStructs(types: unknown, domain: Readonly<Record<string, unknown>>): Structs {
+function readStructs(types: unknown, domain: Readonly<Record<string, unknown>>, steps: Steps): Structs {
   if (!isObject(types)) throw bad(`types is ${quoted(types)}; send an object of lists of { name, type }`);
   const entries = Object.entries(types);
   if (entries.length > MAX_STRUCTS)
     throw bad(`types has \`${entries.length}\` types; at most ${MAX_STRUCTS} are taken`);
-  if (JSON.stringify(types).length > MAX_TYPES_LENGTH) {
-    throw bad(`types is longer than ${MAX_TYPES_LENGTH} characters of JSON`);
-  }
+  const { length } = JSON.stringify(types);
+  if (length > MAX_TYPES_LENGTH) throw bad(`types is longer than ${MAX_TYPES_LENGTH} characters of JSON`);
+  // A field takes a dozen characters to write; a type of many dimensions takes two for each.
+  steps.take('byteRead', length);
   const names = new Set(entries.map(([name]) => name));
   const structs = new Map<string, readonly Field[]>();
   for (const [name, fields] of entries) {
     checkName(name, 'types');
     if (elementaryType(name) !== undefined) throw bad(`types has ${quoted(name)}, which is the name of a basic type`);
-    structs.set(name, readStruct(fields, `types.${name}`, names));
+    structs.set(name, readStruct(fields, `types.${name}`, names, steps));
   }
   if (!structs.has(DOMAIN)) structs.set(DOMAIN, inferredDomain(domain));
   return structs;
 }
 
-function readStruct(fields: unknown, path: string, names: ReadonlySet<string>): readonly Field[] {
+function readStruct(fields: unknown, path: string, names: ReadonlySet<string>, steps: Steps): readonly Field[] {
   if (!Array.isArray(fields)) throw bad(`${path} is ${quoted(fields)}; send a list of { name, type }`);
   const seen = new Set<string>();
   return fields.map((field: unknown, at): Field => {
     const place = `${path}[${at}]`;
+    steps.take('typeInstantiated');
     if (!isObject(field) || typeof field.name !== 'string' || typeof field.type !== 'string') {
       throw bad(`${place} is ${quoted(field)}; send { name, type }`);
     }
@@ -295,7 +312,7 @@ function encodeAddress(value: unknown, path: string): Encoded {
 }
 
 function readBytes(value: unknown, path: string): Uint8Array {
-  if (typeof value !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) {
+  if (typeof value !== 'string' || value.length % 2 !== 0 || !/^0x[0-9a-fA-F]*$/.test(value)) {
     throw bad(`${path} is ${quoted(value)}; send 0x and an even number of hex digits`);
   }
   return hexToBytes(value.slice(2));

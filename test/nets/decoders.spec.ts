@@ -18,9 +18,14 @@ import { AbiCoder, Interface, ParamType } from 'ethers';
 import fc from 'fast-check';
 import { bytesToHex, decodeAbiParameters, encodeAbiParameters, parseAbiParameters, type Hex } from 'viem';
 import { AmbiguousText, Doubt, type PolicyValue } from '../../src/domain/policy/types.js';
-import { decodeCalldata, decodeSolanaArgs, parseContractInterface } from '../../src/transactions/contract-interface.js';
 import { solanaTransfers } from '../../src/transactions/solana-transfers.js';
-import { parseUnsignedSolana, type SolanaTransaction } from '../../src/transactions/solana.js';
+import { type SolanaTransaction } from '../../src/transactions/solana.js';
+import {
+  decodeCalldata,
+  decodeSolanaArgs,
+  parseContractInterface,
+  parseUnsignedSolana,
+} from '../transactions/decoders.js';
 import { mutationsOf } from '../transactions/mutations.js';
 
 /** Calls, and Solana messages; `LONG=1` reads many. */

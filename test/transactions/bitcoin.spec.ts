@@ -9,11 +9,10 @@ import { signPayload } from '../../src/keyring/signing.js';
 import {
   assembleBitcoin,
   bitcoinPolicyValue,
-  bitcoinSigningInputs,
-  parseUnsignedBitcoin,
   type BitcoinNetwork,
   type BitcoinScript,
 } from '../../src/transactions/bitcoin.js';
+import { bitcoinSigningInputs, parseUnsignedBitcoin } from './decoders.js';
 import { conforms } from '../domain/policy/conforms.js';
 import { readVectors } from '../keyring/read-vectors.js';
 import { mutationsOf } from './mutations.js';
@@ -360,7 +359,7 @@ describe('a Bitcoin transaction is refused', () => {
     const psbt = psbtOf([{ script: p2wpkh }]);
 
     refuses(() => parseUnsignedBitcoin(psbt.toBase64()), 'the PSBT is in base64, expected hex');
-    refuses(() => parseUnsignedBitcoin(psbt.toHex().slice(0, -2)), 'not a PSBT that can be signed');
+    refuses(() => parseUnsignedBitcoin(psbt.toHex().slice(0, -2)), 'where a length was expected');
     refuses(() => parseUnsignedBitcoin(`${psbt.toHex()}00`), '1 bytes follow the end of the PSBT');
     refuses(
       () => parseUnsignedBitcoin(Transaction.fromBuffer(psbt.data.globalMap.unsignedTx.toBuffer()).toHex()),

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { toFunctionSelector } from 'viem';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { Unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
-import { decodeCalldata, decodeSolanaArgs, parseContractInterface } from '../../src/transactions/contract-interface.js';
+import { decodeCalldata, decodeSolanaArgs, parseContractInterface } from './decoders.js';
 import { fromHex } from '../keyring/read-vectors.js';
 
 const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`;

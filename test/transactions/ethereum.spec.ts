@@ -12,14 +12,14 @@ import { hashAuthorization } from 'viem/utils';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { signEcdsa } from '../../src/keyring/signing.js';
 import { notApplicable, Unreadable, type PolicyValue } from '../../src/domain/policy/types.js';
-import { parseContractInterface } from '../../src/transactions/contract-interface.js';
+import { assembleEthereum } from '../../src/transactions/ethereum.js';
 import {
-  assembleEthereum,
   ethereumDigest,
   ethereumPolicyValue,
+  parseContractInterface,
   parseEip7702Authorization,
   parseUnsignedEthereum,
-} from '../../src/transactions/ethereum.js';
+} from './decoders.js';
 import { fromHex, readVectors } from '../keyring/read-vectors.js';
 
 const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`;

@@ -3,7 +3,8 @@ import { TronWeb, utils } from 'tronweb';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { tronTxType } from '../../src/domain/policy/resource-namespaces.js';
 import { signEcdsa } from '../../src/keyring/signing.js';
-import { assembleTron, parseUnsignedTron, tronDigest, tronPolicyValue } from '../../src/transactions/tron.js';
+import { assembleTron, tronPolicyValue } from '../../src/transactions/tron.js';
+import { parseUnsignedTron, tronDigest } from './decoders.js';
 import { conforms } from '../domain/policy/conforms.js';
 import { mutationsOf } from './mutations.js';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { hashTypedData as hashWithViem, serializeTypedData, type TypedDataDefinition } from 'viem';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { PolicyValue } from '../../src/domain/policy/types.js';
-import { hashTypedData } from '../../src/transactions/typed-data.js';
+import { hashTypedData } from './decoders.js';
 import { readVectors } from '../keyring/read-vectors.js';
 
 type Types = Record<string, { name: string; type: string }[]>;

@@ -2,7 +2,8 @@ import { base58 } from '@scure/base';
 import { invalidField } from '../../domain/errors.js';
 import { checkNewContractInterface, type ContractInterface } from '../../domain/organization/contract-interfaces.js';
 import { Label, OneOf, Text, Uuid } from '../../schema/fields.js';
-import { parseContractInterface } from '../../transactions/contract-interface.js';
+import { Readings } from '../readings.js';
+import type { InterfaceToRead } from '../../transactions/reading.js';
 import { defineActivity } from '../define-activity.js';
 
 /** Client protocol 4.3.7. */
@@ -32,6 +33,13 @@ class CreateSmartContractInterfaceResult {
   smartContractInterfaceId!: string;
 }
 
+const readings = new Readings<CreateSmartContractInterfaceIntent, InterfaceToRead>();
+
+function toRead({ type, smartContractInterface: json }: CreateSmartContractInterfaceIntent): InterfaceToRead {
+  const isEthereum = type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM';
+  return { kind: 'interface', type: isEthereum ? 'ETHEREUM' : 'SOLANA', json };
+}
+
 /** Says how calls of a contract are to be read, so that policies can speak of function names and arguments. */
 export const createSmartContractInterface = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE',
@@ -41,13 +49,15 @@ export const createSmartContractInterface = defineActivity({
   policy: { resource: 'SMART_CONTRACT_INTERFACE', action: 'CREATE' },
 
   check(intent, organization) {
-    const { type, smartContractAddress, smartContractInterface } = intent;
+    const { type, smartContractAddress } = intent;
     const isEthereum = type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM';
     if (isEthereum) checkEthereumAddress(smartContractAddress);
     else checkProgramId(smartContractAddress);
     checkNewContractInterface(organization, intent);
-    parseContractInterface(isEthereum ? 'ETHEREUM' : 'SOLANA', smartContractInterface);
+    readings.of(intent, '', toRead(intent));
   },
+
+  ahead: (intent) => readings.ahead(intent, '', toRead(intent)),
 
   decide({ smartContractAddress, smartContractInterface, type, label, notes = '' }, { newId }) {
     const smartContractInterfaceId = newId();

@@ -1,33 +1,18 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { keccak_256 } from '@noble/hashes/sha3.js';
-import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
 import { Hex, OneOf } from '../../schema/fields.js';
-import { parseEip7702Authorization } from '../../transactions/ethereum.js';
-import { quoted } from '../../transactions/refusals.js';
-import { hashTypedData } from '../../transactions/typed-data.js';
-import { keyResources, oncePerKey, signsWithSchnorr, type BytesToSign } from './signing-params.js';
-
-/** How payloads are written, as the specification has it (4.3.13). */
-const payloadEncodings = [
-  'PAYLOAD_ENCODING_HEXADECIMAL',
-  'PAYLOAD_ENCODING_TEXT_UTF8',
-  'PAYLOAD_ENCODING_EIP712',
-  'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION',
-] as const;
-
-/** What is done to the bytes of a payload before they are signed (specification 4.3.13). */
-const hashFunctions = [
-  'HASH_FUNCTION_NO_OP',
-  'HASH_FUNCTION_SHA256',
-  'HASH_FUNCTION_KECCAK256',
-  'HASH_FUNCTION_NOT_APPLICABLE',
-] as const;
-
-type PayloadEncoding = (typeof payloadEncodings)[number];
-type HashFunction = (typeof hashFunctions)[number];
+import {
+  hashFunctions,
+  payloadEncodings,
+  type HashFunction,
+  type PayloadEncoding,
+  type PayloadsToRead,
+} from '../../transactions/payloads.js';
+import type { ToReadAhead } from '../define-activity.js';
+import { Readings } from '../readings.js';
+import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
 
 const encodingAbout =
   'How a payload is written: hexadecimal (0x or not, any case), text, the JSON of EIP-712 typed data ' +
@@ -64,14 +49,6 @@ interface RawIntent extends PayloadParams {
   readonly signWith: string;
 }
 
-/** Payloads as they are signed, and as policies read them where they can. */
-interface ReadPayloads {
-  readonly parts: readonly BytesToSign[];
-  /** The field of each payload that says something of its own, and what it says. */
-  readonly read: readonly { readonly field: string; readonly eth: PolicyValue | undefined }[];
-}
-
-const digestLength = 32;
 const text: PolicyType = { kind: 'string' };
 
 /** How the payloads of one verb are read: `payloadsOf` finds them in its intent, `fieldOf` names them in errors. */
@@ -79,29 +56,18 @@ export function payloadReader<Intent extends RawIntent>(
   payloadsOf: (intent: Intent) => readonly string[],
   fieldOf: (index: number) => string,
 ) {
-  const read = oncePerKey((intent: Intent, key: SigningKey): ReadPayloads => {
+  const readings = new Readings<Intent, PayloadsToRead>();
+
+  /** What there is to read, once it is clear that this key can sign it. */
+  const toRead = (intent: Intent, key: SigningKey): PayloadsToRead => {
     const { encoding, hashFunction } = intent;
     checkEncoding(encoding, hashFunction, key);
     checkHashFunction(hashFunction, key);
-    // Payloads that are alike are decided on once.
-    const distinct = new Map<string, { field: string; eth: PolicyValue | undefined }>();
-    const opaque = opaqueTo(encoding, key);
-    const digests = payloadsOf(intent).map((payload, index) => {
-      const field = fieldOf(index);
-      if (payload === '') throw invalidField(field, 'is empty: send what is to be signed');
-      const structured = readStructured(payload, encoding, field);
-      if (structured) {
-        const name = encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
-        if (!distinct.has(payload)) distinct.set(payload, { field, eth: { [name]: structured.policy } });
-        return structured.digest;
-      }
-      if (distinct.size === 0) distinct.set(payload, { field, eth: opaque });
-      const plain = encoding === 'PAYLOAD_ENCODING_HEXADECIMAL' ? readHex(payload, field) : Buffer.from(payload);
-      return hashed(plain, hashFunction, field);
-    });
-    const parts = digests.map((bytes) => ({ bytes, addressFormat: key.addressFormat }));
-    return { parts, read: [...distinct.values()] };
-  });
+    const payloads = payloadsOf(intent);
+    return { kind: 'payloads', encoding, hashFunction, payloads, fields: payloads.map((_, index) => fieldOf(index)) };
+  };
+  // What is read is the same for every key that can sign it.
+  const read = (intent: Intent, key: SigningKey) => readings.of(intent, '', toRead(intent, key));
 
   return {
     /** What policies read as `activity.params` (client protocol 9.3). */
@@ -117,17 +83,25 @@ export function payloadReader<Intent extends RawIntent>(
      */
     read(intent: Intent, organization: OrganizationView): { key: SigningKey; parts: readonly BytesToSign[] } {
       const key = signingKeyOf(organization, intent.signWith);
-      return { key, parts: read(intent, key).parts };
+      const { signed } = read(intent, key);
+      return { key, parts: signed.map((bytes) => ({ bytes, addressFormat: key.addressFormat })) };
     },
 
     /** What policies read of the key, and of each payload that is not like another. @throws {CoordinatorError} as `read` does */
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
       const resources = keyResources(key, organization);
-      return read(intent, key).read.map(({ field, eth }) => ({
-        name: field,
-        resources: eth === undefined ? resources : { ...resources, eth },
-      }));
+      const name = intent.encoding === 'PAYLOAD_ENCODING_EIP712' ? 'eip_712' : 'eip_7702_authorization';
+      const opaque = opaqueTo(intent.encoding, key);
+      return read(intent, key).distinct.map(({ field, structured }) => {
+        const eth = structured === undefined ? opaque : { [name]: structured };
+        return { name: field, resources: eth === undefined ? resources : { ...resources, eth } };
+      });
+    },
+
+    /** What is to be read in a thread of its own before `read` and `payloads` are asked. @throws {CoordinatorError} as `read` does */
+    ahead(intent: Intent, organization: OrganizationView): ToReadAhead | undefined {
+      return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)));
     },
   };
 }
@@ -169,49 +143,4 @@ function checkHashFunction(hashFunction: HashFunction, { curve }: SigningKey): v
       : `${hashFunction} cannot be used with a key on ${curve}, which hashes by itself (RFC 8032): ` +
           'send HASH_FUNCTION_NOT_APPLICABLE',
   );
-}
-
-function readStructured(payload: string, encoding: PayloadEncoding, field: string) {
-  try {
-    if (encoding === 'PAYLOAD_ENCODING_EIP712') return hashTypedData(payload);
-    if (encoding === 'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION') return parseEip7702Authorization(payload);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CoordinatorError) throw invalidField(field, error.message);
-    throw error;
-  }
-}
-
-function readHex(payload: string, field: string): Uint8Array {
-  const digits = payload.replace(/^0x/i, '');
-  const bad = digits.search(/[^0-9a-f]/i);
-  if (bad !== -1) {
-    throw invalidField(
-      field,
-      `expected hexadecimal, but digit ${bad + 1} is ${quoted(digits.charAt(bad))}: ` +
-        'correct it, or send PAYLOAD_ENCODING_TEXT_UTF8',
-    );
-  }
-  if (digits.length % 2 !== 0) {
-    throw invalidField(field, `expected two hexadecimal digits for each byte, got ${digits.length} digits`);
-  }
-  return Buffer.from(digits, 'hex');
-}
-
-function hashed(bytes: Uint8Array, hashFunction: HashFunction, field: string): Uint8Array {
-  switch (hashFunction) {
-    case 'HASH_FUNCTION_SHA256':
-      return sha256(bytes);
-    case 'HASH_FUNCTION_KECCAK256':
-      return keccak_256(bytes);
-    case 'HASH_FUNCTION_NOT_APPLICABLE':
-      return bytes;
-    case 'HASH_FUNCTION_NO_OP':
-      if (bytes.length === digestLength) return bytes;
-      throw invalidField(
-        field,
-        `expected a 32-bytes-long digest with HASH_FUNCTION_NO_OP, got ${bytes.length} bytes: ` +
-          'hash the payload, or choose a hash function',
-      );
-  }
 }

@@ -43,6 +43,7 @@ export const signRawPayload = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  ahead: payloads.ahead,
 
   check(intent, organization) {
     payloads.read(intent, organization);

@@ -33,6 +33,7 @@ export const signRawPayloads = defineActivity({
   policy: signingPolicy,
   params: payloads.params,
   payloads: payloads.payloads,
+  ahead: payloads.ahead,
 
   check(intent, organization) {
     payloads.read(intent, organization);

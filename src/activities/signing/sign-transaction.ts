@@ -1,7 +1,13 @@
 import { OneOf, Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
-import { readTransaction, transactionResources, transactionTypes, type TransactionType } from './transaction-params.js';
+import {
+  readTransaction,
+  transactionAhead,
+  transactionResources,
+  transactionTypes,
+  type TransactionType,
+} from './transaction-params.js';
 
 class TransactionParams {
   @Text({
@@ -55,6 +61,7 @@ export const signTransaction = defineActivity({
   policy: signingPolicy,
   params: { type: { type: { kind: 'string' }, literals: transactionTypes, from: ({ type }) => type } },
   resources: transactionResources,
+  ahead: transactionAhead,
 
   check(intent, organization) {
     readTransaction(intent, organization);

@@ -68,21 +68,3 @@ export function checkStillSignsWith(organization: OrganizationView, signWith: st
     `\`${signWith}\` came to name another key while the one before it signed: send the same request again`,
   );
 }
-
-/**
- * Makes `read` do its work once for each intent and key. A request is looked at by policies, by `check` and by
- * `prepare`, some of them twice, and to read a thousand payloads takes a while.
- */
-export function oncePerKey<Intent extends object, Value>(
-  read: (intent: Intent, key: SigningKey) => Value,
-): (intent: Intent, key: SigningKey) => Value {
-  const known = new WeakMap<Intent, { readonly key: string; readonly value: Value }>();
-  return (intent, key) => {
-    const name = `${key.curve} ${key.addressFormat ?? ''} ${key.publicKey}`;
-    const last = known.get(intent);
-    if (last?.key === name) return last.value;
-    const value = read(intent, key);
-    known.set(intent, { key: name, value });
-    return value;
-  };
-}

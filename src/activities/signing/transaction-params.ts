@@ -5,32 +5,15 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { addressOf } from '../../keyring/addresses.js';
-import {
-  assembleBitcoin,
-  bitcoinPolicyValue,
-  bitcoinSigningInputs,
-  parseUnsignedBitcoin,
-} from '../../transactions/bitcoin.js';
-import {
-  parseContractInterface,
-  type EthereumInterface,
-  type SolanaInterface,
-} from '../../transactions/contract-interface.js';
-import {
-  assembleEthereum,
-  ethereumDigest,
-  ethereumPolicyValue,
-  parseUnsignedEthereum,
-} from '../../transactions/ethereum.js';
-import {
-  assembleSolana,
-  parseUnsignedSolana,
-  solanaPolicyValue,
-  solanaSigningInput,
-} from '../../transactions/solana.js';
-import { assembleTron, parseUnsignedTron, tronDigest, tronPolicyValue } from '../../transactions/tron.js';
+import { assembleBitcoin, bitcoinPolicyValue } from '../../transactions/bitcoin.js';
+import { assembleEthereum, ethereumPolicyValue, recipientOf } from '../../transactions/ethereum.js';
+import type { ReadTransaction, TransactionToRead, UploadedInterface } from '../../transactions/reading.js';
+import { assembleSolana, programsOf, solanaPolicyValue } from '../../transactions/solana.js';
+import { assembleTron, tronPolicyValue } from '../../transactions/tron.js';
+import type { ToReadAhead } from '../define-activity.js';
 import type { RawSignature } from '../ports.js';
-import { keyResources, oncePerKey, type BytesToSign } from './signing-params.js';
+import { Readings } from '../readings.js';
+import { keyResources, type BytesToSign } from './signing-params.js';
 
 /** Chains as the clients name them (client protocol 6.3, sign_transaction). */
 export const transactionTypes = [
@@ -50,7 +33,7 @@ export interface TransactionIntent {
 }
 
 /** A transaction that was understood, for one key. */
-interface ReadTransaction {
+interface UnderstoodTransaction {
   readonly parts: readonly BytesToSign[];
   /** Takes one signature for each of the parts; gives hex as the published clients expect it of this chain. */
   assemble(signatures: readonly RawSignature[]): string;
@@ -59,64 +42,69 @@ interface ReadTransaction {
 }
 
 interface Chain {
+  readonly name: TransactionToRead['chain'];
   readonly curve: Curve;
   /** Address formats that a key may be named by, beside its id. */
   readonly formats: RegExp;
-  /** @throws {CoordinatorError} INVALID_ARGUMENT when it cannot be read, or this key has nothing to sign in it */
-  read(unsignedTransaction: string, key: SigningKey): ReadTransaction;
 }
 
 const chains: Readonly<Record<Exclude<TransactionType, 'TRANSACTION_TYPE_TEMPO'>, Chain>> = {
   TRANSACTION_TYPE_ETHEREUM: {
+    name: 'ETHEREUM',
     curve: 'CURVE_SECP256K1',
     formats: /^ADDRESS_FORMAT_(?:ETHEREUM|COMPRESSED|UNCOMPRESSED)$/,
-    read(unsignedTransaction, { curve, publicKey, addressFormat }) {
-      const transaction = parseUnsignedEthereum(unsignedTransaction);
-      const from = addressOf('ADDRESS_FORMAT_ETHEREUM', curve, Buffer.from(publicKey, 'hex'));
-      return {
-        parts: [{ bytes: ethereumDigest(transaction), addressFormat }],
-        assemble: ([signature]) => assembleEthereum(transaction, signature!),
-        resources: (organization) => ({
-          eth: { tx: ethereumPolicyValue(transaction, from, ethereumInterfaces(organization, transaction.to)) },
-        }),
-      };
-    },
   },
   TRANSACTION_TYPE_SOLANA: {
+    name: 'SOLANA',
     curve: 'CURVE_ED25519',
     formats: /^ADDRESS_FORMAT_(?:SOLANA|COMPRESSED)$/,
-    read(unsignedTransaction, { publicKey, addressFormat }) {
-      const transaction = parseUnsignedSolana(unsignedTransaction);
-      const { message, signerIndex } = solanaSigningInput(transaction, Buffer.from(publicKey, 'hex'));
-      const programs = new Set(transaction.instructions.map(({ programKey }) => programKey));
-      return {
-        parts: [{ bytes: message, addressFormat }],
-        assemble: ([signature]) => assembleSolana(transaction, signerIndex, signature!),
-        resources: (organization) => ({
-          solana: { tx: solanaPolicyValue(transaction, solanaInterfaces(organization, programs)) },
-        }),
-      };
-    },
   },
   TRANSACTION_TYPE_TRON: {
+    name: 'TRON',
     curve: 'CURVE_SECP256K1',
     formats: /^ADDRESS_FORMAT_(?:TRON|COMPRESSED|UNCOMPRESSED)$/,
-    read(unsignedTransaction, { addressFormat }) {
-      const transaction = parseUnsignedTron(unsignedTransaction);
+  },
+  TRANSACTION_TYPE_BITCOIN: {
+    name: 'BITCOIN',
+    curve: 'CURVE_SECP256K1',
+    formats: /^ADDRESS_FORMAT_(?:BITCOIN_\w+|COMPRESSED|UNCOMPRESSED)$/,
+  },
+};
+
+/** What was read, for the key that is to sign it. */
+function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransaction {
+  const { addressFormat } = key;
+  const publicKey = Buffer.from(key.publicKey, 'hex');
+  switch (read.chain) {
+    case 'ETHEREUM': {
+      const { transaction, digest, call } = read;
       return {
-        parts: [{ bytes: tronDigest(transaction), addressFormat }],
+        parts: [{ bytes: digest, addressFormat }],
+        assemble: ([signature]) => assembleEthereum(transaction, signature!),
+        resources: () => {
+          const from = addressOf('ADDRESS_FORMAT_ETHEREUM', key.curve, publicKey);
+          return { eth: { tx: ethereumPolicyValue(transaction, from, call) } };
+        },
+      };
+    }
+    case 'SOLANA': {
+      const { transaction, signerIndex, calls } = read;
+      return {
+        parts: [{ bytes: transaction.message, addressFormat }],
+        assemble: ([signature]) => assembleSolana(transaction, signerIndex, signature!),
+        resources: () => ({ solana: { tx: solanaPolicyValue(transaction, calls) } }),
+      };
+    }
+    case 'TRON': {
+      const { transaction, digest } = read;
+      return {
+        parts: [{ bytes: digest, addressFormat }],
         assemble: ([signature]) => assembleTron(transaction, signature!),
         resources: () => ({ tron: { tx: tronPolicyValue(transaction) } }),
       };
-    },
-  },
-  TRANSACTION_TYPE_BITCOIN: {
-    curve: 'CURVE_SECP256K1',
-    formats: /^ADDRESS_FORMAT_(?:BITCOIN_\w+|COMPRESSED|UNCOMPRESSED)$/,
-    read(unsignedTransaction, key) {
-      const transaction = parseUnsignedBitcoin(unsignedTransaction);
-      const publicKey = Buffer.from(key.publicKey, 'hex');
-      const inputs = bitcoinSigningInputs(transaction, publicKey, bitcoinFormat(key.addressFormat)?.script);
+    }
+    case 'BITCOIN': {
+      const { transaction, inputs } = read;
       return {
         parts: inputs.map(({ digest, script }) => ({
           bytes: digest,
@@ -133,16 +121,23 @@ const chains: Readonly<Record<Exclude<TransactionType, 'TRANSACTION_TYPE_TEMPO'>
           bitcoin: { tx: bitcoinPolicyValue(transaction, bitcoinNetworkOf(key, organization)) },
         }),
       };
-    },
-  },
-};
+    }
+  }
+}
 
-const readOnce = oncePerKey(({ type, unsignedTransaction }: TransactionIntent, key: SigningKey): ReadTransaction => {
+const readings = new Readings<TransactionIntent, TransactionToRead>();
+
+/** What there is to read, once it is clear that this key can sign it, and what it is known by. */
+function toRead(
+  { type, unsignedTransaction }: TransactionIntent,
+  key: SigningKey,
+  organization: OrganizationView,
+): { readonly name: string; readonly job: TransactionToRead } {
   if (type === 'TRANSACTION_TYPE_TEMPO') {
     const others = Object.keys(chains).join(', ');
     throw invalidField('parameters.type', `\`${type}\` is not supported here, only ${others}`);
   }
-  const { curve, formats, read } = chains[type];
+  const { name: chain, curve, formats } = chains[type];
   if (key.curve !== curve) {
     throw invalidField(
       'parameters.signWith',
@@ -156,8 +151,14 @@ const readOnce = oncePerKey(({ type, unsignedTransaction }: TransactionIntent, k
         'chain, or by its public key',
     );
   }
-  return read(unsignedTransaction, key);
-});
+  const { publicKey, addressFormat } = key;
+  const uploaded = calledInterfaces(chain, unsignedTransaction, organization);
+  const interfaces = uploaded.map(({ address, json }): UploadedInterface => ({ address, json }));
+  const { organizationId: owner } = organization;
+  const script = chain === 'BITCOIN' ? bitcoinFormat(addressFormat)?.script : undefined;
+  const name = [publicKey, script ?? '', ...uploaded.map(({ id }) => id)].join(' ');
+  return { name, job: { kind: 'transaction', chain, unsignedTransaction, publicKey, script, interfaces, owner } };
+}
 
 /**
  * The transaction, understood, and the key that is to sign it.
@@ -167,9 +168,16 @@ const readOnce = oncePerKey(({ type, unsignedTransaction }: TransactionIntent, k
 export function readTransaction(
   intent: TransactionIntent,
   organization: OrganizationView,
-): { readonly key: SigningKey; readonly transaction: ReadTransaction } {
+): { readonly key: SigningKey; readonly transaction: UnderstoodTransaction } {
   const key = signingKeyOf(organization, intent.signWith);
-  return { key, transaction: readOnce(intent, key) };
+  const { name, job } = toRead(intent, key, organization);
+  return { key, transaction: understood(readings.of(intent, name, job), key) };
+}
+
+/** What is to be read in a thread of its own before the others here are asked. @throws {CoordinatorError} as `readTransaction` */
+export function transactionAhead(intent: TransactionIntent, organization: OrganizationView): ToReadAhead | undefined {
+  const { name, job } = toRead(intent, signingKeyOf(organization, intent.signWith), organization);
+  return readings.ahead(intent, name, job);
 }
 
 /** What policies read of the key and of the transaction. @throws {CoordinatorError} as `readTransaction` does */
@@ -207,38 +215,18 @@ function bitcoinNetworkOf(
   return others.length === 0 ? network : (bitcoinFormat(addressFormat)?.network ?? 'MAINNET');
 }
 
-const ethereumParsed = new WeakMap<ContractInterface, EthereumInterface>();
-const solanaParsed = new WeakMap<ContractInterface, SolanaInterface>();
-
-/** Those of one contract, the oldest first; the others need not be read. */
-function ethereumInterfaces({ contractInterfaces }: OrganizationView, to: string | undefined) {
+/** The interfaces of the contracts that a transaction calls, the oldest first; the others need not be read. */
+function calledInterfaces(
+  chain: TransactionToRead['chain'],
+  unsignedTransaction: string,
+  { contractInterfaces }: OrganizationView,
+): readonly (UploadedInterface & { readonly id: string })[] {
+  if (contractInterfaces.size === 0 || (chain !== 'ETHEREUM' && chain !== 'SOLANA')) return [];
+  const called: ReadonlySet<string | undefined> =
+    chain === 'ETHEREUM' ? new Set([recipientOf(unsignedTransaction)]) : programsOf(unsignedTransaction);
+  const addressOf = ({ smartContractAddress }: ContractInterface) =>
+    chain === 'ETHEREUM' ? smartContractAddress.toLowerCase() : smartContractAddress;
   return [...contractInterfaces.values()]
-    .filter(({ type, smartContractAddress }) => type === ethereumType && smartContractAddress.toLowerCase() === to)
-    .map((uploaded) => ({
-      address: uploaded.smartContractAddress,
-      interface: parsedOnce(ethereumParsed, uploaded, (json) => parseContractInterface('ETHEREUM', json)),
-    }));
-}
-
-function solanaInterfaces({ contractInterfaces }: OrganizationView, programs: ReadonlySet<string>) {
-  return [...contractInterfaces.values()]
-    .filter(({ type, smartContractAddress }) => type === solanaType && programs.has(smartContractAddress))
-    .map((uploaded) => ({
-      address: uploaded.smartContractAddress,
-      interface: parsedOnce(solanaParsed, uploaded, (json) => parseContractInterface('SOLANA', json)),
-    }));
-}
-
-const ethereumType = 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM';
-const solanaType = 'SMART_CONTRACT_INTERFACE_TYPE_SOLANA';
-
-/** An uploaded interface never changes, and may be 400 kB. */
-function parsedOnce<Parsed>(
-  known: WeakMap<ContractInterface, Parsed>,
-  uploaded: ContractInterface,
-  parse: (json: string) => Parsed,
-): Parsed {
-  const parsed = known.get(uploaded) ?? parse(uploaded.smartContractInterface);
-  known.set(uploaded, parsed);
-  return parsed;
+    .filter((one) => one.type === `SMART_CONTRACT_INTERFACE_TYPE_${chain}` && called.has(addressOf(one)))
+    .map((one) => ({ id: one.smartContractInterfaceId, address: addressOf(one), json: one.smartContractInterface }));
 }

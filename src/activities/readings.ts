@@ -1,0 +1,55 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { read, readIfShort, type ToRead, type WhatWasRead } from '../transactions/reading.js';
+import type { ToReadAhead } from './define-activity.js';
+
+type Outcome<Value> = { readonly value: Value } | { readonly refusal: CoordinatorError };
+
+/**
+ * What was read of each intent, or why it cannot be. A request is looked at by policies, by `check` and by `prepare`, some
+ * of them twice, and reading may take a while; `name` says what else than the intent it depends on.
+ */
+export class Readings<Intent extends object, Job extends ToRead> {
+  readonly #known = new WeakMap<Intent, { readonly name: string; readonly outcome: Outcome<WhatWasRead<Job>> }>();
+
+  /** @throws {CoordinatorError} as `read` does */
+  of(intent: Intent, name: string, job: Job): WhatWasRead<Job> {
+    const outcome =
+      this.#outcome(intent, name) ??
+      this.#keep(
+        intent,
+        name,
+        outcomeOf(() => read(job)),
+      );
+    if ('refusal' in outcome) throw outcome.refusal;
+    return outcome.value;
+  }
+
+  /** What is to be read elsewhere, and is not known yet; what takes little is read at once. */
+  ahead(intent: Intent, name: string, job: Job): ToReadAhead | undefined {
+    if (this.#outcome(intent, name)) return undefined;
+    const short = outcomeOf(() => readIfShort(job));
+    if ('refusal' in short) this.#keep(intent, name, short);
+    else if (short.value) this.#keep(intent, name, short.value);
+    else return { job, keep: (outcome) => void this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>) };
+    return undefined;
+  }
+
+  #outcome(intent: Intent, name: string): Outcome<WhatWasRead<Job>> | undefined {
+    const known = this.#known.get(intent);
+    return known?.name === name ? known.outcome : undefined;
+  }
+
+  #keep(intent: Intent, name: string, outcome: Outcome<WhatWasRead<Job>>): Outcome<WhatWasRead<Job>> {
+    this.#known.set(intent, { name, outcome });
+    return outcome;
+  }
+}
+
+function outcomeOf<Value>(make: () => Value): Outcome<Value> {
+  try {
+    return { value: make() };
+  } catch (error) {
+    if (error instanceof CoordinatorError) return { refusal: error };
+    throw error;
+  }
+}

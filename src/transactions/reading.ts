@@ -1,0 +1,210 @@
+import { CoordinatorError } from '../domain/errors.js';
+import { Unreadable } from '../domain/policy/types.js';
+import { decodingSteps, OutOfSteps, Steps } from '../domain/steps.js';
+import {
+  bitcoinSigningInputs,
+  parseUnsignedBitcoin,
+  type BitcoinScript,
+  type BitcoinSigningInput,
+  type BitcoinTransaction,
+} from './bitcoin.js';
+import {
+  parseContractInterface,
+  type EthereumInterface,
+  type SolanaCall,
+  type SolanaInterface,
+} from './contract-interface.js';
+import {
+  ethereumCall,
+  ethereumDigest,
+  parseUnsignedEthereum,
+  recipientOf,
+  type EthereumCall,
+  type EthereumTransaction,
+} from './ethereum.js';
+import { ParsedInterfaces } from './parsed-interfaces.js';
+import { readPayloads, type PayloadsToRead, type ReadPayloads } from './payloads.js';
+import { parseUnsignedSolana, solanaCalls, solanaSigningInput, type SolanaTransaction } from './solana.js';
+import { parseUnsignedTron, tronDigest, type TronTransaction } from './tron.js';
+
+/** An interface that was uploaded for a contract or a program. */
+export interface UploadedInterface {
+  readonly address: string;
+  readonly json: string;
+}
+
+/** A transaction to read, for one key; `publicKey` is hex. `interfaces` are those of the contracts that it calls. */
+export interface TransactionToRead {
+  readonly kind: 'transaction';
+  readonly chain: 'ETHEREUM' | 'SOLANA' | 'TRON' | 'BITCOIN';
+  readonly unsignedTransaction: string;
+  readonly publicKey: string;
+  /** The only address of the key that signs, of Bitcoin. */
+  readonly script?: BitcoinScript | undefined;
+  readonly interfaces: readonly UploadedInterface[];
+  /** The organization, for its share of what is kept. */
+  readonly owner: string;
+}
+
+/** An interface to read, only to see that it can be. */
+export interface InterfaceToRead {
+  readonly kind: 'interface';
+  readonly type: 'ETHEREUM' | 'SOLANA';
+  readonly json: string;
+}
+
+/** What is read is a function of this and of the rules alone, wherever it is read. */
+export type ToRead = TransactionToRead | PayloadsToRead | InterfaceToRead;
+
+/** A transaction that was understood: data, nothing else. */
+export type ReadTransaction =
+  | {
+      readonly chain: 'ETHEREUM';
+      readonly transaction: EthereumTransaction;
+      readonly digest: Uint8Array;
+      readonly call: EthereumCall;
+    }
+  | {
+      readonly chain: 'SOLANA';
+      readonly transaction: SolanaTransaction;
+      readonly signerIndex: number;
+      readonly calls: readonly (SolanaCall | Unreadable | undefined)[];
+    }
+  | { readonly chain: 'TRON'; readonly transaction: TronTransaction; readonly digest: Uint8Array }
+  | {
+      readonly chain: 'BITCOIN';
+      readonly transaction: BitcoinTransaction;
+      readonly inputs: readonly BitcoinSigningInput[];
+    };
+
+export type WhatWasRead<Job extends ToRead = ToRead> = Job extends TransactionToRead
+  ? ReadTransaction
+  : Job extends PayloadsToRead
+    ? ReadPayloads
+    : true;
+
+/** Characters of the texts that are read on the main thread; longer ones go to a thread of their own. */
+const shortText = 32_768;
+/** What is tried on the main thread: 10 ms. Short texts can say much. */
+const shortReading = 100_000;
+
+/** Characters that reading goes through. */
+function lengthOf(job: ToRead): number {
+  switch (job.kind) {
+    case 'transaction':
+      return job.interfaces.reduce((sum, { json }) => sum + json.length, job.unsignedTransaction.length);
+    case 'payloads':
+      return job.payloads.reduce((sum, payload) => sum + payload.length, 0);
+    case 'interface':
+      return job.json.length;
+  }
+}
+
+/**
+ * Reads it if that takes little; undefined if it is long, or turns out to say much. What it answers, and which refusal it
+ * throws, is what `read` would.
+ * @throws {CoordinatorError} as `read` does
+ */
+export function readIfShort<Job extends ToRead>(job: Job): { readonly value: WhatWasRead<Job> } | undefined {
+  if (lengthOf(job) > shortText) return undefined;
+  const whole = new Steps(decodingSteps);
+  const tried = whole.upTo(shortReading);
+  try {
+    const value = readWith(job, tried, whole);
+    return tried.isSpent ? undefined : { value };
+  } catch (error) {
+    if (tried.isSpent) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Reads what is to be signed or uploaded, within `decodingSteps`.
+ * @throws {CoordinatorError} INVALID_ARGUMENT that says what cannot be read, or that it would take too many steps
+ */
+export function read<Job extends ToRead>(job: Job): WhatWasRead<Job> {
+  const steps = new Steps(decodingSteps);
+  return readWith(job, steps, steps);
+}
+
+function readWith<Job extends ToRead>(job: Job, steps: Steps, whole: Steps): WhatWasRead<Job>;
+function readWith(job: ToRead, steps: Steps, whole: Steps): WhatWasRead {
+  switch (job.kind) {
+    case 'payloads':
+      return readPayloads(job, steps);
+    case 'interface':
+      parseContractInterface(job.type, job.json, steps);
+      return true;
+    case 'transaction':
+      return readTransaction(job, steps, whole);
+  }
+}
+
+function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): ReadTransaction {
+  const { chain, unsignedTransaction, interfaces, script } = job;
+  const publicKey = Uint8Array.from(Buffer.from(job.publicKey, 'hex'));
+  switch (chain) {
+    case 'ETHEREUM': {
+      const transaction = parseUnsignedEthereum(unsignedTransaction, steps);
+      // Its interfaces were chosen by the recipient that its head names; a call of another contract would go unread.
+      if (recipientOf(unsignedTransaction) !== transaction.to) throw new Error('the head names another contract');
+      const digest = ethereumDigest(transaction, steps);
+      const parsed = interfaces.map(({ json }) => parsedInterface('ETHEREUM', json, job.owner, steps, whole));
+      return { chain, transaction, digest, call: ethereumCall(transaction, parsed, steps) };
+    }
+    case 'SOLANA': {
+      const transaction = parseUnsignedSolana(unsignedTransaction, steps);
+      const { signerIndex } = solanaSigningInput(transaction, publicKey);
+      const programs = interfaces.map(({ address, json }) => ({
+        address,
+        interface: parsedInterface('SOLANA', json, job.owner, steps, whole),
+      }));
+      return { chain, transaction, signerIndex, calls: solanaCalls(transaction, programs, steps) };
+    }
+    case 'TRON': {
+      const transaction = parseUnsignedTron(unsignedTransaction, steps);
+      return { chain, transaction, digest: tronDigest(transaction, steps) };
+    }
+    case 'BITCOIN': {
+      const transaction = parseUnsignedBitcoin(unsignedTransaction, steps);
+      return { chain, transaction, inputs: bitcoinSigningInputs(transaction, publicKey, steps, script) };
+    }
+  }
+}
+
+const kept = new ParsedInterfaces<EthereumInterface | SolanaInterface | Unreadable>();
+
+/** One of an earlier release may be larger than is taken today: what it says of a call cannot be read then. */
+function parsedInterface(
+  type: 'ETHEREUM',
+  json: string,
+  owner: string,
+  steps: Steps,
+  whole: Steps,
+): EthereumInterface | Unreadable;
+function parsedInterface(
+  type: 'SOLANA',
+  json: string,
+  owner: string,
+  steps: Steps,
+  whole: Steps,
+): SolanaInterface | Unreadable;
+function parsedInterface(type: 'ETHEREUM' | 'SOLANA', json: string, owner: string, steps: Steps, whole: Steps) {
+  const known = kept.get(type, json);
+  if (known) {
+    // As much as if it were parsed now: what can be read must not depend on what was read before.
+    whole.note(known.spent);
+    return known.parsed;
+  }
+  const before = steps.spent;
+  let parsed: EthereumInterface | SolanaInterface | Unreadable;
+  try {
+    parsed = parseContractInterface(type, json, steps);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    parsed = new Unreadable(`the uploaded interface cannot be read: ${error.message}`);
+    if (error instanceof OutOfSteps) return parsed;
+  }
+  kept.keep(type, json, owner, { parsed, spent: steps.spent - before });
+  return parsed;
+}
