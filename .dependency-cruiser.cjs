@@ -82,7 +82,18 @@ module.exports = {
       '^src/stamps/keys\\.ts$',
     ]),
     only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),
+    only('replay-knows-decisions', '^src/replay/', [
+      '^src/domain/',
+      '^src/activities/',
+      '^src/schema/',
+      '^src/stamps/(verify|webauthn)\\.ts$',
+      '^src/coordinator/(deliberate|fingerprint|found-organization|load-organization|registry|resolve-caller)\\.ts$',
+      '^src/event-store/(event-store|chain|upcast)\\.ts$',
+    ]),
     only('cli-knows-the-client', '^src/cli/', [
+      '^src/activities/index\\.ts$',
+      '^src/coordinator/registry\\.ts$',
+      '^src/replay/verify\\.ts$',
       '^src/client/',
       '^src/config\\.ts$',
       '^src/event-store/open-event-store\\.ts$',

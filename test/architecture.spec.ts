@@ -64,6 +64,8 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'transactions-know-policy-values': { 'src/transactions/planted.ts': '../domain/nothing.js' },
   'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },
   'client-knows-the-wire': { 'src/client/planted.ts': '../coordinator/nothing.js' },
+  'fairness-knows-nothing': { 'src/fairness/planted.ts': '../domain/nothing.js' },
+  'replay-knows-decisions': { 'src/replay/planted.ts': '../coordinator/drive.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../coordinator/nothing.js',
     'src/cli/storing.ts': '../event-store/sqlite.js',

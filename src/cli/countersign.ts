@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import type { AppProof } from '../domain/activity/app-proof.js';
 import { ProofRefused, verifyAppProof, verifyBootProof, type BootProof, type VerifiedBoot } from '../proofs/verify.js';
+import { BadUsage } from './bad-usage.js';
+import { verify, verifyUsage, type Outcome } from './verify.js';
 
-/** Commands that need no coordinator; see docs/how-to/verify-proofs.md. */
+/** Commands that need no running coordinator; see docs/how-to/verify-proofs.md and verify-history.md. */
 
 const usage = `countersign proof verify --boot-proof FILE --root FILE [--app-proof FILE]
                          [--pcr NUMBER=HEX …] [--manifest-sha256 HEX]
@@ -18,10 +20,13 @@ Verifies a boot proof, and app proofs by its key, without a network.
   --manifest-sha256   what the SHA-256 of the manifest must be
 `;
 
-class BadUsage extends Error {}
+async function run([noun, ...rest]: readonly string[]): Promise<Outcome> {
+  if (noun === 'verify') return verify(rest);
+  if (noun === 'proof' && rest[0] === 'verify') return { text: await verifyProofs(rest.slice(1)), exitCode: 0 };
+  throw new BadUsage(`${usage}\n${verifyUsage}`);
+}
 
-async function run([noun, verb, ...rest]: readonly string[]): Promise<string> {
-  if (noun !== 'proof' || verb !== 'verify') throw new BadUsage(usage);
+async function verifyProofs(rest: readonly string[]): Promise<string> {
   const { values } = argumentsOf(rest);
   const { 'boot-proof': bootFile, root: rootFile, 'app-proof': appFile, 'manifest-sha256': manifestSha256 } = values;
   if (bootFile === undefined || rootFile === undefined) throw new BadUsage(usage);
@@ -96,11 +101,13 @@ function described({ moduleId, timestamp, pcrs, manifest, manifestSha256 }: Veri
 }
 
 try {
-  process.stdout.write(await run(process.argv.slice(2)));
+  const { text, exitCode } = await run(process.argv.slice(2));
+  process.stdout.write(text);
+  process.exitCode = exitCode;
 } catch (error) {
   const isUsage = error instanceof BadUsage;
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(isUsage ? message : `refused: ${message}\n`);
-  process.exitCode = isUsage ? 2 : 1;
-  if (!isUsage && !(error instanceof ProofRefused)) process.exitCode = 2;
+  const isRefused = error instanceof ProofRefused;
+  process.stderr.write(isUsage ? message : `${isRefused ? 'refused' : 'countersign'}: ${message}\n`);
+  process.exitCode = isRefused ? 1 : 2;
 }

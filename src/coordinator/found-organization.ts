@@ -88,20 +88,25 @@ type SubOrganizationCreated = Extract<OrganizationEvent, { type: 'SubOrganizatio
  * it again, after a crash or by another coordinator, changes nothing. Returns the position of what is there.
  * @throws {StoreUnavailable} when it may not be written yet
  */
-export async function foundChild(
-  store: EventStore,
-  { subOrganizationId, founding, parentRevision, eventId, activityId, at }: RecordedChild,
-): Promise<bigint> {
+export async function foundChild(store: EventStore, child: RecordedChild): Promise<bigint> {
+  const stream = organizationStream(child.subOrganizationId);
+  const { position } = await store.append(stream, beginningOf(child), 'no-stream');
+  return position;
+}
+
+/** The events that the stream of a sub-organization begins with. */
+export function beginningOf({
+  subOrganizationId,
+  founding,
+  parentRevision,
+  eventId,
+  activityId,
+  at,
+}: RecordedChild): NewEvent[] {
   const events = founding.map((event): OrganizationEvent =>
     event.type === 'OrganizationCreated' ? { ...event, data: { ...event.data, parentRevision } } : event,
   );
-  const cause = { at, $correlationId: activityId, $causationId: eventId };
-  const { position } = await store.append(
-    organizationStream(subOrganizationId),
-    sealedFounding(subOrganizationId, events, cause),
-    'no-stream',
-  );
-  return position;
+  return sealedFounding(subOrganizationId, events, { at, $correlationId: activityId, $causationId: eventId });
 }
 
 /** Writes the first events of an organization; one that has been founded stays as it is. */

@@ -18,7 +18,7 @@ import {
   type Member,
   type Stamped,
 } from './bare-coordinator.js';
-import { redecide } from './redecide.js';
+import { redecide } from '../../src/replay/decide-again.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore } from './steered-store.js';
 import { pondered, testRegistry } from './test-verbs.js';

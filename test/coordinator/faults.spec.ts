@@ -3,7 +3,7 @@ import { CoordinatorError } from '../../src/domain/errors.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
 import { BareCoordinator, organizationId, type Stamped } from './bare-coordinator.js';
-import { redecide } from './redecide.js';
+import { redecide } from '../../src/replay/decide-again.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore, type Fault } from './steered-store.js';
 

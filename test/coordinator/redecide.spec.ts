@@ -13,9 +13,9 @@ import { policiesOf } from '../../src/read-models/policies.js';
 import { userTagsOf } from '../../src/read-models/user-tags.js';
 import { usersOf } from '../../src/read-models/users.js';
 import { organizationId, runnerOn, type BareCoordinator } from './bare-coordinator.js';
-import { redecide } from './redecide.js';
+import { redecide } from '../../src/replay/decide-again.js';
 import { play, stories, type Played } from './story.js';
-import { verifyVote } from './verify-vote.js';
+import { verifyVote } from '../../src/replay/verify-vote.js';
 
 /** For a longer campaign: `STORIES=500 STORIES_SEED=7`. */
 const runs = Number(process.env['STORIES'] ?? 12);

@@ -25,7 +25,7 @@ import type { AppProof } from '../../src/domain/activity/app-proof.js';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
-import { redecide } from '../coordinator/redecide.js';
+import { redecide } from '../../src/replay/decide-again.js';
 import { exchange, refusal, textLike } from './exchange.js';
 
 /** As the query answers it. */

@@ -15,8 +15,8 @@ import {
 import { send } from '../../src/client/stamping-client.js';
 import type { AttestedScheme } from '../../src/stamps/attested.js';
 import { stampBody } from '../../src/stamps/sign.js';
-import { redecide } from '../coordinator/redecide.js';
-import { verifyVote } from '../coordinator/verify-vote.js';
+import { redecide } from '../../src/replay/decide-again.js';
+import { verifyVote } from '../../src/replay/verify-vote.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { refusal, textLike } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';

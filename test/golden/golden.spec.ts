@@ -9,8 +9,8 @@ import {
   type OrganizationEvent,
 } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
-import { notDecidedAgain, redecide } from '../coordinator/redecide.js';
-import { verifyVote } from '../coordinator/verify-vote.js';
+import { notDecidedAgain, redecide } from '../../src/replay/decide-again.js';
+import { verifyVote } from '../../src/replay/verify-vote.js';
 
 const folder = new URL('./', import.meta.url);
 const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8');

@@ -1,13 +1,8 @@
-import type { RecordedTokens } from '../../src/activities/auth/token-uses.js';
-import type { NamedIdentity } from '../../src/activities/credentials/oauth-params.js';
-import type {
-  DerivedAccount,
-  NewPrivateKey,
-  VerificationClaims,
-  VerifiedRegistration,
-} from '../../src/activities/ports.js';
-import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
-import { signingKeyOf } from '../../src/domain/organization/signing-keys.js';
+import type { RecordedTokens } from '../activities/auth/token-uses.js';
+import type { NamedIdentity } from '../activities/credentials/oauth-params.js';
+import type { DerivedAccount, NewPrivateKey, VerificationClaims, VerifiedRegistration } from '../activities/ports.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import { signingKeyOf } from '../domain/organization/signing-keys.js';
 
 /** An activity that was done, as history tells it. */
 interface Done {

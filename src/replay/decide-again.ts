@@ -6,26 +6,27 @@ import {
   type Prepared,
   type Submission,
   type Verdict,
-} from '../../src/coordinator/deliberate.js';
-import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
-import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
-import { activityVersion, newestIntent, type Registry } from '../../src/coordinator/registry.js';
+} from '../coordinator/deliberate.js';
+import { fingerprintOf } from '../coordinator/fingerprint.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../coordinator/load-organization.js';
+import { activityVersion, newestIntent, type Registry } from '../coordinator/registry.js';
 import {
   apiKeyCredential,
   attestedCredential,
   authenticatorCredential,
   invitedBy,
-} from '../../src/coordinator/resolve-caller.js';
-import { parseStrictJson } from '../../src/schema/strict-json.js';
-import { validate } from '../../src/schema/validate.js';
-import type { ActivityEvent, Decision, Vote } from '../../src/domain/activity/events.js';
-import { rulesNumber } from '../../src/domain/activity/rules.js';
-import { CoordinatorError } from '../../src/domain/errors.js';
-import type { OrganizationEvent, OrganizationView } from '../../src/domain/organization/organization.js';
-import type { EventMetadata } from '../../src/event-store/chain.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
-import { upcast } from '../../src/event-store/upcast.js';
-import { preparedFrom } from './prepared-from.js';
+} from '../coordinator/resolve-caller.js';
+import { parseStrictJson } from '../schema/strict-json.js';
+import { validate } from '../schema/validate.js';
+import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../event-store/chain.js';
+import type { RecordedEvent } from '../event-store/event-store.js';
+import { upcast } from '../event-store/upcast.js';
+import { preparedFrom } from './recall.js';
 
 /** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
@@ -52,47 +53,130 @@ export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: n
   });
 }
 
+/** Whether a deciding event says by which rules. */
+export function isNumbered(recorded: RecordedEvent): boolean {
+  const event = eventOf(recorded);
+  return isDeciding(event) && rulesOf(event) !== undefined;
+}
+
 function rulesOf({ type, data }: Deciding): number | undefined {
   return type === 'ActivityRejected' ? data.rules : data.decision.rules;
 }
 
+/** What is recorded as a decision can be none: `cause` says why. */
+export class NotDecidable extends Error {
+  constructor(override readonly cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = 'NotDecidable';
+  }
+}
+
+/** A parent as a decision in its sub-organization has seen it: at one revision of its stream. */
+export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Party['authority']>;
+
 /**
- * Makes every decision of a recorded stream again that was made by rules with a number: from the events before it, what the deciding event itself says of the
- * request, and its recorded time; for what a parent has decided in its sub-organization, also from the stream of the
- * parent. Checks on the way that each decision stands alone in one run of events of one cause.
+ * Folds one organization's stream event by event, and makes each of its decisions again once all that it has recorded is
+ * there: from the events before it, what the deciding event itself says of the request, and its recorded time.
+ */
+export class Redeciding {
+  private readonly loaded = nothingLoaded();
+  /** A deciding event and what follows from it, not folded yet: it was decided on what came before. */
+  private held: RecordedEvent[] = [];
+
+  constructor(
+    private readonly registry: Registry,
+    private readonly parentAt: ParentAt,
+  ) {}
+
+  /** Revision of the last event that was taken; -1 before the first. */
+  get revision(): number {
+    return this.loaded.revision + this.held.length;
+  }
+
+  /** Whether the event begins another decision, so that the one before it is to be settled first. */
+  isNextDecision(recorded: RecordedEvent): boolean {
+    return isDeciding(eventOf(recorded));
+  }
+
+  /**
+   * Takes the next event of the stream.
+   * @throws {Error} when it cannot be folded
+   */
+  take(recorded: RecordedEvent): void {
+    if (this.held.length > 0 || this.isNextDecision(recorded)) this.held.push(recorded);
+    else this.fold(recorded);
+  }
+
+  /**
+   * The stream, or the append, ends here: the decision that its last events belong to, made again; undefined where there is
+   * none, or none that has a rules number.
+   * @throws {NotDecidable} when no decision of this organization can have recorded them; they are folded all the same
+   */
+  settle(): Redecided | undefined {
+    const held = this.held;
+    this.held = [];
+    if (held.length === 0) return undefined;
+    let made: Redecided | undefined;
+    let failure: unknown;
+    try {
+      made = this.again(held[0]!, held.slice(1));
+    } catch (error) {
+      failure = error;
+    }
+    for (const recorded of held) this.fold(recorded);
+    if (failure) throw new NotDecidable(failure);
+    return made;
+  }
+
+  private fold(recorded: RecordedEvent): void {
+    apply(this.loaded, recorded);
+    // Only whoever answers repeated requests needs those.
+    this.loaded.recent.clear();
+  }
+
+  /** The organization as it is after `settle`. */
+  folded(): Pick<LoadedOrganization, 'organization' | 'revision'> {
+    return this.loaded;
+  }
+
+  private again(recorded: RecordedEvent, following: readonly RecordedEvent[]): Redecided | undefined {
+    const event = eventOf(recorded) as Deciding;
+    for (const one of following) checkSameCause(recorded, one);
+    const rules = rulesOf(event);
+    if (rules === undefined) return undefined;
+    if (rules !== rulesNumber) {
+      throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which are not here`);
+    }
+    const { organization, revision } = this.loaded;
+    const { at: now } = recorded.metadata as EventMetadata;
+    // Proofs of what was decided are made by the driver, with the key of a boot.
+    const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
+    const bench: Bench = { registry: this.registry, organization, revision, now };
+    return again(bench, event, effects, recorded.revision, this.parentAt);
+  }
+}
+
+/**
+ * Makes every decision of a whole stream again that was made by rules with a number; for what a parent has decided in its
+ * sub-organization, also from the stream of the parent.
+ * @throws {Error} as `Redeciding` does
  */
 export function redecide(
   stream: readonly RecordedEvent[],
   registry: Registry,
   parentStream: readonly RecordedEvent[] = [],
 ): Redecided[] {
-  const loaded = nothingLoaded();
-  const made: Redecided[] = [];
-  for (const [index, recorded] of stream.entries()) {
-    const event = eventOf(recorded);
-    if (isDeciding(event)) {
-      const rest = stream.slice(index + 1);
-      const end = rest.findIndex((later) => isDeciding(eventOf(later)));
-      const following = end === -1 ? rest : rest.slice(0, end);
-      const metadata = recorded.metadata as EventMetadata;
-      for (const one of following) checkSameCause(recorded, one);
-      const bench: Bench = {
-        registry,
-        organization: loaded.organization,
-        revision: loaded.revision,
-        now: metadata.at,
-      };
-      // Proofs of what was decided are made by the driver, with the key of a boot.
-      const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-      const rules = rulesOf(event);
-      if (rules !== undefined && rules !== rulesNumber) {
-        throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which are not here`);
-      }
-      if (rules !== undefined) made.push(again(bench, event, effects, recorded.revision, parentStream));
-    }
-    apply(loaded, recorded);
-  }
-  return made;
+  const redeciding = new Redeciding(registry, (authority) => {
+    const parent = nothingLoaded();
+    for (const event of parentStream.slice(0, authority.revision + 1)) apply(parent, event);
+    return parent;
+  });
+  const made = stream.map((recorded) => {
+    const before = redeciding.isNextDecision(recorded) ? redeciding.settle() : undefined;
+    redeciding.take(recorded);
+    return before;
+  });
+  return [...made, redeciding.settle()].filter((one) => one !== undefined);
 }
 
 function again(
@@ -100,10 +184,10 @@ function again(
   event: Deciding,
   effects: readonly OrganizationEvent[],
   revision: number,
-  parentStream: readonly RecordedEvent[],
+  parentAt: ParentAt,
 ): Redecided {
   const { vote } = event.data;
-  const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentStream) : undefined;
+  const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const party = authority ? { ...partyOf({ ...bench, ...authority }, vote), authority } : partyOf(bench, vote);
   if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
@@ -147,6 +231,7 @@ function submitAgain(
   if (kept !== JSON.stringify([parameters, type, timestampMs])) {
     throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
   }
+  checkSignedFor(bench, signed['organizationId']);
   return { activityType: type, outcome: decision.outcome, verdict };
 }
 
@@ -159,6 +244,7 @@ function voteAgain(
   const { activityId, vote } = event.data;
   const open = bench.organization.openActivities.get(activityId);
   if (!open) throw new Error(`a vote on activity \`${activityId}\`, which does not wait`);
+  checkWord(bench, event, open);
   const prepared = preparation(bench.registry, open.type, open.intent, effects, bench.organization);
   // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
@@ -166,12 +252,41 @@ function voteAgain(
   return { activityType: open.type, outcome, verdict: decideVote(bench, open, vote, party, prepared) };
 }
 
-/** The parent as a decision in its sub-organization has seen it. */
-function authorityOf({ authority }: Decision, parentStream: readonly RecordedEvent[]): Party['authority'] {
+/** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
+function checkSignedFor({ organization }: Bench, signedFor: unknown): void {
+  const { organizationId, parentOrganizationId } = organization;
+  const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
+  if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
+  throw new Error(`the signed request is for organization \`${String(signedFor)}\`, and not for this one`);
+}
+
+/** What was signed as a vote names its activity, and says the same as the event; or it is the body that is voted on. */
+function checkWord(
+  bench: Bench,
+  { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
+  open: OpenActivity,
+): void {
+  const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
+  const signed = parseStrictJson(Buffer.from(vote.message)).value;
+  checkSignedFor(bench, signed['organizationId']);
+  if (words.includes(vote.fingerprint)) {
+    const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);
+    if (same && same.selection !== vote.selection) throw new Error('the same signed vote counts for and against');
+    return;
+  }
+  const definition = bench.registry.versions.get(String(signed['type']))?.definition;
+  if (definition?.kind !== 'vote') throw new Error(`the signed request is no vote, but \`${String(signed['type'])}\``);
+  const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
+  if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
+  const { fingerprint } = signed['parameters'] as { readonly fingerprint?: unknown };
+  if (!words.includes(String(fingerprint))) {
+    throw new Error(`the signed vote is on \`${String(fingerprint)}\`, and not on activity \`${open.activityId}\``);
+  }
+}
+
+function authorityOf({ authority }: Decision, parentAt: ParentAt): Party['authority'] {
   if (!authority) return undefined;
-  const parent = nothingLoaded();
-  for (const event of parentStream.slice(0, authority.revision + 1)) apply(parent, event);
-  const { organization, revision } = parent;
+  const { organization, revision } = parentAt(authority);
   const seen = { organizationId: organization.organizationId, revision };
   if (seen.organizationId !== authority.organizationId || seen.revision !== authority.revision) {
     throw new Error(`decided by ${JSON.stringify(authority)}, whose stream is not there: ${JSON.stringify(seen)}`);

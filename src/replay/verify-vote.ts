@@ -1,0 +1,52 @@
+import type { Vote } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { verifyApiKeyStamp, type ApiKeyScheme } from '../stamps/verify.js';
+import { verifyWebAuthnStamp } from '../stamps/webauthn.js';
+
+/**
+ * Verifies a vote again from the event alone: what was signed, with which key, and the signature.
+ * @throws {CoordinatorError} UNAUTHENTICATED when it is not genuine
+ */
+export async function verifyVote(vote: Vote): Promise<void> {
+  const { message, publicKey, signature, scheme, webauthn } = vote;
+  const body = Buffer.from(message);
+  if (!webauthn) {
+    return verifyApiKeyStamp({ kind: 'api-key', scheme: apiKeyScheme(scheme), publicKey, signature }, body);
+  }
+  const { credentialId, authenticatorData, clientDataJson, signCount } = webauthn;
+  const stamp = {
+    kind: 'webauthn',
+    scheme: 'SIGNATURE_SCHEME_TK_WEBAUTHN',
+    credentialId,
+    authenticatorData,
+    clientDataJson,
+    signature,
+  } as const;
+  const rpIdHash = Buffer.from(authenticatorData, 'base64url').toString('hex', 0, 32);
+  const verified = await verifyWebAuthnStamp(stamp, body, { credentialId, publicKey, rpIdHash, signCount: 0 }, {});
+  if (verified.signCount !== signCount) {
+    throw new CoordinatorError(
+      'UNAUTHENTICATED',
+      `the authenticator data says signature counter ${verified.signCount}, the vote ${signCount}`,
+    );
+  }
+}
+
+/**
+ * Verifies the stamp of a denied request, made with an API key, over the body that was kept.
+ * @throws {CoordinatorError} UNAUTHENTICATED when it is not genuine
+ */
+export async function verifyDenial({
+  message,
+  publicKey,
+  signature,
+  scheme,
+}: Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>): Promise<void> {
+  const made = apiKeyScheme(scheme);
+  await verifyApiKeyStamp({ kind: 'api-key', scheme: made, publicKey, signature }, Buffer.from(message));
+}
+
+/** An attested stamp is one of a P-256 key that a token vouches for (client protocol 1.3). */
+function apiKeyScheme(scheme: string): ApiKeyScheme {
+  return (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256' ? 'SIGNATURE_SCHEME_TK_API_P256' : scheme) as ApiKeyScheme;
+}

@@ -1,0 +1,316 @@
+import { isDeepStrictEqual } from 'node:util';
+import { beginningOf, recordedChild } from '../coordinator/found-organization.js';
+import { fingerprintOf } from '../coordinator/fingerprint.js';
+import type { Registry } from '../coordinator/registry.js';
+import type { DenialEvent } from '../domain/activity/denial.js';
+import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import { foldTo } from './fold-to.js';
+import { isNumbered, NotDecidable, Redeciding, type ParentAt, type Redecided } from './decide-again.js';
+import { everythingIn } from './everything.js';
+import { verifyDenial, verifyVote } from './verify-vote.js';
+
+/** Something in the store that no correct history has. */
+interface Finding {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: bigint;
+  /** What is wrong, in a sentence. */
+  readonly problem: string;
+}
+
+/** What was looked at, and what was found. */
+export interface Verification {
+  readonly events: number;
+  readonly streams: number;
+  /** Decisions that were made again. */
+  readonly decisions: number;
+  /** Decisions of earlier releases, by rules that had no number: they are folded, and cannot be made again. */
+  readonly unnumbered: number;
+  /** Stamps of requests, votes and denials whose signature was verified over the stored bytes. */
+  readonly stamps: number;
+  /** Denials whose request was too long to be kept whole, or was stamped by a passkey: their stamps cannot be verified. */
+  readonly stampsNotKept: number;
+  readonly findings: readonly Finding[];
+  /** There were more than these findings. */
+  readonly isCut: boolean;
+}
+
+export interface VerifyOptions {
+  readonly registry: Registry;
+  /** Called now and then with the number of events so far. */
+  readonly onProgress?: (events: number) => void;
+  /** Findings after which it stops; 100 unless said otherwise. */
+  readonly maxFindings?: number;
+}
+
+const progressEvery = 1_000;
+
+/**
+ * Folds the whole store again and trusts nothing in it: checks the chain of every stream that has one, verifies every
+ * stored stamp over the bytes that it was made for, and makes every decision again on the events before it, by the rules
+ * that it was made by. Reads only. What a token or an attestation vouched for is not asked again: its issuer may be gone.
+ * @throws {StoreUnavailable} when the store cannot be read
+ */
+export async function verifyHistory(
+  store: EventStore,
+  { registry, onProgress, maxFindings = 100 }: VerifyOptions,
+): Promise<Verification> {
+  const history = new History(store, registry);
+  let events = 0;
+  for await (const recorded of everythingIn(store)) {
+    await history.take(recorded);
+    if (++events % progressEvery === 0) onProgress?.(events);
+    if (history.findings.length >= maxFindings) break;
+  }
+  const isCut = history.findings.length >= maxFindings;
+  if (!isCut) history.end();
+  onProgress?.(events);
+  const { findings, counts, streams } = history;
+  return { events, streams, ...counts, findings: findings.slice(0, maxFindings), isCut };
+}
+
+/** One organization while its stream is followed. */
+interface Followed {
+  readonly redeciding: Redeciding;
+  /** Fingerprint and user of each stamp. */
+  readonly words: Set<string>;
+  /** Its first broken event was found: nothing can be said of what follows it. */
+  isLost: boolean;
+  last: RecordedEvent | undefined;
+  /** The last event that recorded a decision. */
+  deciding: RecordedEvent | undefined;
+}
+
+/** Streams of our own that are read from their first event; the others lose events over time, and decide nothing. */
+const chained = /^(organization|denials|claims|webhook-deliveries|vault|installation)-/;
+const organizationName = /^organization-(.+)$/;
+
+class History {
+  readonly findings: Finding[] = [];
+  readonly counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0 };
+  private readonly hashes = new Map<string, { hash: string; revision: number }>();
+  private readonly organizations = new Map<string, Followed>();
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly registry: Registry,
+  ) {}
+
+  get streams(): number {
+    return this.hashes.size;
+  }
+
+  async take(recorded: RecordedEvent): Promise<void> {
+    if (!chained.test(recorded.stream)) return;
+    const isWhole = this.follow(recorded);
+    const organizationId = organizationName.exec(recorded.stream)?.[1];
+    if (organizationId === undefined) {
+      if (isWhole && recorded.type === 'ActivityDenied') await this.checkDenial(recorded);
+      return;
+    }
+    const followed = this.followed(organizationId);
+    if (!isWhole) followed.isLost = true;
+    if (followed.isLost) return;
+    await this.checkEvent(organizationId, followed, recorded);
+  }
+
+  /** Makes the last decision of each organization again. */
+  end(): void {
+    for (const [, followed] of this.organizations) if (!followed.isLost) this.settle(followed);
+  }
+
+  /** Whether the event is the next link of its stream's chain. */
+  private follow(recorded: RecordedEvent): boolean {
+    const { stream, revision } = recorded;
+    const before = this.hashes.get(stream) ?? { hash: GENESIS_HASH, revision: -1 };
+    if (before.hash === '') return false;
+    try {
+      if (revision !== before.revision + 1) throw new Error(`revision ${before.revision} comes before it in the store`);
+      this.hashes.set(stream, { hash: verifyChain(before.hash, recorded), revision });
+      return true;
+    } catch (error) {
+      this.hashes.set(stream, { hash: '', revision });
+      this.found(recorded, `${messageOf(error)}; what follows in this stream was not looked at`);
+      return false;
+    }
+  }
+
+  private followed(organizationId: string): Followed {
+    const known = this.organizations.get(organizationId);
+    if (known) return known;
+    const redeciding = new Redeciding(this.registry, (authority) => this.parentsAt(authority));
+    const made: Followed = { redeciding, words: new Set(), isLost: false, last: undefined, deciding: undefined };
+    this.organizations.set(organizationId, made);
+    return made;
+  }
+
+  /** Parents as decisions that are about to be made again have seen them. */
+  private readonly seen = new Map<string, ReturnType<ParentAt>>();
+
+  private parentsAt({ organizationId, revision }: Parameters<ParentAt>[0]): ReturnType<ParentAt> {
+    const parent = this.seen.get(`${organizationId} ${revision}`);
+    if (!parent) throw new Error(`it was decided on revision ${revision} of organization \`${organizationId}\`, which cannot be folded`);
+    return parent;
+  }
+
+  private async checkEvent(organizationId: string, followed: Followed, recorded: RecordedEvent): Promise<void> {
+    const event = { type: recorded.type, data: recorded.data } as OrganizationEvent;
+    if (followed.redeciding.isNextDecision(recorded)) this.settle(followed);
+    if (followed.isLost) return;
+    await this.lookUpParent(event);
+    followed.last = recorded;
+    if (followed.redeciding.isNextDecision(recorded)) this.begin(followed, recorded);
+    try {
+      followed.redeciding.take(recorded);
+    } catch (error) {
+      this.lost(followed, error);
+      return;
+    }
+    if (event.type === 'OrganizationCreated') await this.checkFounding(organizationId, recorded);
+    if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
+  }
+
+  private begin(followed: Followed, recorded: RecordedEvent): void {
+    followed.deciding = recorded;
+    if (!isNumbered(recorded)) this.counts.unnumbered++;
+  }
+
+  /** What a parent decided in its sub-organization was decided on one revision of the parent's stream. */
+  private async lookUpParent(event: OrganizationEvent): Promise<void> {
+    if (event.type !== 'ActivitySubmitted' || !event.data.decision.authority) return;
+    const { organizationId, revision } = event.data.decision.authority;
+    const key = `${organizationId} ${revision}`;
+    if (this.seen.has(key)) return;
+    const parent = this.organizations.get(organizationId);
+    const last = parent?.last;
+    if (parent && last && !parent.isLost && parent.redeciding.revision === revision) {
+      this.settle(parent);
+      const { organization } = parent.redeciding.folded();
+      // It is decided on at once, before the parent moves on.
+      this.seen.clear();
+      this.seen.set(key, { organization, revision });
+      return;
+    }
+    try {
+      this.seen.clear();
+      this.seen.set(key, await foldTo(this.store, organizationId, revision));
+    } catch {
+      // The decision itself is found not to have a parent.
+    }
+  }
+
+  private async checkVote(followed: Followed, recorded: RecordedEvent, vote: Vote): Promise<void> {
+    // The identical body from another user is that user's word too (client protocol 2.5).
+    const word = `${vote.fingerprint} ${vote.userId}`;
+    if (followed.words.has(word)) {
+      this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
+    }
+    followed.words.add(word);
+    try {
+      await verifyVote(vote);
+      this.counts.stamps++;
+    } catch (error) {
+      this.found(recorded, `the stamp of user \`${vote.userId}\` does not verify: ${messageOf(error)}`);
+    }
+  }
+
+  private async checkDenial(recorded: RecordedEvent): Promise<void> {
+    const denial = recorded.data as DenialEvent['data'];
+    if (denial.publicKey === undefined || fingerprintOf(Buffer.from(denial.message)) !== denial.fingerprint) {
+      this.counts.stampsNotKept++;
+      return;
+    }
+    try {
+      await verifyDenial({ ...denial, publicKey: denial.publicKey });
+      this.counts.stamps++;
+    } catch (error) {
+      this.found(recorded, `the stamp of a denied request does not verify: ${messageOf(error)}`);
+    }
+  }
+
+  /** A sub-organization is what its parent has recorded of it. */
+  private async checkFounding(organizationId: string, recorded: RecordedEvent): Promise<void> {
+    const { parentOrganizationId, parentRevision } = recorded.data as {
+      readonly parentOrganizationId?: string;
+      readonly parentRevision?: number;
+    };
+    if (parentOrganizationId === undefined || parentRevision === undefined) return;
+    for await (const said of this.store.read(organizationStream(parentOrganizationId), parentRevision)) {
+      const child = recordedChild(said, parentRevision);
+      if (child?.subOrganizationId !== organizationId) break;
+      const beginning = beginningOf(child).map(factOf);
+      const stored = await this.firstOf(recorded.stream, beginning.length);
+      const isAlike = isDeepStrictEqual(stored.map(factOf), beginning);
+      if (!isAlike) this.found(recorded, `it does not begin as \`${parentOrganizationId}\` has recorded it`);
+      return;
+    }
+    this.found(
+      recorded,
+      `organization \`${parentOrganizationId}\` has not recorded this sub-organization at its revision ${parentRevision}`,
+    );
+  }
+
+  private async firstOf(stream: string, count: number): Promise<RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for await (const event of this.store.read(stream)) {
+      if (events.push(event) === count) break;
+    }
+    return events;
+  }
+
+  /** Makes the decision again that the last events of an organization belong to. */
+  private settle(followed: Followed): void {
+    const { redeciding, deciding } = followed;
+    try {
+      const made = redeciding.settle();
+      if (made && deciding) this.compare(deciding, made);
+    } catch (error) {
+      if (error instanceof NotDecidable && deciding) {
+        this.counts.decisions++;
+        this.found(deciding, `no decision can have recorded this: ${messageOf(error.cause)}`);
+      } else this.lost(followed, error);
+    }
+  }
+
+  private compare(deciding: RecordedEvent, { activityType, outcome, outcomeAgain, recorded, again }: Redecided): void {
+    this.counts.decisions++;
+    if (outcome !== outcomeAgain) {
+      this.found(deciding, `${activityType} was decided \`${outcome}\`, and comes out as \`${outcomeAgain}\``);
+      return;
+    }
+    const length = Math.max(recorded.length, again.length);
+    const at = Array.from({ length }, (_, index) => index).find(
+      (index) => !isDeepStrictEqual(recorded[index], again[index]),
+    );
+    if (at === undefined) return;
+    this.found(deciding, `${activityType} comes out with another event than this one`, deciding.revision + at);
+  }
+
+  private lost(followed: Followed, error: unknown): void {
+    followed.isLost = true;
+    this.found(followed.last!, `cannot be folded: ${messageOf(error)}; what follows in this stream was not looked at`);
+  }
+
+  private found({ stream, revision, position }: RecordedEvent, problem: string, at = revision): void {
+    this.findings.push({ stream, revision: at, position, problem });
+  }
+}
+
+type Voted = Extract<ActivityEvent, { data: { vote: unknown } }>;
+
+function isVoted(event: OrganizationEvent): event is Voted {
+  return 'vote' in event.data;
+}
+
+function factOf({ type, data, metadata }: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>): unknown {
+  return { type, data, hash: (metadata as EventMetadata).hash };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Installation, stop, tour, type Run } from '../e2e/installation.js';
+
+const countersign = new URL('../../dist/cli/countersign.js', import.meta.url).pathname;
+const patience = 300_000;
+
+let installation: Installation;
+
+beforeEach(async () => {
+  installation = await Installation.make();
+});
+
+afterEach(() => installation.remove());
+
+async function verify(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const run: Run = installation.run(countersign, {}, ['verify', ...args]);
+  const { code } = await run.exit;
+  return { code, stdout: run.stdout(), stderr: run.stderr() };
+}
+
+/** Turns the effect of the first policy round, in a process of its own: its lock ends with it. */
+function forge(file: string): { readonly stream: string; readonly revision: number } {
+  const script = `
+    const database = new (require('libsql'))(process.argv[1]);
+    const first = "SELECT stream, revision FROM events WHERE type = 'PolicyCreated' ORDER BY position LIMIT 1";
+    const { stream, revision } = database.prepare(first).get();
+    const turn = "UPDATE events SET data = replace(data, 'EFFECT_ALLOW', 'EFFECT_DENY') WHERE stream = ? AND revision = ?";
+    database.prepare(turn).run(stream, revision);
+    process.stdout.write(JSON.stringify({ stream, revision }));`;
+  const cwd = new URL('../..', import.meta.url);
+  return JSON.parse(
+    execFileSync(process.execPath, ['-e', script, file], { cwd, encoding: 'utf8', timeout: 60_000 }),
+  ) as {
+    stream: string;
+    revision: number;
+  };
+}
+
+/** Tells the whole tour, and stops. */
+async function history(): Promise<void> {
+  const server = await installation.start();
+  const { exit, stderr } = installation.run(tour, { URL: server.url });
+  expect({ ...(await exit), stderr: stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+  await stop(server);
+}
+
+test(
+  'the whole history of the tour is verified again, and a forged event is named',
+  async () => {
+    await history();
+    expect(await verify()).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^Nothing is wrong: \d{2,} events in \d+ streams; \d+ stamps verified; \d+ decisions made again\.\n$/,
+      ) as string,
+      stderr: '',
+    });
+    const clean = JSON.parse((await verify('--json')).stdout) as Record<string, unknown>;
+    expect(clean).toMatchObject({ findings: [], unnumbered: 0, isCut: false });
+    expect(Number(clean['decisions'])).toBeGreaterThan(3);
+
+    const forged = forge(join(installation.dataDir, 'events.db'));
+    const { code, stdout, stderr } = await verify();
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout).toMatch(/^2 findings \(/);
+    // Its sub-organizations have decisions of its members, which nobody can make again.
+    expect(stdout).toContain(
+      `\n  ${forged.stream} @ ${forged.revision}: the hash chain of stream \`${forged.stream}\` is broken at revision ${forged.revision}`,
+    );
+  },
+  patience,
+);
+
+test(
+  'what cannot be verified ends with 2 and says why',
+  async () => {
+    expect(await verify()).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `there is no ${join(installation.dataDir, 'events.db')}: set DATA_DIR to the folder of the coordinator\n`,
+    });
+    expect(await verify('--jsn')).toMatchObject({ code: 2, stderr: expect.stringMatching(/'--jsn'/) as string });
+    expect(await verify('--help')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^countersign verify/) as string,
+    });
+    const server = await installation.start();
+    expect(await verify()).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^countersign: .*in use/) as string,
+    });
+    await stop(server);
+  },
+  patience,
+);

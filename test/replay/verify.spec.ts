@@ -1,0 +1,311 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { activities } from '../../src/activities/index.js';
+import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
+import type { Vote } from '../../src/domain/activity/events.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
+import type { NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
+import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { verifyHistory, type Verification } from '../../src/replay/verify.js';
+
+type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
+/** Streams by name, each with its events in order. */
+type History = Map<string, Event[]>;
+
+const folder = new URL('../golden/', import.meta.url);
+const registry = buildRegistry(activities);
+
+/** Streams of organizations as the release before the next one has recorded them; read anew for each forger. */
+function golden(): History {
+  const files = readdirSync(folder).filter((name) => name.endsWith('.v2.jsonl'));
+  const streams = files.map((file): Event[] =>
+    readFileSync(new URL(file, folder), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as RecordedEvent & Event)
+      .map(({ id, type, data, metadata, stream }) => Object.assign({ id, type, data, metadata }, { stream })),
+  );
+  const nameOf = (events: readonly Event[]) => (events[0] as Event & { stream: string }).stream;
+  // A parent is there before its sub-organizations.
+  const isChild = (events: readonly Event[]) => Number('parentOrganizationId' in events[0]!.data);
+  streams.sort((one, other) => isChild(one) - isChild(other));
+  return new Map(streams.map((events) => [nameOf(events), events]));
+}
+
+async function verified(history: History): Promise<Verification> {
+  const store = new InMemoryEventStore();
+  for (const [stream, events] of history) {
+    const plain = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+    await store.append(stream, plain, 'no-stream');
+  }
+  try {
+    return await verifyHistory(store, { registry });
+  } finally {
+    await store.close();
+  }
+}
+
+/** A forger who can write to the store makes the chain fit again: it is no secret. */
+function sealAgain(stream: string, events: readonly Event[]): Event[] {
+  let link = GENESIS_HASH;
+  return events.map(({ id, type, data, metadata: { hash: _hash, ...metadata } }, revision) => {
+    link = chainEvent(link, { stream, revision, id, type, data, metadata });
+    return { id, type, data, metadata: { ...metadata, hash: link } };
+  });
+}
+
+const voteOf = ({ data }: Event) => data['vote'] as Vote | undefined;
+const withVote = (event: Event, change: Partial<Vote>): Event => ({
+  ...event,
+  data: { ...event.data, vote: { ...voteOf(event)!, ...change } },
+});
+const isDeciding = ({ type }: Event) => ['ActivitySubmitted', 'ActivityApproved', 'ActivityRejected'].includes(type);
+
+/** From a deciding event to the event before the next one. */
+function runFrom(events: readonly Event[], start: number): Event[] {
+  const length = events.slice(start + 1).findIndex(isDeciding);
+  return events.slice(start, length < 0 ? undefined : start + 1 + length);
+}
+
+/** Where the first event that fits stands in all streams. */
+function find(history: History, fits: (event: Event, at: number, events: readonly Event[]) => boolean) {
+  for (const [stream, events] of history) {
+    const at = events.findIndex((event, index) => fits(event, index, events));
+    if (at >= 0) return { stream, events, at };
+  }
+  throw new Error('no golden stream has such an event');
+}
+
+describe('verifyHistory', () => {
+  it('finds nothing in histories that were recorded, and has looked at all of each', async () => {
+    const history = golden();
+    const all = [...history.values()].flat();
+    const { findings, ...rest } = await verified(history);
+    expect(findings).toEqual([]);
+    expect(rest).toEqual({
+      events: all.length,
+      streams: history.size,
+      decisions: all.filter(isDeciding).length,
+      unnumbered: 0,
+      stamps: all.filter(voteOf).length,
+      stampsNotKept: 0,
+      isCut: false,
+    });
+    expect(all.filter(isDeciding).length).toBeGreaterThan(100);
+  });
+
+  /** Each forges one event, says where it must be found, and what must be said of it. */
+  const forgeries: Readonly<
+    Record<string, (history: History) => { stream: string; events: Event[]; at: number; says: RegExp; isSealed?: true }>
+  > = {
+    'a changed byte': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'UserUpdated');
+      const data = { ...events[at]!.data, userName: 'Mallory' };
+      return { stream, events: events.with(at, { ...events[at]!, data }), at, says: /hash chain .* is broken/ };
+    },
+    'an event taken out': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'UserCreated');
+      return { stream, events: events.toSpliced(at, 1), at, says: /hash chain .* is broken/ };
+    },
+    'a changed byte of a signed request, in a chain that fits': (history) => {
+      const { stream, events, at } = find(history, (event) => event.type === 'ActivitySubmitted');
+      const message = voteOf(events[at]!)!.message.replace(/"timestampMs":"(\d)/, '"timestampMs":"9');
+      return {
+        stream,
+        events: events.with(at, withVote(events[at]!, { message })),
+        at,
+        says: /stamp .* does not verify/,
+        isSealed: true,
+      };
+    },
+    'a changed request with a fingerprint that fits': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityRejected');
+      const message = `${voteOf(events[at]!)!.message} `;
+      const fingerprint = fingerprintOf(Buffer.from(message));
+      return {
+        stream,
+        events: events.with(at, withVote(events[at]!, { message, fingerprint })),
+        at,
+        says: /stamp .* does not verify/,
+        isSealed: true,
+      };
+    },
+    'a vote without a stamp': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityApproved');
+      return {
+        stream,
+        events: events.with(at, withVote(events[at]!, { signature: '' })),
+        at,
+        says: /stamp .* does not verify/,
+        isSealed: true,
+      };
+    },
+    'a vote in the name of another user': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityApproved');
+      const { userId } = voteOf(events[at]!)!;
+      const other = events.slice(0, at).find(({ type, data }) => type === 'UserCreated' && data['userId'] !== userId)!;
+      return {
+        stream,
+        events: events.with(at, withVote(events[at]!, { userId: String(other.data['userId']) })),
+        at,
+        says: /no decision can have recorded this: user `.*` has no credential/,
+        isSealed: true,
+      };
+    },
+    'a rejection that counts as an approval': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'ActivityRejected');
+      const { decision } = find(history, ({ type }) => type === 'ActivityApproved').events.find(
+        ({ type }) => type === 'ActivityApproved',
+      )!.data;
+      const forged = withVote(events[at]!, { selection: 'VOTE_SELECTION_APPROVED' });
+      return {
+        stream,
+        events: events.with(at, { ...forged, type: 'ActivityApproved', data: { ...forged.data, decision } }),
+        at,
+        says: /what was signed is `VOTE_SELECTION_REJECTED`/,
+        isSealed: true,
+      };
+    },
+    'an activity that was done without a vote that it took': (history) => {
+      // Somebody has voted before the vote that has sufficed.
+      const { stream, events, at } = find(
+        history,
+        (event, index, all) =>
+          event.type === 'ActivityApproved' &&
+          event.data['status'] === 'ACTIVITY_STATUS_CONSENSUS_NEEDED' &&
+          all
+            .slice(index + 1)
+            .some(({ type, data }) => type === 'ActivityApproved' && data['activityId'] === event.data['activityId']),
+      );
+      const last = events.findIndex(
+        ({ type, data }, index) =>
+          index > at && type === 'ActivityApproved' && data['activityId'] === events[at]!.data['activityId'],
+      );
+      return {
+        stream,
+        events: events.toSpliced(at, 1),
+        at: last - 1,
+        says: /was decided `allow`, and comes out as `consensus-needed`/,
+        isSealed: true,
+      };
+    },
+    'a policy that never was, for what should have been denied': (history) => {
+      // Without the policy that has allowed it, it is a denial.
+      const { stream, events, at } = find(history, (event, index, all) => {
+        const { decision } = event.data as { decision?: { by: string; outcome: string } };
+        return (
+          event.type === 'ActivitySubmitted' &&
+          decision?.by === 'policy' &&
+          decision.outcome === 'allow' &&
+          all.slice(0, index).some(({ type }) => type === 'PolicyCreated')
+        );
+      });
+      const { policies } = events[at]!.data['decision'] as { policies: { policyId: string; outcome: string }[] };
+      const allowing = policies.find(({ outcome }) => outcome === 'OUTCOME_ALLOW')!;
+      const made = events.findIndex(
+        ({ type, data }) => type === 'PolicyCreated' && data['policyId'] === allowing.policyId,
+      );
+      const data = { ...events[made]!.data, effect: 'EFFECT_DENY' };
+      return {
+        stream,
+        events: events.with(made, { ...events[made]!, data }),
+        // Making the policy comes out with another event, and what it has allowed as a denial.
+        at: made,
+        says: /comes out with another event than this one/,
+        isSealed: true,
+      };
+    },
+    'an effect that was not decided': (history) => {
+      const { stream, events, at } = find(history, ({ type }) => type === 'UserUpdated');
+      const data = { ...events[at]!.data, userName: 'Mallory' };
+      return {
+        stream,
+        events: events.with(at, { ...events[at]!, data }),
+        at,
+        says: /comes out with another event than this one/,
+        isSealed: true,
+      };
+    },
+    'the same request once more': (history) => {
+      const { stream, events, at } = find(
+        history,
+        (event) => event.type === 'ActivitySubmitted' && event.data['type'] === 'ACTIVITY_TYPE_CREATE_USER_TAG',
+      );
+      const run = runFrom(events, at);
+      const again = events.length;
+      return {
+        stream,
+        events: [...events, ...run],
+        at: again,
+        says: /same user, .* is recorded twice/,
+        isSealed: true,
+      };
+    },
+    'what was decided in another organization': (history) => {
+      const [[, others], [stream, events]] = [...history].slice(0, 2) as [[string, Event[]], [string, Event[]]];
+      const run = runFrom(others, others.findIndex(isDeciding));
+      return {
+        stream,
+        events: [...events, ...run],
+        at: events.length,
+        says: /no decision can have recorded this/,
+        isSealed: true,
+      };
+    },
+    'another time for what followed from a decision': (history) => {
+      const { stream, events, at } = find(
+        history,
+        (event, index, all) => !isDeciding(event) && index > 0 && isDeciding(all[index - 1]!),
+      );
+      const metadata = { ...events[at]!.metadata, at: events[at]!.metadata.at + 1 };
+      return {
+        stream,
+        events: events.with(at, { ...events[at]!, metadata }),
+        at: at - 1,
+        says: /does not follow from revision/,
+        isSealed: true,
+      };
+    },
+    'a sub-organization that begins with another user': (history) => {
+      const { stream, events } = find(
+        history,
+        ({ type, data }) => type === 'OrganizationCreated' && 'parentRevision' in data,
+      );
+      const user = events.findIndex(({ type }) => type === 'UserCreated');
+      const data = { ...events[user]!.data, userName: 'Mallory' };
+      return {
+        stream,
+        events: events.with(user, { ...events[user]!, data }),
+        at: 0,
+        says: /does not begin as `.*` has recorded it/,
+        isSealed: true,
+      };
+    },
+    'a sub-organization that its parent never recorded': (history) => {
+      const { stream, events } = find(
+        history,
+        ({ type, data }) => type === 'OrganizationCreated' && 'parentRevision' in data,
+      );
+      const data = { ...events[0]!.data, parentRevision: Number(events[0]!.data['parentRevision']) - 1 };
+      return {
+        stream,
+        events: events.with(0, { ...events[0]!, data }),
+        at: 0,
+        says: /has not recorded this sub-organization at its revision/,
+        isSealed: true,
+      };
+    },
+  };
+
+  it.each(Object.keys(forgeries))('names the event of %s', async (name) => {
+    const history = golden();
+    const { stream, events, at, says, isSealed } = forgeries[name]!(history);
+    history.set(stream, isSealed ? sealAgain(stream, events) : events);
+    const { findings } = await verified(history);
+    const named = findings.map((finding) => [finding.stream, finding.revision, says.test(finding.problem)]);
+    expect({ findings: findings.map(({ revision, problem }) => ({ revision, problem })), named }).toEqual({
+      findings: expect.any(Array) as unknown,
+      named: expect.arrayContaining([[stream, at, true]]) as unknown,
+    });
+  });
+});
