@@ -153,7 +153,10 @@ class History {
 
   private parentsAt({ organizationId, revision }: Parameters<ParentAt>[0]): ReturnType<ParentAt> {
     const parent = this.seen.get(`${organizationId} ${revision}`);
-    if (!parent) throw new Error(`it was decided on revision ${revision} of organization \`${organizationId}\`, which cannot be folded`);
+    if (!parent)
+      throw new Error(
+        `it was decided on revision ${revision} of organization \`${organizationId}\`, which cannot be folded`,
+      );
     return parent;
   }
 
