@@ -60,6 +60,7 @@ import {
 import { activityVersion, newestIntent, type ActivityVersion, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
+import { Room } from './room.js';
 
 /** Which activity a request was about, and what became of it. */
 export interface DriveAnswer {
@@ -150,6 +151,7 @@ export class Driver {
   private readonly queues = new Map<string, Job[]>();
   private readonly running = new Set<Promise<void>>();
   private readonly attempts = new Set<Attempt>();
+  private readonly room = new Room();
 
   constructor(private readonly ports: DriverPorts) {}
 
@@ -275,6 +277,8 @@ export class Driver {
   private async runQueue(organizationId: string): Promise<void> {
     const waiting = this.queues.get(organizationId)!;
     while (waiting.length > 0) {
+      const others = this.ports.store.exclusive ? 0 : this.room.waitMs(organizationId, performance.now());
+      if (others > 0) await pause(others);
       const left = await this.settle(organizationId, waiting.splice(0, batchSize(waiting)));
       waiting.unshift(...left);
     }
@@ -306,6 +310,7 @@ export class Driver {
     let pending = jobs;
     const begun = performance.now();
     for (let attempt = 1; ; attempt++) {
+      const readFrom = performance.now();
       const loaded = await loader.load(organizationId);
       const parent = await loader.parentOf(loaded.organization);
       forgetCovered(loaded, known.checkpoint());
@@ -358,6 +363,9 @@ export class Driver {
         // What was refused was refused on a state that another writer has left behind, so it is asked again too.
         pending = [...[...decided, ...refused].map(({ job }) => job), ...left];
         continue;
+      }
+      if (events.length > 0) {
+        this.room.wrote(organizationId, readAt, readAt + events.length, readFrom, performance.now());
       }
       for (const { job } of refused) if (job.attempt) lost.push(job.attempt);
       const [founded] = await Promise.all([
@@ -620,7 +628,11 @@ class HalfApplied extends Error {
 
 /** Lets other writers pass: a little less each time, so that the turn comes of whoever has waited longest. */
 function pauseAfter(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, (Math.random() * longestPauseMs) / attempts));
+  return pause((Math.random() * longestPauseMs) / attempts);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function isTooLarge(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparePorts } from '../../src/activities/ports.js';
 import type { ActivityAnswer } from '../../src/coordinator/answers.js';
 import { foundOrganization } from '../../src/coordinator/found-organization.js';
@@ -419,6 +420,28 @@ describe('two coordinators on one store', () => {
     const events = await one.events();
     expect(events.reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
     expect(events.filter(({ type }) => type === 'UserTagCreated')).toHaveLength(10);
+  });
+
+  it('get their turn beside one that writes all the time, also over a longer way to the store', async () => {
+    const { one: busy, other: rare, stores } = await together();
+    const { userId, key } = busy.root;
+    let isOver = false;
+    stores[0].overtake = () => new Promise((resolve) => setImmediate(resolve));
+    // Ten of its appends take as long as one of these is on its way.
+    stores[1].overtake = () => sleep(20);
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      for (let turn = 0; !isOver; turn++) await busy.submit(key, renameUser, { userId, userName: `${writer} ${turn}` });
+    });
+    try {
+      for (const userTagName of ['first', 'second']) {
+        const { status } = await rare.submit(key, createTag, { userTagName, userIds: [] });
+        expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(writers);
+    }
+    expect((await busy.events()).reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
   });
 
   it('get through, with everything that waits, although the other is first a dozen times', async () => {

@@ -116,6 +116,28 @@ test('the second finds the organization that the first has made, and keeps no ke
   expect(await root(two).query('whoami')).toMatchObject({ username: 'Root user' });
 });
 
+test('one that is asked rarely answers every request, while another one is kept busy with the same organization', async () => {
+  const { one, two } = cluster;
+  const busy = root(one);
+  const rare = root(two);
+  let isOver = false;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let turn = 0; !isOver; turn++) {
+      await busy.submit(nameType, { organizationName: `busy ${writer} ${turn}` });
+    }
+  });
+  try {
+    for (let turn = 0; turn < 10; turn++) {
+      const { status } = await rare.submit(nameType, { organizationName: `rare ${turn}` });
+      expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
+    }
+  } finally {
+    isOver = true;
+    await Promise.all(writers);
+  }
+  expect((await cluster.events()).reduce(verifyChain, GENESIS_HASH)).toMatch(/^[0-9a-f]{64}$/);
+});
+
 test('two that start at the same moment agree on one organization', async () => {
   const other = await Coordinators.make(2);
   try {
