@@ -1,5 +1,6 @@
 /** What a jest suite imports from `countersign/testing`. */
 export {
+  ports,
   startCoordinator,
   type Port,
   type StartOptions,

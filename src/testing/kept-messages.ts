@@ -4,10 +4,10 @@ import type { AcceptedMessage, Carrier } from '../delivery/delivery.js';
 export class KeptMessages implements Carrier {
   readonly messages: AcceptedMessage[] = [];
 
-  isFailing = false;
+  constructor(private readonly isFailing: (channel: AcceptedMessage['channel']) => boolean = () => false) {}
 
   carry(message: AcceptedMessage): Promise<void> {
-    if (this.isFailing) return Promise.reject(new Error('messages are not taken'));
+    if (this.isFailing(message.channel)) return Promise.reject(new Error('messages are not taken'));
     this.messages.push(message);
     return Promise.resolve();
   }

@@ -8,12 +8,13 @@ import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
 import { openEventStore } from '../event-store/open-event-store.js';
 import { createLogger } from '../http/logger.js';
-import { projectInMemory, projectIntoFile } from '../read-models/projecting.js';
+import type { Rows } from '../read-models/database.js';
+import { projectInMemory, projectIntoFile, type Projecting } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
 import { NoDelivery } from '../delivery/no-delivery.js';
 import { RetryingDelivery } from '../delivery/retrying.js';
-import { LocalKeyEncryption } from '../vault/key-encryption.js';
+import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { KeptMessages } from './kept-messages.js';
 
@@ -55,8 +56,29 @@ interface SentMessage {
   readonly otpId?: string;
 }
 
-/** What can be made to fail: the event store's reads or appends, or what carries messages to people. */
-export type Port = 'read' | 'append' | 'messages';
+/**
+ * What can be made to fail. Of the event store: `read`, `append`, `head` (the position of the last event) and `delete` (the
+ * shredding of secrets). `feed`: the read models get no events. `rows`: they cannot be read. `key-encryption`: secrets
+ * can neither be sealed nor opened. `randomness`: there are no random bytes. `email`, `sms`, and both as `messages`: nothing
+ * is carried to people. `clock`: it has jumped against the monotonic clock.
+ */
+export const ports = [
+  'read',
+  'append',
+  'head',
+  'delete',
+  'feed',
+  'rows',
+  'key-encryption',
+  'randomness',
+  'email',
+  'sms',
+  'messages',
+  'clock',
+] as const;
+
+/** @see ports */
+export type Port = (typeof ports)[number];
 
 /** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
 export interface TestCoordinator {
@@ -110,12 +132,13 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
   const config = readConfig({ PORT: '0', ...options.settings });
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
   const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '');
+  const failing = new Set<Port>();
   const world = {
-    clock: new ManualClock(at.getTime()),
-    randomness: new SeededRandomness(seed),
+    failing,
+    clock: new SteeredClock(at.getTime(), failing),
+    randomness: new FailingRandomness(seed, failing),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
-    kept: new KeptMessages(),
-    failing: new Set<Port>(),
+    kept: new KeptMessages((channel) => failing.has(channel) || failing.has('messages')),
   };
   return boot(options, config, { store, folder, ...world }, undefined);
 }
@@ -139,7 +162,7 @@ async function boot(
   const { folder, clock, randomness } = world;
   let credentials = earlier;
   const persistent = new SharedStore(world.store, world.failing);
-  const keyEncryption = new LocalKeyEncryption([world.kek], randomness);
+  const keyEncryption = new FailingKeyEncryption(new LocalKeyEncryption([world.kek], randomness), world.failing);
   await install(config, { store: persistent, clock, randomness, keyEncryption }, undefined, (root) => {
     credentials = root;
     return Promise.resolve();
@@ -153,13 +176,16 @@ async function boot(
       ? new NoDelivery()
       : new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, { now: () => clock.now() }),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
-    projecting: folder
-      ? await projectIntoFile(
-          join(folder, 'read-models.db'),
-          { identity: credentials!.organizationId, head: (await persistent.head()) ?? -1n },
-          persistent,
-        )
-      : projectInMemory(),
+    projecting: failingRows(
+      folder
+        ? await projectIntoFile(
+            join(folder, 'read-models.db'),
+            { identity: credentials!.organizationId, head: (await persistent.head()) ?? -1n },
+            persistent,
+          )
+        : projectInMemory(),
+      world.failing,
+    ),
   });
   await coordinator.app.listen(0, '127.0.0.1');
   const url = await coordinator.app.getUrl();
@@ -227,7 +253,6 @@ async function boot(
     fail(port, isFailing = true) {
       if (isFailing) world.failing.add(port);
       else world.failing.delete(port);
-      world.kept.isFailing = world.failing.has('messages');
     },
     async restart() {
       await coordinator.close();
@@ -284,11 +309,13 @@ class SharedStore implements EventStore {
     return this.store.subscribe(...args);
   }
 
-  head() {
+  async head() {
+    if (this.failing.has('head')) throw new StoreUnavailable('the store does not say where it ends');
     return this.store.head();
   }
 
-  delete(stream: string) {
+  async delete(stream: string) {
+    if (this.failing.has('delete')) throw new StoreUnavailable('the store does not take deletions');
     return this.write(() => this.store.delete(stream));
   }
 
@@ -299,4 +326,83 @@ class SharedStore implements EventStore {
   close(): Promise<void> {
     return Promise.resolve();
   }
+}
+
+/** Does not jump but when it is told that it has. */
+class SteeredClock extends ManualClock {
+  constructor(
+    time: number,
+    private readonly failing: ReadonlySet<Port>,
+  ) {
+    super(time);
+  }
+
+  jumped(): number {
+    return this.failing.has('clock') ? 60_000 : 0;
+  }
+}
+
+class FailingRandomness extends SeededRandomness {
+  constructor(
+    seed: string,
+    private readonly failing: ReadonlySet<Port>,
+  ) {
+    super(seed);
+  }
+
+  override bytes(count: number): Uint8Array {
+    if (this.failing.has('randomness')) throw new Error('there are no random bytes');
+    return super.bytes(count);
+  }
+}
+
+class FailingKeyEncryption implements KeyEncryption {
+  constructor(
+    private readonly keys: KeyEncryption,
+    private readonly failing: ReadonlySet<Port>,
+  ) {}
+
+  get currentId() {
+    return this.keys.currentId;
+  }
+
+  get knownIds() {
+    return this.keys.knownIds;
+  }
+
+  async wrap(...args: Parameters<KeyEncryption['wrap']>) {
+    this.check();
+    return this.keys.wrap(...args);
+  }
+
+  async unwrap(...args: Parameters<KeyEncryption['unwrap']>) {
+    this.check();
+    return this.keys.unwrap(...args);
+  }
+
+  private check(): void {
+    if (this.failing.has('key-encryption')) throw new KeyEncryptionError('the key-encryption key is out of reach');
+  }
+}
+
+/** Rows that can be neither made nor read, each when it is told so. */
+function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projecting {
+  const { rows } = projecting;
+  const readable = (): Rows => {
+    if (failing.has('rows')) throw new Error('the rows cannot be read');
+    return rows;
+  };
+  return {
+    rows: {
+      run: (...args) => readable().run(...args),
+      get: (...args) => readable().get(...args),
+      all: (...args) => readable().all(...args),
+    },
+    progress: () => projecting.progress(),
+    async project(events) {
+      if (failing.has('feed')) throw new Error('the events do not arrive');
+      await projecting.project(events);
+    },
+    close: () => projecting.close(),
+  };
 }

@@ -409,6 +409,22 @@ describe('what is answered', () => {
       const lasting = apiKeyOf('API_KEY_CURVE_P256', { expirationSeconds: '61' });
       expect((await signUpBy([lasting], [passkey])).status).toBe(403);
       expect((await signUpBy([minute], [passkey])).status).toBe(200);
+
+      // A code is one too: what was proved before it was disallowed signs nobody up.
+      await update({ allowedAuthMethods: ['email', 'passkey'] });
+      const [norasMail, norasKey] = [newContact(), coordinator.newKey()];
+      const verificationToken = await verified(norasMail, norasKey);
+      await update({ allowedAuthMethods: ['passkey'] });
+      const asked = { apiKeys: [], authenticators: [], oauthProviders: [] };
+      const signup = { signup: { ...asked, email: norasMail } };
+      const byCode = await call('signup', {
+        userName: 'Nora',
+        userEmail: norasMail,
+        ...asked,
+        verificationToken,
+        clientSignature: clientSignature(norasKey, verificationToken, 'USAGE_TYPE_SIGNUP', signup),
+      });
+      expect(byCode).toMatchObject({ status: 403, body: { message: textLike('^EMAIL disallowed') } });
     } finally {
       await update(everything);
     }
@@ -848,6 +864,25 @@ describe('what must not go through', () => {
     expect((await call('otp_login', body)).status).toBe(200);
     expect(await call('otp_login', body)).toMatchObject({ status: 400, body: { message: textLike('has been used') } });
     expect((await call('otp_login', { ...body, organizationId })).status).toBe(400);
+  });
+
+  test('nor does it log anybody in to the parent, whatever they have proved', async () => {
+    const { client, clock, root, organizationId } = coordinator;
+    const person = { subject: 'the administrator', at: clock.now() };
+    const oidcToken = await provider.idToken(person);
+    await client.submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', {
+      userId: root.userId,
+      oauthProviders: [{ providerName: 'provider', oidcToken }],
+    });
+    const logIn = async (key: ApiKeyPair) => {
+      const { publicKey } = coordinator.newKey();
+      const parameters = { publicKey, oidcToken: await provider.idToken({ ...person, publicKey }) };
+      return coordinator.clientFor(key).submit('ACTIVITY_TYPE_OAUTH_LOGIN', parameters);
+    };
+    const refused = await refusal(logIn(await stolenKey()));
+    expect([refused.status, refused.message]).toEqual([403, textLike(organizationId)]);
+    // The same, asked for by somebody of the organization.
+    expect((await logIn(client.key)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
   test('nobody logs in to the parent organization', async () => {

@@ -33,8 +33,11 @@ export class IdentityProvider {
   readonly requests: string[] = [];
   /** Access tokens and refresh tokens that were given away. */
   readonly tokens: string[] = [];
-  /** What the OAuth 2.0 provider does instead of answering as it should. */
-  trouble: { readonly path: string; readonly status: number; readonly body: string } | undefined;
+  /** What the provider does on a path instead of answering as it should; `hangs`: it never answers. */
+  trouble:
+    | { readonly path: string; readonly status: number; readonly body: string }
+    | { readonly path: string; readonly hangs: true }
+    | undefined;
   private readonly grants = new Map<string, Grant>();
   private readonly people = new Map<string, string>();
 
@@ -118,7 +121,9 @@ export class IdentityProvider {
     const form = new URLSearchParams(text);
     const how = path === '/oauth2/token' ? ` ${authorization.startsWith('Basic ') ? 'basic' : 'post'}` : '';
     this.requests.push(`${request.method} ${path}${how}`);
-    if (this.trouble?.path === path) return this.trouble;
+    if (this.trouble?.path === path) {
+      return 'hangs' in this.trouble ? new Promise<never>(() => undefined) : this.trouble;
+    }
     switch (path) {
       case '/.well-known/openid-configuration':
         return json(200, { issuer: this.issuer, jwks_uri: `${this.issuer}/jwks` });

@@ -17,8 +17,8 @@ import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 /**
  * Members who may do one thing each, and try to do more with it: for every verb a member with an ALLOW for just that, who
  * first does what the grant says, and then up to three steps more, drawn from a seed: requests of every verb aimed at the
- * root user, at others and at itself, the public proxy with a mailbox and an identity of its own, and every key that
- * it has got hold of. After each step nothing of others may have changed, nor have become a way in for the member, but for
+ * root user, at others and at itself, the public proxy with a mailbox, a telephone and an identity of its own, and every key
+ * and passkey that it has got hold of. After each step nothing of others may have changed, nor have become a way in for the member, but for
  * what is listed here.
  */
 
@@ -63,7 +63,7 @@ const sequences = isLong ? { any: 10, people: 60 } : { any: 1, people: 5 };
 const mostSteps = 4;
 
 const random = new SeededRandomness('escalation');
-const below = (count: number): number => Buffer.from(random.bytes(4)).readUInt32BE() % count;
+const below = (count: number, from = random): number => Buffer.from(from.bytes(4)).readUInt32BE() % count;
 const pick = <Value>(values: readonly Value[]): Value => values[below(values.length)]!;
 const chance = (of: number): boolean => below(of) === 0;
 
@@ -90,6 +90,8 @@ afterAll(async () => {
   await Promise.all(started.map((one) => one.close()));
   await provider.close();
 });
+
+const everyMethod = { allowedAuthMethods: ['email', 'sms', 'passkey', 'wallet', 'oauth'] };
 
 /** An organization with one of everything, and a root user who has every way in. */
 class Place {
@@ -137,6 +139,7 @@ class Place {
       submitSamples(furnished),
       coordinator.clientFor(childKey, subOrganizationId),
     );
+    await client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', everyMethod);
     const { verificationToken } = await place.proved('root@example.com');
     const userEmail = 'root@example.com';
     await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail, verificationToken });
@@ -151,10 +154,16 @@ class Place {
       return (await send<Readonly<Record<string, string>>>(url, JSON.stringify(body), headers)).body;
     };
     return ask().catch(async (error: unknown) => {
-      if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      // Somebody may disable it; the root user wants it back.
-      const { result } = await this.coordinator.client.submit('ACTIVITY_TYPE_ENABLE_AUTH_PROXY', {});
-      this.configId = (Object.values(result)[0] as { configId: string }).configId;
+      const { client } = this.coordinator;
+      const isOff = error instanceof ApiError && error.status === 404;
+      if (!isOff && !(error instanceof ApiError && error.body.message.includes(' disallowed'))) throw error;
+      // Somebody may disable it, or change what it allows; the root user wants it back.
+      if (isOff) {
+        const { result } = await client.submit('ACTIVITY_TYPE_ENABLE_AUTH_PROXY', {});
+        this.configId = (Object.values(result)[0] as { configId: string }).configId;
+      }
+      this.coordinator.clock.advance(1);
+      await client.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', everyMethod);
       return ask();
     });
   }
@@ -164,7 +173,7 @@ class Place {
     // What is sent to one address is counted by the minute.
     this.coordinator.clock.advance('90s');
     const key = this.coordinator.newKey();
-    const { otpId } = await this.proxied('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact });
+    const { otpId } = await this.proxied('otp_init', { otpType: otpTypeOf(contact), contact });
     const otpCode = await codeOf(this.coordinator, otpId!);
     const { verificationToken } = await this.proxied('otp_verify', { otpId, otpCode, publicKey: key.publicKey });
     return { key, verificationToken: verificationToken! };
@@ -175,7 +184,7 @@ class Place {
     const { client, clock, newKey } = this.coordinator;
     clock.advance('90s');
     const key = newKey();
-    const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'App' };
+    const asked = { otpType: otpTypeOf(contact), contact, ...(contact.startsWith('+') ? {} : { appName: 'App' }) };
     const { otpId } = resultOf<{ otpId: string }>(await client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked));
     const otpCode = await codeOf(this.coordinator, otpId);
     const verified = await client.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode, publicKey: key.publicKey });
@@ -198,6 +207,8 @@ class Place {
 function apiKeyOf({ publicKey }: ApiKeyPair) {
   return { apiKeyName: `key ${publicKey.slice(-8)}`, publicKey, curveType: 'API_KEY_CURVE_P256' };
 }
+
+const otpTypeOf = (contact: string): string => (contact.startsWith('+') ? 'OTP_TYPE_SMS' : 'OTP_TYPE_EMAIL');
 
 /** What somebody logs in with, as text; without what ends by itself if `lasting`. */
 function waysIn({ apiKeys, authenticators, oauthProviders, userEmail, userPhoneNumber }: Listed, lasting = false) {
@@ -223,14 +234,19 @@ function count(what: string, isAccepted: boolean): void {
   tried.set(what, row);
 }
 
+/** What a request is stamped with. */
+type Hand = ApiKeyPair | SoftwareAuthenticator;
+
 /** Somebody with one grant, and all that comes into these hands. */
 class Member {
   readonly keys: ApiKeyPair[] = [];
   /** Public keys that were given to somebody by a grant, and not with a key of the one who got them. */
   readonly given = new Set<string>();
-  readonly passkeys = new Set<string>();
+  readonly passkeys = new Map<string, SoftwareAuthenticator>();
   readonly email: string;
   readonly phone: string;
+  /** Which of them the member has proved: the mailbox, but for every third one. */
+  readonly proved: string;
   readonly subject: string;
   readonly granted: string[];
   readonly log: string[] = [];
@@ -251,6 +267,8 @@ class Member {
   ) {
     this.email = `mallory-${number}@example.com`;
     this.phone = `+1202556${String(number % 10_000).padStart(4, '0')}`;
+    // The codes of the older verbs come by mail.
+    this.proved = number % 3 === 0 && !/^(?:EMAIL|INIT_OTP|OTP)_AUTH$/.test(kind) ? this.phone : this.email;
     this.subject = `mallory ${number}`;
     this.granted = [kind];
   }
@@ -259,7 +277,7 @@ class Member {
   async begin(): Promise<void> {
     const { coordinator } = this.place;
     const { client, clock } = coordinator;
-    const { verificationToken } = await this.place.proved(this.email);
+    const { verificationToken } = await this.place.proved(this.proved);
     const oidcToken = await provider.idToken({ subject: `victim ${this.number}`, at: clock.now() });
     const { result } = await client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
       users: [
@@ -279,8 +297,15 @@ class Member {
     await client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', {
       userId: this.userId,
       userEmail: this.email,
-      verificationToken,
+      ...(this.proved === this.email ? { verificationToken } : {}),
     });
+    if (this.proved === this.phone) {
+      await client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
+        userId: this.userId,
+        userPhoneNumber: this.phone,
+        verificationToken,
+      });
+    }
     this.policyId = await coordinator.createPolicy({
       policyName: `grant ${this.number}`,
       condition: `activity.kind == '${this.kind}'`,
@@ -319,7 +344,7 @@ class Member {
 
   newPasskey() {
     const passkey = new SoftwareAuthenticator();
-    this.passkeys.add(passkey.credentialId);
+    this.passkeys.set(passkey.credentialId, passkey);
     return { authenticatorName: `passkey ${passkey.credentialId.slice(0, 8)}`, ...passkey.register() };
   }
 
@@ -328,12 +353,16 @@ class Member {
     return provider.idToken({ subject: this.subject, at, ...(publicKey ? { publicKey } : {}) });
   }
 
-  /** Sends a request with a key of these hands, or with another's passkey or session, which is the same. */
-  async send(type: string, parameters: object, key = this.keys[0]!, organizationId?: string): Promise<boolean> {
-    const client = this.place.coordinator.clientFor(key, organizationId);
-    const who = this.keys.indexOf(key);
+  /** Sends a request with a key or a passkey of these hands. */
+  async send(type: string, parameters: object, hand: Hand = this.keys[0]!, organizationId?: string): Promise<boolean> {
+    const { coordinator } = this.place;
+    const isPasskey = hand instanceof SoftwareAuthenticator;
+    const who = isPasskey ? 'passkey' : `key ${this.keys.indexOf(hand)}`;
     this.wentElsewhere ||= organizationId !== undefined;
-    const isAccepted = await client.submit(type, parameters).then(
+    const attempt = isPasskey
+      ? sentByPasskey(coordinator, hand, type, parameters, organizationId)
+      : coordinator.clientFor(hand, organizationId).submit(type, parameters);
+    const isAccepted = await attempt.then(
       ({ status }) => status === 'ACTIVITY_STATUS_COMPLETED',
       (error: unknown) => {
         if (!(error instanceof ApiError) || error.status >= 500) throw error;
@@ -341,10 +370,9 @@ class Member {
         return false;
       },
     );
-    this.log.push(
-      `${isAccepted ? 'done' : 'not done'} by key ${who}: ${type} ${JSON.stringify(parameters).slice(0, 300)}`,
-    );
+    this.log.push(`${isAccepted ? 'done' : 'not done'} by ${who}: ${type} ${JSON.stringify(parameters).slice(0, 300)}`);
     count(kindOf(type), isAccepted);
+    if (isPasskey) count('(stamped by a passkey)', isAccepted);
     return isAccepted;
   }
 
@@ -409,6 +437,19 @@ class Member {
   }
 }
 
+/** A request that is stamped by a passkey. */
+async function sentByPasskey(
+  { url, client, clientFor, newKey }: TestCoordinator,
+  passkey: SoftwareAuthenticator,
+  type: string,
+  parameters: object,
+  organizationId = client.organizationId,
+): Promise<{ readonly status: string }> {
+  const body = clientFor(newKey(), organizationId).submitBody(type, parameters);
+  const header = { 'x-stamp-webauthn': passkey.assert({ body }) };
+  return (await send<{ activity: { status: string } }>(`${url}${submitPath(type)}`, body, header)).body.activity;
+}
+
 /** Requests of a verb as the grant means them, for whoever has it: the sample, with the member's own where one is asked for. */
 async function plain(member: Member, type: string): Promise<object> {
   const { coordinator, samples } = member.place;
@@ -433,7 +474,7 @@ async function plain(member: Member, type: string): Promise<object> {
       return { otpId, otpCode: await codeOf(coordinator, otpId), targetPublicKey: publicKey() };
     }
     case 'OTP_LOGIN':
-      return login(member, await member.place.provedToBackEnd(member.email));
+      return login(member, await member.place.provedToBackEnd(member.proved));
     case 'OAUTH':
     case 'OAUTH_LOGIN': {
       const oauthProviders = [{ providerName: 'mine', oidcToken: await member.token() }];
@@ -469,7 +510,7 @@ async function login(
   member: Member,
   proof?: { readonly key: ApiKeyPair; readonly verificationToken: string },
 ): Promise<{ publicKey: string; verificationToken: string; clientSignature: object }> {
-  const { key, verificationToken } = proof ?? (await member.place.proved(member.email));
+  const { key, verificationToken } = proof ?? (await member.place.proved(pick([member.email, member.phone])));
   const { publicKey } = member.newKey();
   const asked = { login: { publicKey } };
   return {
@@ -537,6 +578,9 @@ async function aimed(member: Member, type: string, target: Listed): Promise<obje
   if (kindOf(type) === 'UPDATE_USER_EMAIL' && email === member.email && chance(2)) {
     parameters['verificationToken'] = (await member.place.proved(member.email)).verificationToken;
   }
+  if (kindOf(type) === 'UPDATE_USER_PHONE_NUMBER' && parameters['userPhoneNumber'] === member.phone && chance(2)) {
+    parameters['verificationToken'] = (await member.place.proved(member.phone)).verificationToken;
+  }
   return parameters;
 }
 
@@ -547,10 +591,15 @@ async function step(member: Member, types: readonly string[], round?: number): P
   const target = users.get(pick([root.userId, root.userId, victim, victim, userId])) ?? users.get(userId);
   if (!target) return;
   // Keys that are somebody else's by now are tried before those that are the member's own or nobody's.
-  const ownerOf = ({ publicKey }: ApiKeyPair) =>
-    [...users.values()].find(({ apiKeys }) => apiKeys.some(({ credential }) => credential.publicKey === publicKey));
-  const held = keys.filter((key) => ownerOf(key) !== undefined);
-  const others = held.filter((key) => ownerOf(key)!.userId !== userId);
+  const ownerOf = (hand: Hand) =>
+    [...users.values()].find(({ apiKeys, authenticators }) =>
+      hand instanceof SoftwareAuthenticator
+        ? authenticators.some(({ credentialId }) => credentialId === hand.credentialId)
+        : apiKeys.some(({ credential }) => credential.publicKey === hand.publicKey),
+    );
+  const hands: readonly Hand[] = [...keys, ...member.passkeys.values()];
+  const held = hands.filter((hand) => ownerOf(hand) !== undefined);
+  const others = held.filter((hand) => ownerOf(hand)!.userId !== userId);
   const key = pick(others.length > 0 && !chance(8) ? others : held.length > 0 ? held : keys);
   const owner = ownerOf(key);
   const typeOf = (kind: string) => types.find((type) => kindOf(type) === kind)!;
@@ -614,7 +663,7 @@ async function step(member: Member, types: readonly string[], round?: number): P
  * Hides where a way in has come from: whoever has put a key on somebody gets another with it, as that somebody, and takes
  * the first away.
  */
-async function launder(member: Member, key: ApiKeyPair, { userId, apiKeys, authenticators }: Listed): Promise<void> {
+async function launder(member: Member, key: Hand, { userId, apiKeys, authenticators }: Listed): Promise<void> {
   const given = apiKeys.filter(({ credential }) => member.given.has(credential.publicKey));
   const others =
     apiKeys.some(({ credential: { publicKey } }) =>
@@ -705,3 +754,136 @@ test(
   },
   isLong ? 1_200_000 : 120_000,
 );
+
+/** What the only root user of an organization has to act with. */
+class LastOne {
+  readonly keys: { readonly key: ApiKeyPair; readonly endsAt: number }[] = [];
+  readonly passkeys: SoftwareAuthenticator[] = [];
+
+  constructor(
+    readonly coordinator: TestCoordinator,
+    readonly organizationId: string,
+    readonly userId: string,
+    private readonly luck: SeededRandomness,
+    first: ApiKeyPair,
+  ) {
+    this.keys.push({ key: first, endsAt: Infinity });
+  }
+
+  private newKey(expirationSeconds?: number): object {
+    const key = this.coordinator.newKey();
+    const endsAt =
+      expirationSeconds === undefined ? Infinity : this.coordinator.clock.now() + expirationSeconds * 1_000;
+    this.keys.push({ key, endsAt });
+    return {
+      ...apiKeyOf(key),
+      ...(expirationSeconds === undefined ? {} : { expirationSeconds: String(expirationSeconds) }),
+    };
+  }
+
+  /** Does something with whatever works; whether it was done. */
+  async act(type: string, parameters: object): Promise<boolean> {
+    const now = this.coordinator.clock.now();
+    const hands: readonly Hand[] = [
+      ...this.keys.filter(({ endsAt }) => endsAt > now).map(({ key }) => key),
+      ...this.passkeys,
+    ];
+    for (const hand of hands) {
+      const attempt =
+        hand instanceof SoftwareAuthenticator
+          ? sentByPasskey(this.coordinator, hand, type, parameters, this.organizationId)
+          : this.coordinator.clientFor(hand, this.organizationId).submit(type, parameters);
+      const status = await attempt.then(
+        () => 200,
+        (error: unknown) => {
+          if (error instanceof ApiError && error.status < 500) return error.status;
+          throw error;
+        },
+      );
+      this.coordinator.clock.advance(1);
+      if (status !== 401) return status === 200;
+    }
+    return false;
+  }
+
+  /** The user, as it reads itself; undefined when nothing that it has works any more. */
+  private async me(): Promise<Listed | undefined> {
+    const { users } = await this.coordinator.client.query<{ users: readonly Listed[] }>('list_users', {
+      organizationId: this.organizationId,
+    });
+    return users.find(({ userId }) => userId === this.userId);
+  }
+
+  /** Things that take ways in away, and things that make them look like more than they are. */
+  async step(): Promise<string> {
+    const { userId } = this;
+    const me = await this.me();
+    const ids = {
+      apiKeyIds: me?.apiKeys.map(({ apiKeyId }) => apiKeyId) ?? [],
+      lasting: me?.apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined) ?? [],
+      authenticatorIds: me?.authenticators.map(({ authenticatorId }) => authenticatorId) ?? [],
+    };
+    const passkey = new SoftwareAuthenticator();
+    const steps: Readonly<Record<string, () => Promise<boolean>>> = {
+      'makes a key that ends': () =>
+        this.act('ACTIVITY_TYPE_CREATE_API_KEYS_V2', { userId, apiKeys: [this.newKey(600)] }),
+      'deletes the keys that last': () =>
+        this.act('ACTIVITY_TYPE_DELETE_API_KEYS', { userId, apiKeyIds: ids.lasting.map(({ apiKeyId }) => apiKeyId) }),
+      'deletes all keys': () => this.act('ACTIVITY_TYPE_DELETE_API_KEYS', { userId, apiKeyIds: ids.apiKeyIds }),
+      'makes a passkey': async () => {
+        const authenticators = [{ authenticatorName: 'passkey', ...passkey.register() }];
+        const isDone = await this.act('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', { userId, authenticators });
+        if (isDone) this.passkeys.push(passkey);
+        return isDone;
+      },
+      'deletes the passkeys': () =>
+        this.act('ACTIVITY_TYPE_DELETE_AUTHENTICATORS', { userId, authenticatorIds: ids.authenticatorIds }),
+      'writes an address down': () =>
+        this.act('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId, userEmail: 'somebody@example.com' }),
+      'logs in': () =>
+        this.act('ACTIVITY_TYPE_STAMP_LOGIN', {
+          publicKey: (this.newKey(900) as { publicKey: string }).publicKey,
+          expirationSeconds: '900',
+          invalidateExisting: true,
+        }),
+      'deletes itself': () => this.act('ACTIVITY_TYPE_DELETE_USERS', { userIds: [userId] }),
+    };
+    const [name, take] = Object.entries(steps)[below(Object.keys(steps).length, this.luck)]!;
+    const isDone = await take();
+    count(`(the last one) ${name}`, isDone);
+    return `${isDone ? 'done' : 'not done'}: ${name}`;
+  }
+}
+
+test('no root user loses the last way in, whatever it does to itself', async () => {
+  const luck = new SeededRandomness('the last one');
+  const coordinator = await startCoordinator({ seed: 'the last one' });
+  started.push(coordinator);
+  const { client, clock } = coordinator;
+  for (let number = 0; number < (isLong ? 300 : 60); number++) {
+    const key = coordinator.newKey();
+    const { result } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: `alone ${number}`,
+      rootQuorumThreshold: 1,
+      rootUsers: [{ userName: 'Alone', apiKeys: [apiKeyOf(key)] }],
+    });
+    const { subOrganizationId, rootUserIds } = Object.values(result)[0] as {
+      subOrganizationId: string;
+      rootUserIds: [string];
+    };
+    const alone = new LastOne(coordinator, subOrganizationId, rootUserIds[0], luck, key);
+    const log: string[] = [];
+    for (let done = 0; done < mostSteps; done++) log.push(await alone.step());
+    // Once everything that ends has ended.
+    clock.advance('2h');
+    const name = { organizationName: `still ${number}` };
+    expect([log, await alone.act('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', name)]).toEqual([log, true]);
+  }
+  const lines = [...tried].filter(([what]) => what.startsWith('(the last one)'));
+  process.stdout.write(
+    `${lines.map(([what, { accepted, refused }]) => `${what}: ${accepted} accepted, ${refused} refused`).join('\n')}\n`,
+  );
+  expect(lines.filter(([, { accepted }]) => accepted === 0).map(([what]) => what)).toEqual([
+    '(the last one) deletes itself',
+  ]);
+}, 240_000);

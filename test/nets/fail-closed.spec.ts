@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { ApiError, startCoordinator, type Port, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
+import { ApiError, ports, startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
+import { IdentityProvider } from '../e2e/identity-provider.js';
+import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';
+import { alwaysReadable, contract, contractInterface, doubtful, type Addresses } from './unreadable-members.js';
 
 /*
  * Whatever cannot be read or does not work, nothing is allowed that was not allowed before (security rule R1). The same
@@ -52,15 +56,15 @@ interface Clauses {
 }
 
 /** Does something while exactly these policies are there, beside the built-in one. */
-async function under<T>(policies: readonly Clauses[], act: () => Promise<T>): Promise<T> {
-  const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_POLICIES', {
+async function under<T>(policies: readonly Clauses[], act: () => Promise<T>, where = coordinator): Promise<T> {
+  const { result } = await where.client.submit('ACTIVITY_TYPE_CREATE_POLICIES', {
     policies: policies.map((clauses) => ({ policyName: `policy ${(policyNumber += 1)}`, notes: '', ...clauses })),
   });
   const { policyIds } = result['createPoliciesResult'] as { policyIds: string[] };
   try {
     return await act();
   } finally {
-    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
+    await where.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
   }
 }
 
@@ -286,51 +290,363 @@ test('nor is anything allowed because what it is about is gone by the time of th
   );
 }, 600_000);
 
-test('no port that fails gets a request allowed, at its submit and at each vote', async () => {
-  const own = await startCoordinator({ seed: 'ports', store: 'sqlite' });
-  let running = own;
-  try {
-    const [asker, other, outsider] = [
-      await own.createUser('Asker'),
-      await own.createUser('Other'),
-      await own.createUser('Outsider'),
-    ];
-    await own.createPolicy({
-      policyName: 'two of them make tags',
-      condition: "activity.kind == 'CREATE_USER_TAG'",
-      consensus: `['${asker.userId}', '${other.userId}'].all(id, approvers.any(user, user.id == id))`,
-    });
-    let tags = 0;
-    const tag = (by: TestUser) =>
-      running.clientFor(by.key).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` });
-    const made = async () =>
-      (await running.events()).filter(({ type }) => type === 'UserTagCreated' || type === 'ActivityCompleted').length;
+/** Policies that what is in doubt must not meet, and those that it must: all at once, for a refusal tells of each. */
+const allowsOn = (doubts: readonly string[], subject: string): readonly Clauses[] =>
+  doubts.flatMap((doubt) =>
+    [`${subject} && ${doubt}`, `${subject} && !(${doubt})`, `${subject} || ${doubt}`].map((condition): Clauses => {
+      return { effect: 'EFFECT_ALLOW', condition };
+    }),
+  );
+const denialsOf = (doubts: readonly string[]): readonly Clauses[] =>
+  doubts.flatMap((doubt) => [doubt, `!(${doubt})`].map((condition): Clauses => ({ effect: 'EFFECT_DENY', condition })));
 
-    for (const port of ['append', 'read', 'messages'] satisfies Port[]) {
-      const asked = await tag(asker);
-      const before = await made();
-      // Reads fail where they are made: by a process that knows nothing yet.
-      if (port === 'read') running = await running.restart();
-      const vote = (by: TestUser) => {
-        running.clock.advance(1);
-        return judged(running.clientFor(by.key).approve(asked.fingerprint));
-      };
-      running.fail(port);
-      expect([port, (await judged(tag(outsider))).verdict]).toEqual([port, 'denied']);
-      expect([port, (await vote(outsider)).verdict]).toEqual([port, 'denied']);
-      expect((await judged(tag(asker))).verdict).not.toBe('allowed');
-      // The last vote counts once it is recorded, and only then.
-      const last = await vote(other);
-      note(`${port} fails, at the last vote: ${last.verdict}`);
-      running.fail(port, false);
-      const after = await made();
-      expect([port, after - before]).toEqual([port, last.verdict === 'allowed' ? 2 : 0]);
-      if (last.verdict !== 'allowed') expect((await vote(other)).verdict).toBe('allowed');
-      expect((await vote(outsider)).verdict).toBe('denied');
+/** By record, its members, as the reference of the policy language lists them. */
+function membersOfTheReference(): ReadonlyMap<string, readonly string[]> {
+  const page = readFileSync(new URL('../../docs/reference/policy-language.md', import.meta.url), 'utf8');
+  const rows = [...page.matchAll(/^\| ([A-Z]\w+) \| (`\w+` .*) \|$/gm)];
+  return new Map(
+    rows.map(([, record, fields]) => [record!, [...fields!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)]),
+  );
+}
+
+/** What is gone once it is deleted: conditions that read each member of it, which compare with ids of others. */
+const readsOfGone = {
+  wallet: (id: string) => ({
+    'Wallet.id': `wallet.id == '${id}'`,
+    'Wallet.label': "wallet.label == 'x'",
+    'Wallet.imported': 'wallet.imported',
+    'Wallet.exported': 'wallet.exported',
+    'WalletAccount.address': `wallet_account.address == '${good}'`,
+  }),
+  privateKey: (id: string, tagId: string) => ({
+    'PrivateKey.id': `private_key.id == '${id}'`,
+    'PrivateKey.tags': `private_key.tags.contains('${tagId}')`,
+    'PrivateKey.label': "private_key.label == 'x'",
+    'PrivateKey.imported': 'private_key.imported',
+    'PrivateKey.exported': 'private_key.exported',
+  }),
+  requester: (id: string, tagId: string) => ({
+    'requester.id': `requester.id == '${id}'`,
+    'requester.alias': "requester.alias == 'x'",
+    'requester.email': "requester.email == 'x'",
+    'requester.tags': `requester.tags.contains('${tagId}')`,
+  }),
+};
+
+test('whatever member of the policy language cannot be read, nothing is allowed by it: at a submit, and at a vote', async () => {
+  const own = await startCoordinator({ seed: 'members' });
+  try {
+    const { client } = own;
+    const asker = await own.createUser('Asker');
+    const voter = await own.createUser('Voter');
+    const account = (curve: string, path: string, format: string) => ({
+      curve: `CURVE_${curve}`,
+      pathFormat: 'PATH_FORMAT_BIP32',
+      path,
+      addressFormat: `ADDRESS_FORMAT_${format}`,
+    });
+    const made = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', {
+      walletName: 'Treasury',
+      accounts: [
+        account('SECP256K1', "m/44'/60'/0'/0/0", 'ETHEREUM'),
+        account('ED25519', "m/44'/501'/0'/0'", 'SOLANA'),
+        account('SECP256K1', "m/44'/195'/0'/0/0", 'TRON'),
+      ],
+    });
+    const [ethereum, solana, tron] = (made.result['createWalletResult'] as { addresses: [string, string, string] })
+      .addresses;
+    const addresses: Addresses = { ethereum, solana, tron };
+    await client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: contract,
+      smartContractInterface: contractInterface,
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'contract',
+    });
+    const ask = (type: string, parameters: object, by = asker) => {
+      own.clock.advance(1);
+      return by.client.submit(type, parameters);
+    };
+    const vote = (fingerprint: string) => {
+      own.clock.advance(1);
+      return voter.client.approve(fingerprint);
+    };
+    const twoSign: readonly Clauses[] = [
+      { effect: 'EFFECT_ALLOW', condition: signing, consensus: 'approvers.count() >= 2' },
+    ];
+    /** What a refusal says of each policy. */
+    const refusalOf = async (attempt: Promise<unknown>) => {
+      const error = await attempt.then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      if (!(error instanceof ApiError)) throw error instanceof Error ? error : new Error('it was allowed');
+      const outcomes = error.body.details.flatMap(
+        ({ policyEvaluations = [] }) => policyEvaluations as readonly { readonly outcome: string }[],
+      );
+      return { status: error.status, outcomes };
+    };
+    /** Nothing that reads a member in doubt allows a request, and everything that denies by one denies it. */
+    const check = async (reads: Readonly<Record<string, string>>, attempts: readonly (() => Promise<unknown>)[]) => {
+      const doubts = Object.values(reads);
+      await under(
+        allowsOn(doubts, signing),
+        async () => {
+          for (const attempt of attempts) expect((await refusalOf(attempt())).status).toBe(403);
+        },
+        own,
+      );
+      const denials = denialsOf(doubts);
+      await under(
+        [{ effect: 'EFFECT_ALLOW', condition: signing }, ...denials],
+        async () => {
+          for (const attempt of attempts) {
+            const { status, outcomes } = await refusalOf(attempt());
+            const denying = outcomes.filter(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT');
+            expect([status, Object.keys(reads), denying.length]).toEqual([403, Object.keys(reads), denials.length]);
+          }
+        },
+        own,
+      );
+      for (const member of Object.keys(reads)) {
+        seen.add(member.split(' ')[0]!);
+        for (const _attempt of attempts) note('a member in doubt, under five policies: denied');
+      }
+    };
+
+    const seen = new Set<string>();
+    for (const { type, parameters, reads } of doubtful) {
+      const body = parameters(addresses);
+      const waiting = await under(twoSign, () => ask(type, body), own);
+      await check(reads, [() => ask(type, body), () => vote(waiting.fingerprint)]);
+      // Not because it could not be signed, or nobody could have voted.
+      const voted = await under(twoSign, () => vote(waiting.fingerprint), own);
+      expect([type, voted.status]).toEqual([type, 'ACTIVITY_STATUS_COMPLETED']);
     }
+
+    // What is there at the submit and gone by the vote.
+    const spare = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', {
+      walletName: 'Spare',
+      accounts: [account('SECP256K1', "m/44'/60'/0'/0/0", 'ETHEREUM')],
+    });
+    const { walletId, addresses: spareAddresses } = spare.result['createWalletResult'] as {
+      walletId: string;
+      addresses: [string];
+    };
+    const newPrivateKey = async (privateKeyName: string) => {
+      const { result } = await client.submit('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
+        privateKeys: [{ privateKeyName, curve: 'CURVE_SECP256K1', privateKeyTags: [], addressFormats: [] }],
+      });
+      return (result['createPrivateKeysResultV2'] as { privateKeyIds: [string] }).privateKeyIds[0];
+    };
+    const [privateKeyId, otherKeyId] = [await newPrivateKey('spare'), await newPrivateKey('other')];
+    const tag = async (kind: 'USER' | 'PRIVATE_KEY', parameters: object) => {
+      const { result } = await client.submit(`ACTIVITY_TYPE_CREATE_${kind}_TAG`, parameters);
+      return Object.values(Object.values(result)[0] as object)[0] as string;
+    };
+    const userTagId = await tag('USER', { userTagName: 'staff' });
+    const keyTagId = await tag('PRIVATE_KEY', { privateKeyTagName: 'cold', privateKeyIds: [otherKeyId] });
+    const leaver = await own.createUser('Leaver', { userEmail: 'leaver@example.com' });
+    const wait = (signWith: string, by = asker) => {
+      const parameters = {
+        signWith,
+        payload: 'ab'.repeat(32),
+        encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+        hashFunction: 'HASH_FUNCTION_NO_OP',
+      };
+      return under(twoSign, () => ask('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', parameters, by), own);
+    };
+    const treasuryId = (made.result['createWalletResult'] as { walletId: string }).walletId;
+    const gone = [
+      { reads: readsOfGone.wallet(treasuryId), asked: await wait(spareAddresses[0]) },
+      { reads: readsOfGone.privateKey(otherKeyId, keyTagId), asked: await wait(privateKeyId) },
+      { reads: readsOfGone.requester(asker.userId, userTagId), asked: await wait(ethereum, leaver) },
+    ];
+    await client.submit('ACTIVITY_TYPE_DELETE_WALLETS', { walletIds: [walletId], deleteWithoutExport: true });
+    await client.submit('ACTIVITY_TYPE_DELETE_PRIVATE_KEYS', {
+      privateKeyIds: [privateKeyId],
+      deleteWithoutExport: true,
+    });
+    await client.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [leaver.userId] });
+    for (const { reads, asked } of gone) await check(reads, [() => vote(asked.fingerprint)]);
+
+    const all = [...membersOfTheReference()].flatMap(([record, names]) => names.map((name) => `${record}.${name}`));
+    const readable = Object.entries(alwaysReadable).flatMap(([record, names]) =>
+      names.map((name) => `${record}.${name}`),
+    );
+    expect(all.length).toBeGreaterThan(80);
+    expect([...all].sort()).toEqual(
+      [...seen]
+        .filter((member) => !member.startsWith('requester.'))
+        .concat(readable)
+        .sort(),
+    );
   } finally {
-    await running.close();
+    await own.close();
   }
+}, 240_000);
+
+/** Verbs that everybody may do for oneself, and those that take a vote or an invitation. */
+const everybodys = /(?:STAMP_LOGIN|READ_WRITE_SESSION|READ_ONLY_SESSION|ACCEPT_INVITATION)/;
+
+describe('a port that fails', () => {
+  /** Activities that were recorded as done, and everything that was recorded of activities. */
+  const recordedIn = async (of: TestCoordinator) => {
+    const events = (await of.events()).filter(({ type }) => type.startsWith('Activity'));
+    return { all: events.length, done: events.filter(({ type }) => type === 'ActivityCompleted').length };
+  };
+
+  test('gets nobody without a right anything, with any verb', async () => {
+    const own = await startCoordinator({ seed: 'ports and verbs', settings: sampleSettings });
+    let running = own;
+    try {
+      const furnished = await furnish(own);
+      const outsider = await own.createUser('Outsider');
+      const samples = Object.entries(submitSamples(furnished)).filter(([type]) => !everybodys.test(type));
+      const before = await recordedIn(own);
+      for (const port of ports) {
+        // Reads fail where they are made: by a process that knows nothing yet.
+        if (port === 'read') running = await running.restart();
+        const client = running.clientFor(outsider.key);
+        running.fail(port);
+        for (const [type, parameters] of samples) {
+          running.clock.advance(1);
+          const { verdict } = await judged(client.submit(type, parameters));
+          expect([port, type, verdict]).toEqual([port, type, 'denied']);
+        }
+        running.fail(port, false);
+        note(`a port fails, ${samples.length} verbs without a right: denied`);
+        expect([port, await recordedIn(running)]).toEqual([port, before]);
+      }
+    } finally {
+      await running.close();
+    }
+  }, 120_000);
+
+  test('gets nothing allowed at a vote, and nothing recorded as done that was not', async () => {
+    const own = await startCoordinator({ seed: 'ports' });
+    let running = own;
+    try {
+      const [asker, other, outsider] = [
+        await own.createUser('Asker'),
+        await own.createUser('Other'),
+        await own.createUser('Outsider'),
+      ];
+      await own.createPolicy({
+        policyName: 'two of them',
+        condition: "activity.kind in ['CREATE_USER_TAG', 'CREATE_WALLET']",
+        consensus: `['${asker.userId}', '${other.userId}'].all(id, approvers.any(user, user.id == id))`,
+      });
+      let number = 0;
+      const requests = {
+        'a tag': () => ['ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(number += 1)}` }] as const,
+        // Its secret is made and sealed by the last vote.
+        'a wallet': () => {
+          const accounts = [
+            {
+              curve: 'CURVE_SECP256K1',
+              pathFormat: 'PATH_FORMAT_BIP32',
+              path: "m/44'/60'/0'/0/0",
+              addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+            },
+          ];
+          return ['ACTIVITY_TYPE_CREATE_WALLET', { walletName: `wallet ${(number += 1)}`, accounts }] as const;
+        },
+      };
+      for (const port of ports) {
+        for (const [what, request] of Object.entries(requests)) {
+          const submit = (by: TestUser) => {
+            const [type, parameters] = request();
+            return running.clientFor(by.key).submit(type, parameters);
+          };
+          const asked = await submit(asker);
+          const before = await recordedIn(running);
+          if (port === 'read') running = await running.restart();
+          const vote = (by: TestUser) => {
+            running.clock.advance(1);
+            return judged(running.clientFor(by.key).approve(asked.fingerprint));
+          };
+          running.fail(port);
+          expect([port, what, (await judged(submit(outsider))).verdict]).toEqual([port, what, 'denied']);
+          expect([port, what, (await vote(outsider)).verdict]).toEqual([port, what, 'denied']);
+          expect((await judged(submit(asker))).verdict).not.toBe('allowed');
+          // The last vote counts once it is recorded, and only then.
+          const last = await vote(other);
+          note(`${port} fails, at the last vote on ${what}: ${last.verdict}`);
+          running.fail(port, false);
+          const after = await recordedIn(running);
+          expect([port, what, after.done > before.done || last.verdict !== 'allowed']).toEqual([port, what, true]);
+          expect([port, what, after.done - before.done]).toEqual([port, what, after.done > before.done ? 1 : 0]);
+          if (after.done === before.done)
+            expect([port, what, (await vote(other)).verdict]).toEqual([port, what, 'allowed']);
+          expect((await vote(outsider)).verdict).toBe('denied');
+        }
+      }
+      // Every wallet that is said to be there is: it signs.
+      const { accounts } = await running.client.query<{ accounts: readonly { address: string }[] }>(
+        'list_wallet_accounts',
+        { paginationOptions: { limit: '100' } },
+      );
+      const made = (await running.events()).filter(({ type }) => type === 'WalletCreated');
+      expect(made.length).toBeGreaterThan(ports.length / 2);
+      expect(accounts.length).toBe(made.length);
+      for (const { address: signWith } of accounts) {
+        const signed = await running.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+          signWith,
+          payload: 'ab'.repeat(32),
+          encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+          hashFunction: 'HASH_FUNCTION_NO_OP',
+        });
+        expect(signed.status).toBe('ACTIVITY_STATUS_COMPLETED');
+      }
+    } finally {
+      await running.close();
+    }
+  }, 120_000);
+
+  test('in front of a provider logs nobody in', async () => {
+    const provider = await IdentityProvider.start();
+    const own = await startCoordinator({ seed: 'providers', settings: provider.settings });
+    try {
+      const { clock, client, newKey } = own;
+      const person = await own.createUser('Person');
+      const token = (publicKey?: string) =>
+        provider.idToken({ subject: 'person', at: clock.now(), ...(publicKey === undefined ? {} : { publicKey }) });
+      await client.submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', {
+        userId: person.userId,
+        oauthProviders: [{ providerName: 'provider', oidcToken: await token() }],
+      });
+      const logIn = async () => {
+        const { publicKey } = newKey();
+        return client.submit('ACTIVITY_TYPE_OAUTH_LOGIN', { publicKey, oidcToken: await token(publicKey) });
+      };
+      expect((await judged(logIn())).verdict).toBe('allowed');
+      const before = await recordedIn(own);
+      const configuration = '/.well-known/openid-configuration';
+      const troubles: readonly NonNullable<IdentityProvider['trouble']>[] = [
+        { path: configuration, status: 503, body: '' },
+        { path: configuration, status: 200, body: 'not JSON' },
+        { path: configuration, status: 200, body: '{"issuer":"https://other.example","jwks_uri":"x"}' },
+        { path: '/jwks', status: 404, body: '{}' },
+        { path: '/jwks', status: 200, body: '{"keys":[]}' },
+        { path: '/jwks', status: 200, body: '{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"key"}]}' },
+        { path: '/jwks', hangs: true },
+      ];
+      for (const trouble of troubles) {
+        // Until the keys that are known are too old to serve.
+        clock.advance('8h');
+        provider.trouble = trouble;
+        const { verdict } = await judged(logIn());
+        expect([trouble, verdict, await recordedIn(own)]).toEqual([trouble, 'denied', before]);
+        note(`a provider in trouble, at a login: ${verdict}`);
+      }
+      provider.trouble = undefined;
+      clock.advance('8h');
+      expect((await judged(logIn())).verdict).toBe('allowed');
+    } finally {
+      await own.close();
+      await provider.close();
+    }
+  }, 60_000);
 });
 
 test('a clock that is set back gets nothing allowed', async () => {
@@ -347,6 +663,23 @@ test('a clock that is set back gets nothing allowed', async () => {
       judged(own.clientFor(key).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
     await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'after it has ended' });
     expect((await tag()).verdict).toBe('denied');
+    // A little is what clocks differ by: it is decided at the time of the last event.
+    const late = own.newKey();
+    await own.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+      userId: own.root.userId,
+      apiKeys: [{ apiKeyName: 'late', publicKey: late.publicKey, curveType: late.curve, expirationSeconds: '600' }],
+    });
+    own.clock.advance('601s');
+    await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'a second after it has ended' });
+    own.clock.turnBack(3_000);
+    const tagBy = (by: typeof key) =>
+      judged(own.clientFor(by).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
+    expect((await tagBy(late)).verdict).toBe('denied');
+    expect((await tagBy(own.client.key)).verdict).toBe('allowed');
+    // More is doubt, and nobody's request is decided.
+    own.clock.turnBack(3_000);
+    expect((await tagBy(own.client.key)).verdict).toBe('denied');
+    own.clock.advance(6_000);
     for (const back of [1, 4_000, 5_000, 6_000, 3_000_000, 100_000_000]) {
       own.clock.turnBack(back);
       expect([back, (await tag()).verdict]).toEqual([back, 'denied']);

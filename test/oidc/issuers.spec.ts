@@ -270,6 +270,23 @@ test('no more than 32 issuers are asked at once, and those that are known go on 
   expect(await answer(oneMore)).toBe('taken');
 });
 
+test('an issuer whose keys will soon be too old is asked, though strangers hold all places', async () => {
+  const known = await token();
+  expect(await answer(known)).toBe('taken');
+  // Its keys are read again every hour, and serve six more; half of them are over.
+  clock.at += 5 * hour;
+  let goOn: (() => void) | undefined;
+  issuer.pause = new Promise<void>((resolve) => (goOn = resolve));
+  const below = (name: string): Promise<string> => token('first', '', `${issuer.url}/any/${name}`);
+  const answers = (await Promise.all(Array.from({ length: 32 }, (_none, number) => below(`i${number}`)))).map(answer);
+  await until(() => issuer.requests.length === onceRead.length + 32);
+  const answered = answer(known);
+  await until(() => issuer.requests.length === onceRead.length + 33);
+  goOn!();
+  expect(await answered).toBe('taken');
+  await Promise.all(answers);
+});
+
 test('an issuer that is known goes on being served, whatever others strangers name', async () => {
   const known = await token();
   expect(await answer(known)).toBe('taken');
