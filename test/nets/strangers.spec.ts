@@ -55,7 +55,7 @@ const endpoints = [
 /** Requests to each path, by the stranger. */
 const turns = process.env['LONG'] === '1' ? 12 : 2;
 
-/** What a stranger is refused whatever it says, and why. Everything else the stranger gets through at home. */
+/** What a stranger is refused whatever it says, and why: the tenant does it. All else the stranger gets through at home. */
 const parentsOnly: Readonly<Record<string, string>> = {
   ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: 'a sub-organization has none of its own',
   ACTIVITY_TYPE_ENABLE_AUTH_PROXY: 'the auth proxy is the parent’s',
@@ -117,7 +117,7 @@ function tenant(world: World, seed: string) {
   };
   const activities: string[] = [];
   let time = clock.now();
-  const next = () => ({ timestampMs: String(++time) });
+  const next = () => ({ timestampMs: String((time = Math.max(time + 1, clock.now()))) });
   const nameOf = (id: unknown) => names.get(String(id)) ?? (id === undefined ? undefined : 'SOMEBODY ELSE');
   const named = (id: string, name: string) => {
     names.set(id, name);
@@ -183,6 +183,7 @@ function tenant(world: World, seed: string) {
     newKey(),
     newKey(),
   ];
+  const forgetful = new SoftwareAuthenticator();
   let [walletHome, mailHome] = ['', ''];
   // Long before there is an account.
   known.publicKeys.push(wallet);
@@ -303,6 +304,39 @@ function tenant(world: World, seed: string) {
     ],
     'the mail’s home is told to nobody without proof': async () => [await lookUp('EMAIL', mail), mailHome !== ''],
   };
+  const signUpByPasskey = async (passkey: SoftwareAuthenticator) => {
+    const { publicKey, curve } = newKey();
+    const minute = { apiKeyName: 'minute', publicKey, curveType: curve, expirationSeconds: '60' };
+    const registration = { authenticatorName: 'passkey', ...passkey.register() };
+    known.credentialIds.push(passkey.credentialId);
+    const { body } = await proxy('signup', user('Fay', { authenticators: [registration], apiKeys: [minute] }));
+    return body['organizationId']!;
+  };
+  /** What comes after everything else: an hour passes, and the parent does what only a parent may. */
+  const later: Readonly<Record<string, () => Promise<unknown>>> = {
+    'somebody signs up, and forgets about it': async () => nameOf(named(await signUpByPasskey(forgetful), 'forgotten')),
+    'an hour later it has lapsed': async () => {
+      clock.advance('61m');
+      const { refused } = (await outcome(byPasskey(forgetful))) as { refused?: number };
+      return `turned away: ${refused}`;
+    },
+    'so they sign up again with the same passkey': async () =>
+      nameOf(named(await signUpByPasskey(forgetful), 'second try')),
+    'and log in': () => byPasskey(forgetful),
+    'the wallet logs in as ever': async () =>
+      nameOf(
+        (await act(coordinator.clientFor(wallet), 'ACTIVITY_TYPE_STAMP_LOGIN', { publicKey: session() }))
+          .organizationId,
+      ),
+    'the parent changes its auth proxy': async () => {
+      await act(client, 'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { allowedAuthMethods: ['email'] });
+      return (await client.query('get_auth_proxy_config'))['allowedAuthMethods'];
+    },
+    'disables it, and enables it again': async () => {
+      await act(client, 'ACTIVITY_TYPE_DISABLE_AUTH_PROXY', {});
+      return typeof (await act(client, 'ACTIVITY_TYPE_ENABLE_AUTH_PROXY', {}))['configId'];
+    },
+  };
   /** What came to the webhook of the tenant's own activities. */
   const told = async () => {
     const about = () =>
@@ -315,7 +349,7 @@ function tenant(world: World, seed: string) {
     await until('the tenant is told of everything', () => new Set(about()).size >= activities.length - 1);
     return activities.map((id) => new Set(about()).has(id)).filter(Boolean).length;
   };
-  return { steps, known, told, verbsOf: activities };
+  return { steps, later, known, told };
 }
 
 /** The stranger: owner of what a sign-up gives, with every request that the product knows. */
@@ -328,6 +362,7 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
   const accepted = new Set<string>();
   const seen = new Set<string>();
   let time = coordinator.clock.now();
+  const nextTime = () => String((time = Math.max(time + 1, coordinator.clock.now())));
   let own: { client: StampingClient; organizationId: string; userId: string; mail: string };
 
   const forged = () => {
@@ -411,9 +446,11 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
     seen.add(name);
     if (status === 200) accepted.add(name);
   };
+  const tried = new Map<string, string[]>();
   const note = (name: string, status: number) => {
     counts.steps += 1;
     if (isPast(status)) counts.past += 1;
+    tried.set(name, [...(tried.get(name) ?? []), String(status)]);
     noteTour(name, status);
   };
 
@@ -496,7 +533,7 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
     const inOrder = [...verbs].sort((one, other) => Number(one.includes('DELETE')) - Number(other.includes('DELETE')));
     for (const verb of inOrder) {
       await visit(verb, () =>
-        clientOf(verb).submit(verb, withOwnMail(verbSamples()[verb]), { timestampMs: String(++time) }),
+        clientOf(verb).submit(verb, withOwnMail(verbSamples()[verb]), { timestampMs: nextTime() }),
       );
     }
     await tourOfTheProxy();
@@ -574,7 +611,7 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
       for (let count = 0; count < 4; count++) {
         await proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact });
         const at = coordinator.clientFor(key, body['organizationId']);
-        await statusOf(at.submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', otp, { timestampMs: String(++time) }));
+        await statusOf(at.submit('ACTIVITY_TYPE_INIT_OTP_AUTH_V3', otp, { timestampMs: nextTime() }));
       }
     }
   }
@@ -617,7 +654,7 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
       parameters = { userId: own.userId, authenticators: [forged()] };
     if (name === 'ACTIVITY_TYPE_UPDATE_USER_EMAIL')
       parameters = { userId: own.userId, userEmail: pick(victim.emails) ?? '' };
-    const status = await statusOf(by.submit(name, parameters, { timestampMs: String(++time) }));
+    const status = await statusOf(by.submit(name, parameters, { timestampMs: nextTime() }));
     note(name, status);
     if ((await statusOf(own.client.query('whoami'))) !== 200) belongings = await moveIn();
   }
@@ -633,6 +670,7 @@ async function stranger(world: World, seed: string, victim: Identifiers) {
     copyRequest,
     copyToken,
     counts,
+    tried,
     accepted,
     seen,
     refusals,
@@ -698,7 +736,7 @@ async function run(seed: string, withStranger: boolean) {
   };
   try {
     await settle(coordinator);
-    const { steps, known, told } = tenant(world, seed);
+    const { steps, later, known, told } = tenant(world, seed);
     const other = withStranger ? await stranger(world, seed, known) : undefined;
     await other?.tour();
     if (other) Object.assign(world, { copiesRequest: other.copyRequest, copiesToken: other.copyToken });
@@ -718,6 +756,11 @@ async function run(seed: string, withStranger: boolean) {
     ]) {
       seen[`${name}, at the end`] = await outcome(steps[name]!());
     }
+    for (const [name, take] of Object.entries(later)) {
+      await other?.pester();
+      for (let count = 0; other && count < between; count++) await other.step();
+      seen[name] = await outcome(take());
+    }
     seen['the homes at the end'] = await outcome(steps['the homes are as they were']!());
     seen['deliveries'] = await told();
     const { paths } = (await exchange(`${coordinator.url}/openapi.json`)).body as { paths: object };
@@ -734,11 +777,13 @@ test('what a tenant sees is the same with and without a stranger', async () => {
     const seed = `strangers ${round}`;
     const alone = await run(seed, false);
     const beside = await run(seed, true);
-    const { counts, accepted, seen, size, refusals, paths } = beside.other!;
+    const { counts, tried, accepted, seen, size, refusals, paths } = beside.other!;
     const share = counts.past / counts.steps;
-    console.log(
-      `strangers: ${counts.steps} drawn requests, ${Math.round(share * 100)} % past validation; ` +
-        `${accepted.size} of ${size} paths accepted`,
+    const lines = [...tried].toSorted().map(([name, statuses]) => `  ${name}: ${statuses.join(' ')}`);
+    process.stdout.write(
+      `Strangers, \`${seed}\`: ${counts.steps} drawn requests, ${Math.round(share * 100)} % past validation; ` +
+        `${accepted.size} of ${size} paths accepted, the others taken by the parent. Answers by path:\n` +
+        `${lines.join('\n')}\n`,
     );
     // Nothing is equal because it never worked.
     expect(JSON.stringify(alone.seen)).not.toMatch(/refused|SOMEBODY ELSE/);
