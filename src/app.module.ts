@@ -96,6 +96,7 @@ import {
 import { tokenUsesOf } from './read-models/token-uses.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from './read-models/auth-proxies.js';
 import type { Rows } from './read-models/database.js';
+import { denialsRevision } from './read-models/denials.js';
 import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { policiesAfter } from './read-models/policies.js';
@@ -282,7 +283,7 @@ function coordinatorModule(
           registry,
           known: knownActivities(runner, rows),
           counters,
-          denials: new DenialLog(store, clock),
+          denials: new DenialLog(store, clock, (organizationId) => denialsRevision(rows, organizationId)),
           clock,
           randomness,
           proofs,

@@ -1,6 +1,6 @@
 import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
-import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
+import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import { WrongRevision, type EventStore } from '../event-store/event-store.js';
 import { derivedId } from './ids.js';
 import type { Clock } from './ports.js';
@@ -13,8 +13,8 @@ const perMinute = 60;
 const maxAttempts = 5;
 /** Longest request body that a denial keeps, in characters. */
 const maxMessage = 65_536;
-/** Organizations whose denial stream is kept open in memory. */
-const maxOpenStreams = 1_000;
+/** Organizations whose denial streams are kept open in memory; one that has counted this minute is never forgotten. */
+const maxOpenStreams = 10_000;
 
 interface DenialStream {
   revision: number;
@@ -22,6 +22,8 @@ interface DenialStream {
   windowStart: number;
   inWindow: number;
   omitted: number;
+  /** Denials on their way into it. */
+  waiting: number;
   /** Appends to one stream go one after another. */
   tail: Promise<void>;
 }
@@ -33,10 +35,17 @@ interface DenialStream {
 export class DenialLog {
   private readonly streams = new Map<string, DenialStream>();
 
+  /** @param lastKnown revision of an organization's last denial that is known for sure; -1 for none */
   constructor(
     private readonly store: EventStore,
     private readonly clock: Clock,
+    private readonly lastKnown: (organizationId: string) => number = () => -1,
   ) {}
+
+  /** Organizations of which something is remembered. */
+  get open(): number {
+    return this.streams.size;
+  }
 
   /**
    * Resolves when the denial is durable, or was only counted because there were too many this minute.
@@ -44,32 +53,40 @@ export class DenialLog {
    */
   record(organizationId: string, userId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
     const stream = this.streamOf(organizationId);
+    stream.waiting += 1;
     const written = stream.tail
       .then(() => this.write(organizationId, userId, stream, request, denial))
       .catch((error: unknown) => {
         throw storeRefusal(error, organizationId, maxAttempts);
       });
-    stream.tail = written.catch(() => undefined);
+    stream.tail = written.catch(() => undefined).then(() => void (stream.waiting -= 1));
     return written;
   }
 
   private streamOf(organizationId: string): DenialStream {
     const open = this.streams.get(organizationId);
     if (open) return open;
+    this.forgetOld();
     const stream: DenialStream = {
       revision: -2,
       hash: GENESIS_HASH,
       windowStart: 0,
       inWindow: 0,
       omitted: 0,
+      waiting: 0,
       tail: Promise.resolve(),
     };
     this.streams.set(organizationId, stream);
-    if (this.streams.size > maxOpenStreams) {
-      const oldest = this.streams.keys().next();
-      if (!oldest.done) this.streams.delete(oldest.value);
-    }
     return stream;
+  }
+
+  /** Makes room, where there is no more: without its count, an organization could record as much again. */
+  private forgetOld(): void {
+    if (this.streams.size < maxOpenStreams) return;
+    const now = this.clock.now();
+    for (const [organizationId, { windowStart, waiting }] of this.streams) {
+      if (waiting === 0 && now - windowStart >= 60_000) this.streams.delete(organizationId);
+    }
   }
 
   private async write(
@@ -104,13 +121,14 @@ export class DenialLog {
       details: denial.details,
       ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
     };
-    await this.append(denialStream(organizationId), stream, fingerprint, at, data);
+    await this.append(organizationId, stream, fingerprint, at, data);
     stream.omitted = 0;
   }
 
-  private async append(name: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
+  private async append(organizationId: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
+    const name = denialStream(organizationId);
     for (let attempt = 1; ; attempt++) {
-      await this.catchUp(name, stream);
+      await this.catchUp(organizationId, name, stream);
       const revision = stream.revision + 1;
       const type = 'ActivityDenied';
       const metadata = { at, schemaVersion: 1, $correlationId: fingerprint, $causationId: fingerprint };
@@ -130,11 +148,14 @@ export class DenialLog {
     }
   }
 
-  private async catchUp(name: string, stream: DenialStream): Promise<void> {
+  /** Reads from the last denial that is known: there may be years of them. */
+  private async catchUp(organizationId: string, name: string, stream: DenialStream): Promise<void> {
     if (stream.revision !== -2) return;
+    const from = Math.max(0, this.lastKnown(organizationId));
     stream.revision = -1;
-    for await (const event of this.store.read(name)) {
-      stream.hash = verifyChain(stream.hash, event);
+    for await (const event of this.store.read(name, from)) {
+      const isFirst = stream.revision < 0 && event.revision > 0;
+      stream.hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(stream.hash, event);
       stream.revision = event.revision;
     }
   }

@@ -164,8 +164,14 @@ export class OrganizationLoader {
   }
 
   private forget(organizationId: string): void {
+    // Of what was never there nothing is remembered: anybody can name organizations without end.
+    if (this.cache.get(organizationId)) this.dropped.add(organizationId);
     this.cache.delete(organizationId);
-    this.dropped.add(organizationId);
+  }
+
+  /** Organizations of which something is remembered beside their folded state. */
+  get remembered(): number {
+    return new Set([...this.dropped, ...this.copies.keys(), ...this.loading.keys()]).size;
   }
 
   private async foldUntilKept(organizationId: string): Promise<LoadedOrganization> {

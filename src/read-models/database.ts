@@ -12,6 +12,9 @@ export interface Rows {
   all(sql: string, ...values: Value[]): readonly Row[];
 }
 
+/** Statements that are kept ready. */
+const mostStatements = 1_000;
+
 /**
  * The file of the read models: a cache that may be deleted at any time and is built again from the events.
  * `:memory:` keeps it out of the file system.
@@ -29,6 +32,11 @@ export class ReadModelDatabase implements Rows {
     this.database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536;',
     );
+  }
+
+  /** Statements that are kept ready. */
+  get ready(): number {
+    return this.statements.size;
   }
 
   run(sql: string, ...values: Value[]): void {
@@ -75,6 +83,8 @@ export class ReadModelDatabase implements Rows {
     let statement = this.statements.get(sql);
     if (!statement) {
       statement = this.database.prepare(sql);
+      // The lengths of lists are callers' to choose, and each length is a statement of its own.
+      if (this.statements.size >= mostStatements) this.statements.clear();
       this.statements.set(sql, statement);
     }
     return statement;

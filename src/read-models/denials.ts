@@ -9,22 +9,30 @@ import { redactedAbout, TimestampShape } from './shapes.js';
 
 export const denialsModel: ReadModel = {
   name: 'denials',
-  version: 1,
+  version: 2,
   tables: ['denials'],
   schema: `
     CREATE TABLE denials (
-      organization_id TEXT NOT NULL, position INTEGER NOT NULL, denial_id TEXT NOT NULL, doc TEXT NOT NULL,
+      organization_id TEXT NOT NULL, position INTEGER NOT NULL, denial_id TEXT NOT NULL, revision INTEGER NOT NULL,
+      doc TEXT NOT NULL,
       PRIMARY KEY (organization_id, position)
     ) WITHOUT ROWID;
     CREATE INDEX denials_by_id ON denials (organization_id, denial_id);`,
 
-  project: eachEvent((rows, { organizationId, id, position, at, event }) => {
+  project: eachEvent((rows, { organizationId, id, position, revision, at, event }) => {
     if (event.type !== 'ActivityDenied') return;
     const { details, omittedBefore = 0, ...denial } = event.data;
     const doc = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
-    rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?)', organizationId, position, id, JSON.stringify(doc));
+    const values = [organizationId, position, id, revision, JSON.stringify(doc)];
+    rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?, ?)', ...values);
   }),
 };
+
+/** Revision of an organization's last denial, as far as the rows have come; -1 for none. */
+export function denialsRevision(rows: Rows, organizationId: string): number {
+  const sql = 'SELECT revision FROM denials WHERE organization_id = ? ORDER BY position DESC LIMIT 1';
+  return Number(rows.get(sql, organizationId)?.['revision'] ?? -1);
+}
 
 class DenialShape {
   @Uuid()

@@ -27,35 +27,40 @@ const SPKI_PREFIX: Record<ApiKeyCurve, string> = {
   API_KEY_CURVE_ED25519: '302a300506032b6570032100',
 };
 
-/** The least recently used entry goes first: a `Map` iterates in insertion order, so a hit is inserted anew. */
-class LruCache<Value> {
-  readonly #entries = new Map<string, Value>();
-  readonly #capacity: number;
+/**
+ * Keeps what was asked for more than once apart from what was not: whoever names keys without end empties one half only. In
+ * each, the least recently used entry goes first: a `Map` iterates in insertion order, so a hit is inserted anew.
+ */
+export class KeyCache<Value> {
+  readonly #seenOnce = new Map<string, Value>();
+  readonly #inUse = new Map<string, Value>();
 
-  constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
+  constructor(private readonly capacity: number) {}
 
   get(key: string): Value | undefined {
-    const value = this.#entries.get(key);
-    if (value !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, value);
-    }
+    const value = this.#inUse.get(key) ?? this.#seenOnce.get(key);
+    if (value === undefined) return undefined;
+    this.#seenOnce.delete(key);
+    this.#put(this.#inUse, key, value);
     return value;
   }
 
   set(key: string, value: Value): void {
-    this.#entries.set(key, value);
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size > this.#capacity && !oldest.done) this.#entries.delete(oldest.value);
+    this.#put(this.#seenOnce, key, value);
+  }
+
+  #put(half: Map<string, Value>, key: string, value: Value): void {
+    half.delete(key);
+    half.set(key, value);
+    const oldest = half.keys().next();
+    if (half.size > this.capacity / 2 && !oldest.done) half.delete(oldest.value);
   }
 }
 
 // Decoding a key costs more than twice as much as the verification it serves, hence the caches. They hold public
 // keys only, under their normal form, so an entry can never be wrong; a stranger can at most make them miss.
-const apiKeys = new LruCache<KeyObject>(4096);
-const coseKeys = new LruCache<CoseKey>(4096);
+const apiKeys = new KeyCache<KeyObject>(4096);
+const coseKeys = new KeyCache<CoseKey>(4096);
 
 /**
  * The one spelling a public key is stored and looked up under: lower-case hex of the compressed point (33 bytes), or

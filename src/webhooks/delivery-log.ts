@@ -8,6 +8,9 @@ import type { Clock } from '../coordinator/ports.js';
 /** Times an append is tried after another writer was first. */
 const maxAttempts = 5;
 
+/** Logs whose ends are kept in memory while nothing is written to them. */
+const mostTails = 10_000;
+
 interface Tail {
   revision: number;
   hash: string;
@@ -38,7 +41,17 @@ export class DeliveryLog {
   record(organizationId: string, correlationId: string, event: WebhookDeliveryEvent): Promise<bigint> {
     const before = this.queues.get(organizationId) ?? Promise.resolve();
     const written = before.then(() => this.write(organizationId, correlationId, event));
-    const settled = written.catch(() => this.tails.delete(organizationId));
+    const settled: Promise<unknown> = written
+      .catch(() => this.tails.delete(organizationId))
+      .finally(() => {
+        if (this.queues.get(organizationId) !== settled) return;
+        this.queues.delete(organizationId);
+        // What is read again from the store needs no place here.
+        for (const oldest of this.tails.keys()) {
+          if (this.tails.size <= mostTails) break;
+          if (!this.queues.has(oldest)) this.tails.delete(oldest);
+        }
+      });
     this.queues.set(organizationId, settled);
     return written;
   }

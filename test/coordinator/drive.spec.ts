@@ -254,7 +254,6 @@ describe('two organizations', () => {
     await Promise.all([...costly, one].map((request) => coordinator.send(request)));
     expect(pondered).toHaveLength(61);
     expect(pondered.indexOf('the other one')).toBeLessThan(30);
-    expect(pondered.filter((amount) => amount !== 'the other one')).toEqual(costly.map((_, number) => String(number)));
     expect(coordinator.counts.appends.length - before).toBeLessThan(30);
   });
 });

@@ -102,13 +102,13 @@ test('a key seen on one curve is not taken for one of another', () => {
   expect(apiKeyObject(onP256, 'API_KEY_CURVE_P256').asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
 });
 
-test('the cache of keys is bounded and forgets the least recently used first', () => {
+test('the cache of keys is bounded: what was named once goes first, and what is in use stays', () => {
   const hexOf = (scalar: number): string => p256.Point.BASE.multiply(BigInt(scalar)).toHex(true);
   const first = apiKeyObject(hexOf(1), 'API_KEY_CURVE_P256');
   const second = apiKeyObject(hexOf(2), 'API_KEY_CURVE_P256');
+  expect(apiKeyObject(hexOf(1), 'API_KEY_CURVE_P256')).toBe(first);
   let point = p256.Point.BASE.multiply(3n);
   for (let scalar = 3; scalar <= 4097; scalar++) {
-    if (scalar === 4000) expect(apiKeyObject(hexOf(1), 'API_KEY_CURVE_P256')).toBe(first);
     apiKeyObject(point.toHex(true), 'API_KEY_CURVE_P256');
     point = point.add(p256.Point.BASE);
   }
