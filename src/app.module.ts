@@ -25,6 +25,7 @@ import { Driver, type DriverPorts } from './coordinator/drive.js';
 import { uuidV7 } from './coordinator/ids.js';
 import { Lease } from './coordinator/lease.js';
 import { OrganizationLoader } from './coordinator/load-organization.js';
+import { allowedOrigins } from './coordinator/passkeys.js';
 import { LostVaults } from './coordinator/lost-vaults.js';
 import {
   CLOCK,
@@ -138,10 +139,8 @@ const smallBody = 64 * 1024;
 const startupWaitMs = 1_000;
 /** Longest time between two looks whether a wait for the read models has become pointless, in milliseconds. */
 const passedLookMs = 250;
-/** Longest time that a client may take to send a request, in milliseconds. */
-const maxRequestMs = 30_000;
-/** Of which for the headers. */
-const maxHeadersMs = 15_000;
+/** Between two looks at connections whose time is up, in milliseconds. */
+const checkTimesMs = 1_000;
 
 type CorsOptions = NonNullable<Parameters<FastifyAdapter['enableCors']>[0]>;
 
@@ -291,6 +290,7 @@ function coordinatorModule(
           prepare: (attempt) => ({
             ...within(attempt),
             verifyRegistration,
+            passkeyOrigins: (organization) => allowedOrigins(organization, { loader, ...config }),
             invitations,
             tokens,
             oidc,
@@ -503,15 +503,19 @@ export interface Server {
   close(): Promise<void>;
 }
 
-function newAdapter({ trustProxy }: Config): FastifyAdapter {
+function newAdapter({ trustProxy, requestTimeoutMs, headersTimeoutMs }: Config): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBody,
     trustProxy,
     forceCloseConnections: 'idle',
     frameworkErrors: refuseUnreadablePath,
-    requestTimeout: maxRequestMs,
+    requestTimeout: requestTimeoutMs,
     // Node counts the larger of the two times, and looks every half minute, unless both and the interval are said.
-    http: { headersTimeout: maxHeadersMs, requestTimeout: maxRequestMs, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: checkTimesMs,
+    },
   });
 }
 

@@ -78,6 +78,9 @@ export interface Config {
     readonly perOrganization: number | undefined;
     readonly perCredential: number | undefined;
   };
+  /** Longest times that a client may take to send a request, and of that its headers, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  readonly headersTimeoutMs: number;
   /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
   readonly trustProxy: boolean;
   /** Outbound requests to OIDC issuers and webhooks may use http and reach loopback and private addresses. */
@@ -178,6 +181,12 @@ export const settings = [
   ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit when empty.'],
   ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit when empty.'],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit when empty.'],
+  [
+    'HEADERS_TIMEOUT',
+    '15',
+    'Seconds that a client may take to send the headers of a request; the connection is then ended with 408.',
+  ],
+  ['REQUEST_TIMEOUT', '30', 'Seconds that a client may take to send a whole request.'],
   ['TRUST_PROXY', 'false', "`true` takes the caller's address from X-Forwarded-For."],
   [
     'ALLOW_PRIVATE_NETWORK',
@@ -354,6 +363,16 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     if (!/^(?:0|[1-9]\d{0,6})$/.test(value)) throw new BadSetting(name, value, 'must be a whole number; 0 is no limit');
     return Number(value) || undefined;
   };
+  const seconds = (name: SettingName): number => {
+    const value = text(name);
+    if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
+    throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
+  };
+  const [headersTimeout, requestTimeout] = [seconds('HEADERS_TIMEOUT'), seconds('REQUEST_TIMEOUT')];
+  if (headersTimeout > requestTimeout) {
+    const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which counts the whole request`;
+    throw new BadSetting('HEADERS_TIMEOUT', String(headersTimeout), rule);
+  }
   const rootApiPublicKey = optional('ROOT_API_PUBLIC_KEY')?.toLowerCase();
   if (rootApiPublicKey !== undefined && !isCompressedKey(rootApiPublicKey)) {
     // It may be the private key that was put here, so it is not shown.
@@ -403,6 +422,8 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
       perOrganization: rate('RATE_LIMIT_PER_ORGANIZATION'),
       perCredential: rate('RATE_LIMIT_PER_CREDENTIAL'),
     }),
+    requestTimeoutMs: requestTimeout * 1_000,
+    headersTimeoutMs: headersTimeout * 1_000,
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',
     allowPrivateNetwork,
     voteNotices: oneOf('VOTE_NOTICES', ['true', 'false']) === 'true',

@@ -25,6 +25,8 @@ test('without a word the server listens on this machine and keeps events in ./da
   expect(readConfig({})).toEqual({
     host: '127.0.0.1',
     port: 8080,
+    headersTimeoutMs: 15_000,
+    requestTimeoutMs: 30_000,
     dataDir: './data',
     eventStore: 'sqlite:',
     kek: undefined,
@@ -91,11 +93,15 @@ test('every setting is read', () => {
     WEBAUTHN_ORIGINS: 'https://app.example.com, http://localhost:3000',
     RESTORED: 'true',
     REQUIRE_DATA: 'true',
+    HEADERS_TIMEOUT: '5',
+    REQUEST_TIMEOUT: '60',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
     host: '::',
     port: 0,
+    headersTimeoutMs: 5_000,
+    requestTimeoutMs: 60_000,
     dataDir: '/var/lib/countersign',
     eventStore: 'memory:',
     kek: `${'0a'.repeat(32)},${'0b'.repeat(32)}`,
@@ -181,6 +187,10 @@ test.each([
   ['RATE_LIMIT_PER_ORGANIZATION', '1.5'],
   ['RATE_LIMIT_PER_CREDENTIAL', '99999999'],
   ['TRUST_PROXY', 'yes'],
+  ['HEADERS_TIMEOUT', '0'],
+  ['HEADERS_TIMEOUT', '31'],
+  ['REQUEST_TIMEOUT', '1m'],
+  ['REQUEST_TIMEOUT', '10000'],
   ['ALLOW_PRIVATE_NETWORK', '1'],
   ['VOTE_NOTICES', 'on'],
   ['OIDC_ISSUERS', 'accounts.google.com'],

@@ -326,6 +326,8 @@ export interface PreparePorts {
   readonly proxyKeys: ProxyKeyPort;
   readonly webhookTargets: WebhookTargetPort;
   readonly invitations: InvitationPort;
+  /** The only origins that passkeys of an organization may be used from; empty where nobody has said. */
+  readonly passkeyOrigins: (organization: OrganizationView) => Promise<readonly string[]>;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: {
     challenge: string;
@@ -335,5 +337,6 @@ export interface PreparePorts {
       attestationObject: string;
       transports: readonly string[];
     };
+    allowedOrigins?: readonly string[];
   }) => Promise<VerifiedRegistration>;
 }

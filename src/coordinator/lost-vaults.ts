@@ -118,12 +118,15 @@ export class LostVaults {
     if (isLive(vaultId)) return 'open';
     // Where nobody else writes, an attempt that is not this process's own is nobody's.
     let isPast = store.exclusive;
+    let isEmpty = revision < 0;
     for await (const { type, data, metadata } of store.read(organizationStream(organizationId), revision + 1)) {
+      isEmpty = false;
       if (JSON.stringify(data).includes(vaultId)) return 'named';
       // An append of the attempt stands before the first event of a time when it could not be recorded any more.
       isPast ||=
         type === 'OrganizationDeleted' || (metadata as EventMetadata).at >= at + attemptEndsMs + clocksDifferMs;
     }
-    return isPast ? 'lost' : 'open';
+    // A sub-organization that is not founded yet names nothing yet.
+    return isPast && !isEmpty ? 'lost' : 'open';
   }
 }

@@ -41,13 +41,13 @@ export async function verifyPasskey(
   const { authenticator } = caller;
   // Of the organization that the passkey belongs to: a sub-organization does not say where its parent's may be used.
   const isOwn = caller.organizationId === organization.organizationId;
-  const own = isOwn ? originsOf(organization) : undefined;
-  const allowedOrigins = own ?? originsOf(parent?.organization) ?? passkeyOrigins;
+  const owner = isOwn ? organization : parent!.organization;
+  const origins = await allowedOrigins(owner, { loader, passkeyOrigins });
   const { signCount } = await verifyWebAuthnStamp(
     stamp,
     body,
     authenticator!,
-    allowedOrigins.length > 0 ? { allowedOrigins } : {},
+    origins.length > 0 ? { allowedOrigins: origins } : {},
   );
   const { publicKey, credentialId } = authenticator!;
   // It has stamped elsewhere under the same parent since: a counter is the passkey's, not an organization's.
@@ -55,6 +55,15 @@ export async function verifyPasskey(
   const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
   if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);
   return { publicKey, signCount };
+}
+
+/** Where passkeys of an organization may be used: as it says, or else its parent, or the operator; empty is the usual rule. */
+export async function allowedOrigins(
+  organization: OrganizationView,
+  { loader, passkeyOrigins }: Pick<PasskeyPorts, 'loader' | 'passkeyOrigins'>,
+): Promise<readonly string[]> {
+  const own = originsOf(organization);
+  return own ?? originsOf((await loader.parentOf(organization))?.organization) ?? passkeyOrigins;
 }
 
 function originsOf(organization: OrganizationView | undefined): readonly string[] | undefined {

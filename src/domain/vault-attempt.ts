@@ -14,8 +14,11 @@ export interface VaultAttempt {
   readonly at: number;
 }
 
-/** The beginning of such a vault, as read models see it. */
+/** The beginning of such a vault, as read models see it. One of an earlier release may be named anywhere in the stream. */
 export interface AttemptedVaultEvent {
   readonly type: 'SecretSealed';
-  readonly data: { readonly vaultId: string; readonly attempt: VaultAttempt };
+  readonly data: {
+    readonly vaultId: string;
+    readonly attempt: Pick<VaultAttempt, 'organizationId' | 'revision' | 'at'>;
+  };
 }

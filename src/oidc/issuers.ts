@@ -21,6 +21,8 @@ const limits = {
   retryAfter: 10_000,
   /** Issuers remembered, and asked at the same time: whoever writes a token chooses one. */
   remembered: 256,
+  /** Of those, for the issuers that were known first and are still needed; so many under one name. */
+  tenured: { places: 64, underOneName: 16, neededWithin: 24 * hour },
   atOnce: 32,
   /** Beyond those, for issuers whose keys are at hand and about to be over. */
   reserved: 8,
@@ -32,6 +34,9 @@ interface Known {
   freshUntil: number;
   staleUntil: number;
   triedAt: number | undefined;
+  /** The how manieth it was whose keys were read; and when somebody last asked for them. */
+  knownAs: number | undefined;
+  neededAt: number;
   failure: unknown;
   reading: Promise<void> | undefined;
 }
@@ -40,6 +45,7 @@ interface Known {
 export class IssuerKeys {
   private readonly known = new Map<string, Known>();
   private readingNow = 0;
+  private everKnown = 0;
 
   constructor(
     private readonly ports: {
@@ -75,9 +81,12 @@ export class IssuerKeys {
       freshUntil: 0,
       staleUntil: 0,
       triedAt: undefined,
+      knownAs: undefined,
+      neededAt: 0,
       failure: undefined,
       reading: undefined,
     };
+    known.neededAt = this.ports.clock.now();
     // A Map keeps the order of insertion: the first is the one that was needed least recently.
     this.known.delete(issuer);
     this.known.set(issuer, known);
@@ -87,16 +96,34 @@ export class IssuerKeys {
 
   /**
    * Strangers may name issuers without end, so what they name makes room for itself: first an issuer that has never given
-   * keys, then the one that was needed least recently of those that share the most common name. An issuer that a parent's
-   * people log in with goes only when there are as many names as there are places.
+   * keys, then the one that was needed least recently of those that share the most common name. Those that were known first
+   * stay, however many names of their own strangers have.
    */
   private forgetOne(named: string): void {
     if (this.known.size <= limits.remembered) return;
+    const tenured = this.tenured();
     const idle = [...this.known]
-      .filter(([issuer, { reading }]) => issuer !== named && !reading)
+      .filter(([issuer, { reading }]) => issuer !== named && !reading && !tenured.has(issuer))
       .map(([issuer]) => issuer);
     const withoutKeys = idle.find((issuer) => this.known.get(issuer)!.keys === undefined);
     this.known.delete(withoutKeys ?? oldestOfTheMostCommon(idle) ?? '');
+  }
+
+  /** The issuers with keys that were known first, of those that somebody has needed of late. */
+  private tenured(): ReadonlySet<string> {
+    const { places, underOneName, neededWithin } = limits.tenured;
+    const after = this.ports.clock.now() - neededWithin;
+    const tenured = new Set<string>();
+    const names = new Map<string, number>();
+    const needed = [...this.known].filter(([, { knownAs, neededAt }]) => knownAs !== undefined && neededAt >= after);
+    for (const [issuer] of needed.toSorted(([, one], [, other]) => one.knownAs! - other.knownAs!)) {
+      const name = nameOf(issuer);
+      const count = (names.get(name) ?? 0) + 1;
+      names.set(name, count);
+      if (count <= underOneName) tenured.add(issuer);
+      if (tenured.size === places) break;
+    }
+    return tenured;
   }
 
   /** Reads the keys unless that is under way or was tried just now. A failure is kept, and thrown only by `find`. */
@@ -124,6 +151,7 @@ export class IssuerKeys {
     try {
       const { keys, freshFor } = await this.discover(issuer);
       known.keys = keys;
+      known.knownAs ??= this.everKnown++;
       known.freshUntil = this.ports.clock.now() + freshFor;
       known.staleUntil = known.freshUntil + limits.staleFor;
     } catch (error) {
@@ -155,14 +183,19 @@ export class IssuerKeys {
 function oldestOfTheMostCommon(issuers: readonly string[]): string | undefined {
   const groups = new Map<string, string[]>();
   for (const issuer of issuers) {
-    const host = URL.canParse(issuer) ? new URL(issuer).hostname : issuer;
-    const name = host.split('.').slice(-2).join('.');
+    const name = nameOf(issuer);
     const group = groups.get(name);
     if (group) group.push(issuer);
     else groups.set(name, [issuer]);
   }
   const [largest] = [...groups.values()].toSorted((one, other) => other.length - one.length);
   return largest?.[0];
+}
+
+/** The last two labels of its host. */
+function nameOf(issuer: string): string {
+  const host = URL.canParse(issuer) ? new URL(issuer).hostname : issuer;
+  return host.split('.').slice(-2).join('.');
 }
 
 const acceptJson = { accept: 'application/json, application/jwk-set+json' };

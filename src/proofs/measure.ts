@@ -51,6 +51,8 @@ const measures: Measure = {
   rootApiPublicKey: itself,
   logLevel: itself,
   rateLimits: itself,
+  headersTimeoutMs: itself,
+  requestTimeoutMs: itself,
   trustProxy: itself,
   allowPrivateNetwork: itself,
   oidcIssuers: itself,

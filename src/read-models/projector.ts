@@ -175,12 +175,18 @@ export class Projector {
 }
 
 const vaultPrefix = 'vault-';
+const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /** A vault that was made for a decision: of all its stream, read models see this much. */
-function attempted({ stream, type, data }: RecordedEvent): AttemptedVaultEvent | undefined {
+function attempted({ stream, revision, type, data, metadata }: RecordedEvent): AttemptedVaultEvent | undefined {
   if (type !== 'SecretSealed' || !stream.startsWith(vaultPrefix)) return undefined;
-  const { attempt } = data as { readonly attempt?: VaultAttempt };
-  return attempt && { type, data: { vaultId: stream.slice(vaultPrefix.length), attempt } };
+  const { attempt, organizationId } = data as { readonly attempt?: VaultAttempt; readonly organizationId: string };
+  const vaultId = stream.slice(vaultPrefix.length);
+  if (attempt) return { type, data: { vaultId, attempt } };
+  // Earlier releases did not say what a vault was made for. Only the installation's own is for no decision.
+  if (revision !== 0 || !isUuid.test(vaultId)) return undefined;
+  const { at } = metadata as EventMetadata;
+  return { type, data: { vaultId, attempt: { organizationId, revision: -1, at } } };
 }
 
 function projected(recorded: RecordedEvent): ProjectedEvent[] {

@@ -6,7 +6,7 @@ import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js'
 /** Vaults that were made for a decision that has not been recorded: those that never will be have lost. */
 export const unnamedVaultsModel: ReadModel = {
   name: 'unnamed-vaults',
-  version: 1,
+  version: 2,
   tables: ['unnamed_vaults'],
   schema: `
     CREATE TABLE unnamed_vaults (

@@ -27,6 +27,8 @@ export interface RegistrationInput {
     readonly attestationObject: string;
     readonly transports: readonly string[];
   };
+  /** As of `OriginOptions`. */
+  readonly allowedOrigins?: readonly string[];
 }
 
 /** A verified registration: ids and the COSE key in base64url, the RP id hash in hex, the AAGUID as a UUID. */
@@ -160,12 +162,12 @@ export async function verifyAssertion(
 
 /**
  * Verifies a registration (WebAuthn level 3, section 7.1) against itself, as nobody here knows the client's RP id: the
- * origin's host must fit the RP id hash, the challenge the one that was sent along, and the attestation statement must
+ * origin must be allowed or its host fit the RP id hash, the challenge the one that was sent along, and the attestation statement must
  * be signed as its format says. Whether its certificates come from a maker one trusts is not judged, and nothing is
  * fetched. Throws INVALID_ARGUMENT naming the field.
  */
 export async function verifyRegistration(input: RegistrationInput): Promise<VerifiedRegistration> {
-  const { challenge, attestation } = input;
+  const { challenge, attestation, allowedOrigins } = input;
   if (challenge.length === 0 || challenge.length > 256) {
     throw invalidField('challenge', `has ${challenge.length} characters, it must have 1 to 256`);
   }
@@ -211,7 +213,7 @@ export async function verifyRegistration(input: RegistrationInput): Promise<Veri
     throw invalidField('attestation.credentialId', `is \`${credentialId}\`, the attestation is for \`${attestedId}\``);
   }
   const rpIdHash = Buffer.from(authenticatorData.rpIdHash).toString('hex');
-  const problem = originProblem(clientData, rpIdHash, undefined);
+  const problem = originProblem(clientData, rpIdHash, allowedOrigins);
   if (problem !== undefined) throw refuseClientData(problem);
   const publicKey = Buffer.from(credentialPublicKey).toString('base64url');
   attempt(refuseAttestation, 'has a key that cannot be used', () => coseKey(publicKey));

@@ -42,6 +42,7 @@ async function started(exclusive: boolean) {
     store,
     clock,
     coordinator,
+    vault: prepare.vault,
     /** Vaults that the read model has not yet seen named. */
     stale,
     create: (walletName: string) => coordinator.submit(root.key, type, aWallet(walletName)),
@@ -159,3 +160,28 @@ test('an attempt that is half an hour old is not recorded: what it needs is prep
   const created = (await coordinator.events(stream)).find(({ type: name }) => name === 'WalletCreated')!;
   expect(`vault-${(created.data as { vaultId: string }).vaultId}`).toBe(sealed[1]);
 });
+
+test.each([
+  ['shared', false],
+  ['one process’s own', true],
+] as const)(
+  'what an earlier release has sealed goes when its organization’s stream does not name it; the store is %s',
+  async (_what, exclusive) => {
+    const { clock, coordinator, create, vault, vaults, sweep } = await started(exclusive);
+    // It did not say for what: a vault of a wallet, one of an attempt that lost, one of an organization without a stream.
+    const secrets = [{ name: 'seed', secret: Buffer.alloc(32, 1) }];
+    const [named, lost, elsewhere] = ['a', 'b', 'c'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`);
+    await vault.seal(named!, organizationId, secrets);
+    await vault.seal(lost!, organizationId, secrets);
+    await vault.seal(elsewhere!, '00000000-0000-4000-8000-0000000000ff', secrets);
+    const wallet = { walletId: '00000000-0000-4000-8000-0000000000aa', walletName: 'old', imported: false };
+    await coordinator.record({ type: 'WalletCreated', data: { ...wallet, vaultId: named! } });
+    expect(await sweep()).toEqual([]);
+    clock.advance('2h');
+    await create('later');
+    expect(await sweep()).toEqual([lost]);
+    expect(await vaults()).toEqual(expect.arrayContaining([`vault-${named}`, `vault-${elsewhere}`]));
+    expect(await vaults()).not.toContain(`vault-${lost}`);
+    await coordinator.close();
+  },
+);

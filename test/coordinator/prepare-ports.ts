@@ -38,6 +38,7 @@ export async function preparePorts(
   const loader = new OrganizationLoader(store, noMetrics);
   return {
     verifyRegistration,
+    passkeyOrigins: () => Promise.resolve([]),
     ...opened,
     oidc: new OidcVerifier({ clock, fetch, own: issuer }),
     oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),

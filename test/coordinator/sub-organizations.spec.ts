@@ -1,7 +1,17 @@
+import { Writable } from 'node:stream';
+import { createCoordinator } from '../../src/app.module.js';
+import { readConfig } from '../../src/config.js';
+import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
-import { StoreUnavailable } from '../../src/event-store/event-store.js';
+import { StoreUnavailable, type EventStore } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { createLogger } from '../../src/http/logger.js';
+import { install } from '../../src/installation.js';
+import { projectInMemory } from '../../src/read-models/projecting.js';
+import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
+import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
+import { until } from '../e2e/until.js';
 import { BareCoordinator, organizationId } from './bare-coordinator.js';
 import { preparePorts } from './prepare-ports.js';
 import { SteeredStore } from './steered-store.js';
@@ -139,10 +149,50 @@ test('one of an earlier release exists if its parent has recorded it, and the st
   await coordinator.close();
 });
 
+test('a start logs the sub-organizations of an earlier release that no parent has recorded, once, and goes on', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const randomness = new SeededRandomness('start');
+  const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
+  const store = new InMemoryEventStore();
+  const config = readConfig({});
+  const { founding } = await install(config, { store, clock, randomness, keyEncryption }, undefined, () =>
+    Promise.resolve(),
+  );
+  const childId = '00000000-0000-4000-8000-0000000000c2';
+  await foundBefore({ store }, childId, founding.organizationId);
+  let log = '';
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      log += String(chunk);
+      done();
+    },
+  });
+  const server = await createCoordinator(config, {
+    store,
+    clock,
+    randomness,
+    keyEncryption,
+    delivery: new NoDelivery(),
+    logger: createLogger('warn', sink),
+    projecting: projectInMemory(),
+  });
+  try {
+    await until('the start has looked at all sub-organizations', () => log.includes('no parent has recorded'));
+    const said = log.split('\n').filter((line) => line.includes('no parent has recorded'));
+    expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([{ count: 1, organizationIds: [childId] }]);
+  } finally {
+    await server.close();
+  }
+});
+
 /** The stream of a sub-organization as earlier releases wrote it before its parent had decided. */
-async function foundBefore({ store }: BareCoordinator, childId: string): Promise<void> {
+async function foundBefore(
+  { store }: { readonly store: EventStore },
+  childId: string,
+  parentOrganizationId = organizationId,
+): Promise<void> {
   const stream = organizationStream(childId);
-  const data = { organizationId: childId, name: 'Old', parentOrganizationId: organizationId };
+  const data = { organizationId: childId, name: 'Old', parentOrganizationId };
   const cause = { at: 0, schemaVersion: 1, $correlationId: childId, $causationId: childId };
   const fact = { id: childId, type: 'OrganizationCreated', data, metadata: cause };
   const hash = chainEvent(GENESIS_HASH, { stream, revision: 0, ...fact });

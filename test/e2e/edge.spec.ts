@@ -9,6 +9,7 @@ import {
   type TestCoordinator,
 } from '../../src/testing/index.js';
 import { exchange, refusal } from './exchange.js';
+import { IdentityProvider } from './identity-provider.js';
 import { clientSignature, codeOf, messageOf } from './one-time-codes.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
@@ -252,6 +253,116 @@ describe('origins of passkeys', () => {
     await set(app, limited.client);
     expect([await ask(usual), await ask(app)]).toEqual([401, 200]);
   });
+});
+
+describe('a passkey that could not be used', () => {
+  const [usual, other] = ['https://wallet.example.com', 'https://login.wallet.example.com'];
+  const passkey = (origin: string) => ({
+    authenticatorName: 'passkey',
+    ...new SoftwareAuthenticator().register({ origin }),
+  });
+  const founding = (of: TestCoordinator, origin: string) =>
+    of.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
+      subOrganizationName: 'Ann',
+      rootUsers: [
+        { userName: 'Ann', apiKeys: [keyParams(of.newKey())], authenticators: [passkey(origin)], oauthProviders: [] },
+      ],
+      rootQuorumThreshold: 1,
+    });
+  const refused = { status: 400, message: expect.stringContaining('is not one of the allowed origins') as string };
+
+  test('is not registered: its origin is none of the operator’s, the parent’s or the organization’s', async () => {
+    const limited = await startCoordinator({ settings: { WEBAUTHN_ORIGINS: usual } });
+    running.push(limited);
+    const { client, root } = limited;
+    const add = (origin: string, by = client, userId = root.userId) =>
+      by.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', { userId, authenticators: [passkey(origin)] });
+    const user = (origin: string) =>
+      client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
+        users: [{ userName: origin, apiKeys: [], authenticators: [passkey(origin)], oauthProviders: [], userTags: [] }],
+      });
+    const set = (value: string) =>
+      client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { name: 'FEATURE_NAME_WEBAUTHN_ORIGINS', value });
+    for (const attempt of [add, user, (origin: string) => founding(limited, origin)]) {
+      await attempt(usual);
+      expect(await refusal(attempt(other))).toMatchObject(refused);
+    }
+    // What the parent says holds for its sub-organizations.
+    await set(other);
+    await founding(limited, other);
+    expect(await refusal(founding(limited, usual))).toMatchObject(refused);
+    const key = limited.newKey();
+    const signup = await proxy('signup', { userName: 'Ann', apiKeys: [keyParams(key)] }, limited);
+    const { organizationId, userId } = signup.body as { organizationId: string; userId: string };
+    const ann = limited.clientFor(key, organizationId);
+    expect(await refusal(add(usual, ann, userId))).toMatchObject(refused);
+    await add(other, ann, userId);
+  });
+
+  test('is registered wherever a page may have one, when nobody says where', async () => {
+    await founding(coordinator, usual);
+    await founding(coordinator, other);
+  });
+});
+
+describe('slow requests', () => {
+  /** Whatever a server sends until it ends the connection; fails if it does not. */
+  const untilClosed = (lines: readonly string[], trickle = '') =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(coordinator.url).port), '127.0.0.1');
+      let said = '';
+      // Each byte is progress, and yet it is too slow.
+      const dripping = setInterval(() => trickle && socket.write(trickle), 100);
+      const late = setTimeout(() => socket.destroy(new Error(`still open, after: ${said}`)), 12_000);
+      socket.on('data', (chunk) => (said += String(chunk)));
+      socket.on('error', (error) => (said === '' ? reject(error) : undefined));
+      socket.on('close', () => {
+        clearInterval(dripping);
+        clearTimeout(late);
+        resolve(said);
+      });
+      socket.write(lines.join('\r\n'));
+    });
+
+  test('are ended: headers that do not end, a body that does not, one of each byte by byte', async () => {
+    const limited = await startCoordinator({ settings: { HEADERS_TIMEOUT: '1', REQUEST_TIMEOUT: '2' } });
+    running.push(limited);
+    coordinator = limited;
+    const head = ['POST /public/v1/query/whoami HTTP/1.1', 'Host: localhost'];
+    const body = [...head, 'Content-Type: application/json', 'Content-Length: 100000', '', '{'];
+    const ended = await Promise.all([
+      untilClosed([...head, '']),
+      untilClosed([...head, 'X-Slow: '], 'x'),
+      untilClosed(body),
+      untilClosed(body, ' '),
+    ]);
+    for (const said of ended) expect(said).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await limited.client.query('whoami')).toMatchObject({ username: 'Root user' });
+  }, 20_000);
+});
+
+test('a sign-up with more OIDC tokens than a user may have costs no request to their issuer', async () => {
+  const identities = await IdentityProvider.start();
+  try {
+    const own = await startCoordinator({ settings: identities.settings });
+    running.push(own);
+    const named = async (subject: string) => ({
+      providerName: subject,
+      oidcToken: await identities.idToken({ subject, at: own.clock.now() }),
+    });
+    const tokens = await Promise.all(Array.from({ length: 60 }, (_none, number) => named(`person ${number}`)));
+    const attempt = (oauthProviders: object[]) =>
+      proxy('signup', { userName: 'Mallory', apiKeys: [keyParams(own.newKey())], oauthProviders }, own);
+    const answer = await attempt(tokens);
+    expect([answer.status, (answer.body as { message: string }).message]).toEqual([
+      429,
+      expect.stringContaining('a user may have 10 OAuth providers, and 60 were sent') as string,
+    ]);
+    expect(identities.requests).toEqual([]);
+    expect((await attempt(tokens.slice(0, 10))).status).toBe(200);
+  } finally {
+    await identities.close();
+  }
 });
 
 test('a copy that is started to look at it sends nothing', async () => {

@@ -63,7 +63,8 @@ export const createAuthenticators = defineActivity({
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
 
-  prepare: ({ authenticators }, ports) => verifyAuthenticators(authenticators, ports, field),
+  prepare: ({ authenticators }, ports, { organization }) =>
+    verifyAuthenticators(authenticators, ports, organization, field),
 
   decide({ userId, authenticators }, context, verified) {
     const user = existingUser(context.organization, userId);

@@ -7,6 +7,7 @@ import {
   type CredentialEvent,
 } from '../../domain/organization/credentials.js';
 import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
+import type { OrganizationView } from '../../domain/organization/organization.js';
 import type { User } from '../../domain/organization/users.js';
 import {
   Base64Url,
@@ -175,19 +176,24 @@ export function liftAuthenticator(params: AuthenticatorParams, field: string): A
 }
 
 /**
- * Verifies the registrations of one user; `field` names their list in errors.
+ * Verifies the registrations of one user, made where passkeys of the organization may be used; of a sub-organization that
+ * is to be, its parent. `field` names their list in errors.
  * @throws {CoordinatorError} INVALID_ARGUMENT for one that does not verify, RESOURCE_EXHAUSTED for too many
  */
 export async function verifyAuthenticators(
   authenticators: readonly AuthenticatorParamsV2[],
-  { verifyRegistration }: PreparePorts,
+  { verifyRegistration, passkeyOrigins }: PreparePorts,
+  organization: OrganizationView,
   field: string,
 ): Promise<readonly VerifiedRegistration[]> {
   // Before any of the costly work: more than one user may have is refused whoever the user is.
   checkRoom('authenticators', 0, authenticators.length, field);
+  if (authenticators.length === 0) return [];
+  const origins = await passkeyOrigins(organization);
+  const allowed = origins.length > 0 ? { allowedOrigins: origins } : {};
   return Promise.all(
     authenticators.map(({ challenge, attestation }, index) =>
-      verifyRegistration({ challenge, attestation }).catch((error: unknown) => {
+      verifyRegistration({ challenge, attestation, ...allowed }).catch((error: unknown) => {
         throw inField(`${field}[${index}]`, error);
       }),
     ),

@@ -64,7 +64,8 @@ export const acceptInvitation = defineActivity({
       : invalidField('parameters.apiKeys', 'must have an API key without expirationSeconds');
   },
 
-  prepare: ({ authenticators = [] }, ports) => verifyAuthenticators(authenticators, ports, 'parameters.authenticators'),
+  prepare: ({ authenticators = [] }, ports, { organization }) =>
+    verifyAuthenticators(authenticators, ports, organization, 'parameters.authenticators'),
 
   decide({ invitationId, authenticators = [], apiKeys = [] }, context, verified) {
     const { organization, submitterId, now } = context;

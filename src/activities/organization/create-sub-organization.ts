@@ -194,7 +194,7 @@ async function foundingEvents(
     const field = `${rootUsersField}[${index}]`;
     const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
     const [verified, oauth] = await Promise.all([
-      verifyAuthenticators(authenticators, ports, `${field}.authenticators`),
+      verifyAuthenticators(authenticators, ports, parent, `${field}.authenticators`),
       verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`),
     ]);
     tokens.push(...(oauth.tokens ?? []));

@@ -68,7 +68,8 @@ export const createUsers = defineActivity({
     const registrars = await registrarsOf(organization, ports);
     return Promise.all(
       users.map(async ({ authenticators = [], oauthProviders = [] }, index) => {
-        const verified = await verifyAuthenticators(authenticators, ports, `${fieldOf(index)}.authenticators`);
+        const passkeys = `${fieldOf(index)}.authenticators`;
+        const verified = await verifyAuthenticators(authenticators, ports, organization, passkeys);
         const field = `${fieldOf(index)}.oauthProviders`;
         const { proved: _proved, ...registered } = await verifiedIdentities(oauthProviders, ports, registrars, field);
         return { authenticators: verified, ...registered };
