@@ -1,7 +1,7 @@
 # The coordinator, and the auth proxy. What a coordinator needs from outside is a volume on /data, and nothing else may be
 # writable but the folders of the secret that it shares with an auth proxy, and of the key-encryption key.
-# Node of the version that the project is tested with; libsql has binaries for glibc on amd64 and arm64.
-FROM node:20.20.2-bookworm-slim AS base
+# The long-term version of Node, which `.ci/smoke-node.mjs` starts the build on; libsql has binaries for glibc on amd64 and arm64.
+FROM node:24.21.0-bookworm-slim AS base
 WORKDIR /app
 
 # Install scripts stay off (docs/adr/0016); the npm of this image would not read `allowScripts`.

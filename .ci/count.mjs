@@ -1,5 +1,5 @@
 /**
- * The last lines of .ci/run: what is red or did not run, by name, and "N passed, N failed". A suite without a report, one
+ * The last lines of .ci/run and .ci/long: what ran, what is red or did not run, by name, and "N passed, N failed". A suite without a report, one
  * that was ended at its limit and a step that failed count as one failure each.
  */
 import { readFileSync } from 'node:fs';
@@ -24,6 +24,7 @@ for (const argument of process.argv.slice(2)) {
     fail(`did not run: the suite of ${argument}`);
     continue;
   }
+  console.log(`ran: the suite of ${argument}: ${report.passed + report.failed} tests in ${report.files} files`);
   passed += report.passed;
   failed += report.failed;
   for (const name of report.red) console.log(`red: ${name}`);

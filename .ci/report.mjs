@@ -8,7 +8,7 @@ import { relative } from 'node:path';
 class Report {
   constructor({ rootDir }) {
     this.rootDir = rootDir;
-    this.report = { passed: 0, failed: 0, red: [], waiting: [] };
+    this.report = { passed: 0, failed: 0, files: 0, red: [], waiting: [] };
   }
 
   onRunStart() {
@@ -23,6 +23,7 @@ class Report {
   onTestFileResult({ path }, { numPassingTests, numFailingTests, testExecError }) {
     const name = this.name(path);
     this.report.waiting = this.report.waiting.filter((one) => one !== name);
+    this.report.files += 1;
     this.report.passed += numPassingTests;
     // A file that could not run has no tests to count, and has failed all the same.
     this.report.failed += numFailingTests + (testExecError && numFailingTests === 0 ? 1 : 0);

@@ -1,6 +1,6 @@
 /**
  * sign_raw_payloads, stamped, end to end over HTTP on the durable SQLite store, with 1 and 100 payloads to an activity,
- * beside the bare curve library on the same digests in the same run. `node bench/sign.mjs [seconds] [rounds]`. The
+ * beside the bare curve library on the same digests in the same run. `node bench/sign.mjs [seconds] [rounds]`, or `--quick` to see that it runs. The
  * server is a process of its own; on a machine that does other things too, read the ratio and not the rate.
  */
 import { spawn } from 'node:child_process';
@@ -15,8 +15,10 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 
-const seconds = Number(process.argv[2] ?? 3);
-const rounds = Number(process.argv[3] ?? 3);
+const [first = '3', second = '3'] = process.argv.slice(2);
+const isQuick = first === '--quick';
+const seconds = isQuick ? 0.5 : Number(first);
+const rounds = isQuick ? 1 : Number(second);
 /** Requests under way at once: enough that the server never waits for the load or the disk. */
 const connections = 32;
 const sizes = [1, 100];

@@ -1,7 +1,7 @@
 /**
  * How the parts that grow with history behave: writing, folding one long stream, catching up the read models and starting
  * again, on SQLite and on EventStoreDB's double, for 10 000 and 100 000 events (`--million`: 1 000 000 too) and for 10 000
- * organizations. `npm run bench:store [-- --million]`. Each row is a process of its own; run it on an idle machine.
+ * organizations. `npm run bench:store [-- --million]`, `--quick` to see that it runs. Each row is a process of its own; run it on an idle machine.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,11 +31,13 @@ const activityEvents = 3;
 const fillBatch = 300;
 
 async function everything() {
-  const sizes = mode === '--million' ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
+  const isQuick = mode === '--quick';
+  const sizes = isQuick ? [1_000] : mode === '--million' ? [10_000, 100_000, 1_000_000] : [10_000, 100_000];
+  const organizations = isQuick ? 50 : manyOrganizations;
   console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
   for (const store of ['sqlite', 'double']) {
     for (const size of sizes) await child(store, size, 1);
-    await child(store, manyOrganizations * (foundingEvents + 2 * activityEvents), manyOrganizations);
+    await child(store, organizations * (foundingEvents + 2 * activityEvents), organizations);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Stamped update_user_name, end to end over HTTP on the durable SQLite store, at 1, 16 and 64 connections, beside the
  * limit of the same process: an empty Fastify route that only verifies a P-256 signature over the body. Run it on an idle
- * machine; the load comes from this process, so server and load share the cores. `node bench/submit.mjs [seconds]`.
+ * machine; the load comes from this process, so server and load share the cores. `node bench/submit.mjs [seconds]`, or `--quick` to see that it runs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,8 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { createPrivateKey, sign } from 'node:crypto';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 
-const seconds = Number(process.argv[2] ?? 4);
-const rounds = Number(process.argv[3] ?? 3);
+const [first = '4', second = '3'] = process.argv.slice(2);
+const isQuick = first === '--quick';
+const seconds = isQuick ? 0.5 : Number(first);
+const rounds = isQuick ? 1 : Number(second);
 const connections = [1, 16, 64];
 
 const server = spawn(

@@ -1,6 +1,7 @@
 /**
  * Takes the picture for docs/how-to/login-page.md: the page before and after a login, against a server on an empty data
- * folder. Needs a build and Chromium; its path is the argument, or CHROMIUM, or where Debian has it.
+ * folder. Needs a build and Chromium; its path is the argument, or CHROMIUM, or where Debian has it. The second
+ * argument is another file for the picture.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -62,7 +63,7 @@ try {
   const shown = [before, after].map((png) => `<img src="data:image/png;base64,${png.toString('base64')}">`).join('');
   await page.goto('about:blank');
   await page.setContent(`<body style="margin:0;display:flex">${shown}`);
-  const file = new URL('../docs/images/login-page.png', import.meta.url).pathname;
+  const file = process.argv[3] ?? new URL('../docs/images/login-page.png', import.meta.url).pathname;
   await page.screenshot({ path: file });
   console.log(file);
 } finally {

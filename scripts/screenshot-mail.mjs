@@ -1,6 +1,6 @@
 /**
  * Renders the mail with a one-time password and takes the picture for docs/how-to/send-mail-and-sms.md. Needs a build and
- * Chromium; its path is the argument, or CHROMIUM, or where Debian has it.
+ * Chromium; its path is the argument, or CHROMIUM, or where Debian has it. The second argument is another file for the picture.
  */
 import { chromium } from 'playwright-core';
 import { otpEmail } from '../dist/delivery/templates.js';
@@ -22,7 +22,7 @@ const { subject, html } = otpEmail({
 const executablePath = process.argv[2] ?? process.env.CHROMIUM ?? '/usr/bin/chromium';
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
-  const file = new URL('../docs/images/otp-mail.png', import.meta.url).pathname;
+  const file = process.argv[3] ?? new URL('../docs/images/otp-mail.png', import.meta.url).pathname;
   const page = await browser.newPage({ viewport: { width: 640, height: 200 }, colorScheme: 'light' });
   // The one picture that the mail asks for is drawn here; nothing is fetched.
   await page.route('**', (route) =>

@@ -1,5 +1,5 @@
 /*
- * Records the golden streams: `npm run build && node test/golden/record-golden.mjs [name]`.
+ * Records the golden streams: `npm run build && node test/golden/record-golden.mjs [name [folder]]`.
  *
  * Plays fixed stories against the built coordinator, over real HTTP with real stamps, with seeded keys, ids and a steered
  * clock: the same release records the same bytes. For each story it writes
@@ -20,7 +20,7 @@ import {
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { p256 } from '@noble/curves/nist.js';
 import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
@@ -775,7 +775,9 @@ async function connections(coordinator) {
   await ann.client.submit(type('UPDATE_AUTH_PROXY_CONFIG'), { captchaEnabled: false });
 }
 
-const fileOf = (name, end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, import.meta.url));
+const [only, folder] = process.argv.slice(2);
+const base = folder === undefined ? import.meta.url : pathToFileURL(`${folder}/`);
+const fileOf = (name, end) => fileURLToPath(new URL(`${name}.v${version}.${end}`, base));
 
 function write(name, events) {
   const loaded = nothingLoaded();
@@ -954,5 +956,5 @@ const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
 const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family };
 for (const [name, story] of Object.entries(stories)) {
-  if (process.argv[2] === undefined || process.argv[2] === name) await record(name, story);
+  if (only === undefined || only === name) await record(name, story);
 }
