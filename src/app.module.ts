@@ -427,7 +427,7 @@ function votesWantedByMail({
     logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them');
   const notices = new VoteNotices(delivery, failed);
   return ({ activityId, type, votes }, organization, approvers) => {
-    const addresses = approvers.flatMap(({ userEmail }) => userEmail ?? []);
+    const addresses = approvers.flatMap(({ userEmail, emailReleased }) => (emailReleased ? [] : (userEmail ?? [])));
     const wanted = { activityType: type, activityId, approvers: addresses };
     if (organization.parentOrganizationId === undefined) {
       const submitterName = votes[0]?.voter?.userName ?? 'a user';

@@ -52,6 +52,8 @@ type ActivityOutcome<Result> =
       readonly result: Result;
       /** Who has proved to be which user without a credential; its key is that user's own doing. */
       readonly login?: Login;
+      /** That nobody could reach the root quorum any more is meant. */
+      readonly leavesUnreachable?: boolean;
     }
   /** It fails, and that is a fact which must not be lost, such as a wrong code that counts; the caller gets the failure. */
   | { readonly events: readonly OrganizationEvent[]; readonly failure: CoordinatorError };
@@ -129,6 +131,11 @@ export interface ActivityDefinition<
   readonly ownSession?: true;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
   readonly fromParent?: true;
+  /**
+   * Only the parent's own members submit this, in one of its sub-organizations: neither the sub-organization's users, whoever
+   * else's key they have registered, nor the key of the auth proxy, which speaks for strangers.
+   */
+  readonly byParent?: true;
   /**
    * The body may name the parent when the credential lives in one of its sub-organizations: it is submitted there (client
    * protocol 1.4).

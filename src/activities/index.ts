@@ -35,6 +35,7 @@ import { deleteFiatOnRampCredential } from './on-ramp/delete-fiat-on-ramp-creden
 import { updateFiatOnRampCredential } from './on-ramp/update-fiat-on-ramp-credential.js';
 import { createSubOrganization } from './organization/create-sub-organization.js';
 import { deleteSubOrganization } from './organization/delete-sub-organization.js';
+import { releaseContact } from './organization/release-contact.js';
 import { removeOrganizationFeature } from './organization/remove-organization-feature.js';
 import { setOrganizationFeature } from './organization/set-organization-feature.js';
 import { updateOrganizationName } from './organization/update-organization-name.js';
@@ -137,6 +138,7 @@ export const activities = [
   otpAuth,
   otpLogin,
   rejectActivity,
+  releaseContact,
   removeOrganizationFeature,
   setOrganizationFeature,
   signRawPayload,

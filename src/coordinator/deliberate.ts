@@ -405,7 +405,9 @@ function execute(
   const outcome = definition.decide(intent, context, prepared?.value);
   // Not while it is only tried out: the word that it lacks may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
-  checkQuorumReachable(organization, outcome.events, now);
+  if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
+    checkQuorumReachable(organization, outcome.events, now);
+  }
   return outcome;
 }
 

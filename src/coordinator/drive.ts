@@ -48,6 +48,7 @@ import type { Clock, DriverMetrics, KnownActivities, PasskeyCounters, ProofSigne
 import {
   apiKeyOnly,
   attestedElsewhere,
+  membersOfParentOnly,
   noSuchActivity,
   notWaiting,
   organizationDeleted,
@@ -59,7 +60,7 @@ import {
 } from './refusals.js';
 import { activityVersion, newestIntent, type ActivityVersion, type Registry } from './registry.js';
 import type { SubmitRequest } from './requests.js';
-import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
+import { attestedCaller, invitedCaller, resolveCaller, type Caller, type OwnStamp } from './resolve-caller.js';
 import { Room } from './room.js';
 
 /** Which activity a request was about, and what became of it. */
@@ -160,12 +161,21 @@ export class Driver {
    * @throws {CoordinatorError} every refusal; nothing of a refused request is recorded but a denial
    */
   async drive(request: SubmitRequest): Promise<DriveAnswer> {
-    const { stamp, body, organizationId } = request;
+    const { stamp, body } = request;
     const passkey =
-      stamp.kind === 'webauthn' ? await verifyPasskey(stamp, body, organizationId, this.ports) : undefined;
+      stamp.kind === 'webauthn'
+        ? await verifyPasskey(stamp, body, await this.homeOfCaller(request), this.ports)
+        : undefined;
     let outcome = await this.enqueue(request, passkey);
     while ('submitterId' in outcome) outcome = await this.attempt(request, passkey, outcome.submitterId);
     return outcome;
+  }
+
+  /** The organization that credentials of a request are looked up in first. */
+  private async homeOfCaller({ organizationId, version: { definition } }: SubmitRequest): Promise<string> {
+    if (definition.kind !== 'activity' || !definition.byParent) return organizationId;
+    const { organization } = await this.ports.loader.load(organizationId);
+    return organization.parentOrganizationId ?? organizationId;
   }
 
   /** Whether what names this vault may yet be recorded by this process. */
@@ -664,12 +674,31 @@ function checkedCaller(
     return attestedCaller(stamp, attestation, organization, now);
   }
   if (isActivity && definition.byInvitation) return invitedCaller(stamp, organization, now);
+  if (isActivity && definition.byParent) return parentsCaller(stamp, version, passkey, parent, now);
   const caller = resolveCaller(stamp, organization, parent, now);
   checkNoProxyLogin(version, organization, caller);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   if (caller.organizationId !== organizationId && !(isActivity && definition.fromParent)) {
     throw organizationMismatch(organizationId, caller.organizationId);
   }
+  return caller;
+}
+
+/**
+ * A member of the parent, looked up in the parent alone: a sub-organization's users may have registered any public key.
+ * @throws {CoordinatorError} UNAUTHENTICATED for a credential that nobody there has; PERMISSION_DENIED for its auth proxy
+ */
+function parentsCaller(
+  stamp: OwnStamp,
+  { type }: ActivityVersion,
+  passkey: VerifiedPasskey | undefined,
+  parent: OrganizationView | undefined,
+  now: number,
+): Caller {
+  if (!parent) throw membersOfParentOnly(type, undefined);
+  const caller = resolveCaller(stamp, parent, undefined, now);
+  if (isAuthProxyUser(parent, caller.user.userId)) throw membersOfParentOnly(type, parent.organizationId);
+  if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   return caller;
 }
 

@@ -106,6 +106,18 @@ export function proxyLogin(type: string, organizationId: string): CoordinatorErr
   );
 }
 
+/** The word about a sub-organization is its parent's alone, and not that of the key by which strangers act. */
+export function membersOfParentOnly(type: string, parentOrganizationId: string | undefined): CoordinatorError {
+  const whose =
+    parentOrganizationId === undefined ? 'a parent organization' : `organization \`${parentOrganizationId}\``;
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `${type} is submitted in a sub-organization by members of its parent: here nobody but those of ${whose} may, and not by ` +
+      'its auth proxy',
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
 export function apiKeyOnly(type: string): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',

@@ -135,6 +135,10 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
         'token',
       );
     }
+    case 'UserContactReleased': {
+      const { contact, userId } = event.data;
+      return release(rows, organizationId, userId, contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER');
+    }
     case 'UserDeleted':
       return rows.run('DELETE FROM claims WHERE organization_id = ? AND owner = ?', organizationId, event.data.userId);
     case 'ApiKeyCreated': {
@@ -304,6 +308,17 @@ function prove(
 
 function forget(rows: Rows, organizationId: string, ref: string): void {
   rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ?', organizationId, ref);
+}
+
+/** What was proved is only asserted again, and its place in the order is gone: the next oldest proof holds. */
+function release(rows: Rows, organizationId: string, ref: string, kind: ClaimKind): void {
+  rows.run(
+    `UPDATE claims SET proved = NULL, proved_by = NULL, is_due = 0, recorded = NULL, outranks = 0
+     WHERE organization_id = ? AND ref = ? AND kind = ?`,
+    organizationId,
+    ref,
+    kind,
+  );
 }
 
 /** A recorded request proves the key that has stamped it, in the organization that it was recorded in. */

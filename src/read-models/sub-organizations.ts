@@ -93,6 +93,10 @@ export const subOrganizationsModel: ReadModel = {
         const kind = event.data.contact === 'email' ? 'EMAIL' : 'PHONE_NUMBER';
         return lookupsOf(rows, organizationId)?.prove(kind, event.data.userId);
       }
+      case 'UserContactReleased': {
+        const kind = event.data.contact === 'email' ? 'VERIFIED_EMAIL' : 'VERIFIED_PHONE_NUMBER';
+        return forget(rows, organizationId, event.data.userId, kind);
+      }
       case 'UserDeleted':
         return forgetOwner(rows, organizationId, event.data.userId);
       case 'ApiKeyCreated': {

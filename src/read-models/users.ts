@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
 import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
-import { contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
+import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
@@ -38,6 +38,10 @@ export const usersModel: ReadModel = {
       case 'UserContactVerified':
         return change(rows, organizationId, event.data.userId, position, (user) =>
           contactVerified(user, event.data, at),
+        );
+      case 'UserContactReleased':
+        return change(rows, organizationId, event.data.userId, position, (user) =>
+          contactReleased(user, event.data, at),
         );
       case 'ApiKeyCreated':
       case 'ApiKeyDeleted':

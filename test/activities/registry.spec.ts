@@ -107,6 +107,7 @@ const families: readonly (readonly [path: string, type: string, intentKey: strin
     'deleteSubOrganizationIntent',
     'deleteSubOrganizationResult',
   ],
+  ['release_contact', 'ACTIVITY_TYPE_RELEASE_CONTACT', 'releaseContactIntent', 'releaseContactResult'],
   ['create_user_tag', 'ACTIVITY_TYPE_CREATE_USER_TAG', 'createUserTagIntent', 'createUserTagResult'],
   ['create_users', 'ACTIVITY_TYPE_CREATE_USERS_V4', 'createUsersIntentV4', 'createUsersResult'],
   ['create_users', 'ACTIVITY_TYPE_CREATE_USERS_V3', 'createUsersIntentV3', 'createUsersResult'],
@@ -366,6 +367,7 @@ const resources: Readonly<Record<string, string>> = {
   OAUTH_LOGIN: 'AUTH CREATE',
   STAMP_LOGIN: 'AUTH CREATE',
   UPDATE_OAUTH2_CREDENTIAL: 'AUTH UPDATE',
+  RELEASE_CONTACT: 'CONTACT DELETE',
   REMOVE_ORGANIZATION_FEATURE: 'root-quorum-only',
   SET_ORGANIZATION_FEATURE: 'root-quorum-only',
   SIGN_RAW_PAYLOAD: 'PRIVATE_KEY SIGN',
@@ -488,6 +490,7 @@ describe('the list of activities', () => {
       walletId: 'w',
       targetPublicKey: '02aa',
       endpointId: 'x',
+      contact: 'ANN@example.com',
     };
     const intent = { ...users, ...keys, otpLength: 6, sessionProfileId: 's' };
     const shown = definitions.flatMap((one) =>
@@ -516,6 +519,8 @@ describe('the list of activities', () => {
       ['INIT_OTP_AUTH', 'otp_length', 'int', 6n],
       ['OAUTH_LOGIN', 'session_profile_id', 'string', 's'],
       ['OTP_LOGIN', 'session_profile_id', 'string', 's'],
+      ['RELEASE_CONTACT', 'contact', 'string', 'ann@example.com'],
+      ['RELEASE_CONTACT', 'leave_unreachable', 'bool', false],
       ['SIGN_RAW_PAYLOAD', 'encoding', 'string', 'e'],
       ['SIGN_RAW_PAYLOAD', 'hash_function', 'string', 'h'],
       ['SIGN_RAW_PAYLOADS', 'encoding', 'string', 'e'],

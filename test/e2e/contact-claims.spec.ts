@@ -13,6 +13,7 @@ import { exchange, objectWith, refusal, textLike } from './exchange.js';
 import { loginService, resultOf, sdkClient } from './login-world.js';
 import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';
 import { registry } from './routes.js';
+import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { startTenants } from './tenants.js';
 
 // Whose a contact is under a parent: what the parent's own members assert, what a token proves, and how both end.
@@ -355,5 +356,223 @@ describe('a contact that the parent’s members assert', () => {
       status: 400,
       message: textLike('2 users of organization'),
     });
+  });
+});
+
+describe('a contact that the parent’s members release', () => {
+  const release = 'ACTIVITY_TYPE_RELEASE_CONTACT';
+  const notFoundKey = { status: 401, turnkeyErrorCode: 'PUBLIC_KEY_NOT_FOUND' };
+  const denied = { status: 403 };
+
+  const released = async (organizationId: string, contact: string, more: object = {}, client = coordinator.client) =>
+    resultOf<{ userIds: string[] }>(await client.submit(release, { contact, ...more }, { organizationId })).userIds;
+
+  /** A phone number in whose organization there is another way in too. */
+  async function holder(contact: string) {
+    const key = coordinator.newKey();
+    const { organizationId, userId } = await signedUp(contact, { apiKeys: [apiKey(key)] });
+    return { organizationId, userId, key, client: clientOf(organizationId, key) };
+  }
+
+  const newNumber = () => `+1202555${String(++count).padStart(4, '0')}`;
+  /** One contact gets so many codes at a time. */
+  const later = () => coordinator.clock.advance('6m');
+
+  test('leads to who has proved it next, and lets nobody into the organization that had it', async () => {
+    const number = newNumber();
+    const old = await holder(number);
+    const next = await holder(number);
+    expect(await account(number)).toBe(old.organizationId);
+    later();
+    expect(await released(old.organizationId, number)).toEqual([old.userId]);
+    expect(await account(number)).toBe(next.organizationId);
+    expect(await logsIn(number)).toBe(next.organizationId);
+    expect(await logsIn(number, { organizationId: old.organizationId })).toMatchObject(noContact);
+    later();
+    const nobody = { status: 401, turnkeyErrorCode: 'CREDENTIAL_NOT_FOUND' };
+    expect(await refusal(attestedLogin(number, old.organizationId))).toMatchObject(nobody);
+    expect(await verifiedSuborgs('PHONE_NUMBER', number)).toEqual([next.organizationId]);
+    const sent = coordinator.messages().length;
+    await coordinator.client.submit(
+      'ACTIVITY_TYPE_INIT_OTP_AUTH_V3',
+      { otpType: 'OTP_TYPE_SMS', contact: number, appName: 'Acme' },
+      { organizationId: old.organizationId },
+    );
+    expect(coordinator.messages()).toHaveLength(sent);
+    expect(await refusal(released(old.organizationId, number))).toMatchObject({ status: 404 });
+    // The user is who they were, with all other ways in.
+    const { user } = await old.client.query<{ user: object }>('get_user', { userId: old.userId });
+    expect(user).toMatchObject({ userPhoneNumber: number });
+
+    // Proved anew it serves the organization again, behind who has it by now.
+    const verificationToken = await verified(number);
+    await old.client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
+      userId: old.userId,
+      userPhoneNumber: number,
+      verificationToken,
+    });
+    expect(await logsIn(number, { organizationId: old.organizationId })).toBe(old.organizationId);
+    later();
+    expect(await account(number)).toBe(next.organizationId);
+    await released(next.organizationId, number);
+    expect(await account(number)).toBe(old.organizationId);
+    await decidedAlike(old.organizationId);
+    await decidedAlike(next.organizationId);
+  });
+
+  test('is whoever’s proves it next, and not whoever’s has written it down', async () => {
+    const contact = newContact();
+    const old = await holder(contact);
+    const squatter = coordinator.newKey();
+    await signUp({ userEmail: contact, apiKeys: [apiKey(squatter)] });
+    await asserted({ userEmail: contact, apiKeys: [apiKey(squatter)] });
+    await released(old.organizationId, contact);
+    later();
+    expect(await account(contact)).toBeUndefined();
+    expect(await logsIn(contact)).toMatchObject({ status: 404 });
+    // Neither does the old holder's own word bring it back, in other letters or the same.
+    for (const userEmail of [contact.toUpperCase(), contact]) {
+      await old.client.submit(updateEmail, { userId: old.userId, userEmail });
+      const mailed = coordinator.client.submit(
+        'ACTIVITY_TYPE_EMAIL_AUTH_V3',
+        { email: contact, targetPublicKey: coordinator.newKey().publicKey, emailCustomization: { appName: 'Acme' } },
+        { organizationId: old.organizationId },
+      );
+      expect(await refusal(mailed)).toMatchObject({ status: 404 });
+    }
+    later();
+    const next = await signedUp(contact);
+    expect(await account(contact)).toBe(next.organizationId);
+    expect(await logsIn(contact)).toBe(next.organizationId);
+  });
+
+  test('takes a policy of the parent’s that speaks of it, and nobody else’s word', async () => {
+    const contact = newContact();
+    const old = await holder(contact);
+    const sibling = await holder(newContact());
+    const other = coordinator.newKey();
+    for (const client of [old.client, clientOf(old.organizationId, sibling.key), clientOf(old.organizationId, other)]) {
+      expect(await refusal(released(old.organizationId, contact, {}, client))).toMatchObject(notFoundKey);
+    }
+    const helper = await coordinator.createUser('Helper');
+    const attempt = () => released(old.organizationId, contact, {}, helper.client);
+    const grant = (condition: string) =>
+      coordinator.createPolicy({
+        policyName: `grant ${++count}`,
+        condition,
+        consensus: `approvers.any(user, user.id == '${helper.userId}')`,
+      });
+    expect(await refusal(attempt())).toMatchObject(denied);
+    const of = (resource: string, action: string) =>
+      `activity.resource == '${resource}' && activity.action == '${action}'`;
+    for (const condition of [
+      of('ORGANIZATION', 'CREATE'),
+      of('ORGANIZATION', 'DELETE'),
+      of('AUTH', 'CREATE'),
+      of('OTP', 'VERIFY'),
+      of('USER', 'UPDATE'),
+      of('USER', 'DELETE'),
+      of('CREDENTIAL', 'DELETE'),
+      `activity.type == '${release}' && activity.params.contact == 'other@example.com'`,
+    ]) {
+      await grant(condition);
+      expect(await refusal(attempt())).toMatchObject(denied);
+    }
+    // Not in the parent itself, whose members' contacts nobody is led to.
+    expect(await refusal(released(coordinator.organizationId, contact))).toMatchObject(denied);
+    expect(await account(contact)).toBe(old.organizationId);
+    await grant(of('CONTACT', 'DELETE'));
+    const policyId = await coordinator.createPolicy({
+      policyName: 'never this one',
+      effect: 'EFFECT_DENY',
+      condition: `activity.type == '${release}' && activity.params.contact == '${contact}'`,
+    });
+    for (const spelt of [contact, contact.toUpperCase()]) {
+      expect(await refusal(released(old.organizationId, spelt, {}, helper.client))).toMatchObject(denied);
+    }
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
+    await grant(`${of('CONTACT', 'DELETE')} && activity.params.leave_unreachable == false`);
+    expect(await attempt()).toEqual([old.userId]);
+  });
+
+  test('is never the auth proxy’s to release, whatever policies allow', async () => {
+    const contact = newContact();
+    const old = await holder(contact);
+    const { users } = await coordinator.client.query<{ users: { userId: string; userName: string }[] }>('list_users');
+    const { userId } = users.find(({ userName }) => userName === 'Auth proxy')!;
+    const key = coordinator.newKey();
+    const keys = { userId, apiKeys: [apiKey(key)] };
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', keys);
+    const policyId = await coordinator.createPolicy({ policyName: 'everything', condition: 'true' });
+    const attempt = released(old.organizationId, contact, {}, coordinator.clientFor(key));
+    expect(await refusal(attempt)).toMatchObject({ ...denied, message: textLike('not by its auth proxy') });
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
+    expect(await account(contact)).toBe(old.organizationId);
+  });
+
+  test('is released though its holder has registered the keys of the parent’s members', async () => {
+    const contact = newContact();
+    const passkey = new SoftwareAuthenticator();
+    const ann = await coordinator.createUser(`Ann ${++count}`);
+    const authenticator = { authenticatorName: 'own', ...passkey.register() };
+    await ann.client.submit('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', {
+      userId: ann.userId,
+      authenticators: [authenticator],
+    });
+    await coordinator.createPolicy({
+      policyName: 'Ann releases',
+      condition: "activity.resource == 'CONTACT'",
+      consensus: `approvers.any(user, user.id == '${ann.userId}')`,
+    });
+    const forged = { authenticatorName: 'forged', ...new SoftwareAuthenticator().register(passkey) };
+    const squatter = await signedUp(contact, {
+      apiKeys: [apiKey(coordinator.client.key), apiKey(coordinator.newKey())],
+      authenticators: [forged],
+    });
+    const { organizationId } = squatter;
+    const body = clientOf(organizationId, ann.key).submitBody(release, { contact });
+    const stamp = { 'x-stamp-webauthn': passkey.assert({ body }) };
+    await send(`${coordinator.url}${submitPath(release)}`, body, stamp);
+    expect(await account(contact)).toBeUndefined();
+    const second = newContact();
+    const again = await signedUp(second, { apiKeys: [apiKey(coordinator.client.key)] });
+    expect(await released(again.organizationId, second)).toEqual([again.userId]);
+  });
+
+  test('that is all there is to log in with takes a word more', async () => {
+    const number = newNumber();
+    const { organizationId, userId } = await signedUp(number);
+    const session = coordinator.newKey();
+    const key = coordinator.newKey();
+    await ok('otp_login', { ...login(await verified(number, key), key, session), organizationId });
+    expect(await refusal(released(organizationId, number))).toMatchObject({
+      status: 400,
+      message: textLike(/all that the root quorum .* could ever log in with.*leaveUnreachable: true/),
+    });
+    expect(await account(number)).toBe(organizationId);
+    later();
+    expect(await released(organizationId, number, { leaveUnreachable: true })).toEqual([userId]);
+    expect(await logsIn(number, { organizationId })).toMatchObject(noContact);
+    // Whoever has a session from before can make a lasting way in until it ends.
+    const person = clientOf(organizationId, session);
+    await person.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', { userId, apiKeys: [apiKey(coordinator.newKey())] });
+    await decidedAlike(organizationId);
+  });
+
+  test('need not have been proved: what the parent has asserted by mistake ends too', async () => {
+    const [mistyped, other] = [newContact(), newContact()];
+    const { organizationId, userIds } = await asserted({
+      userEmail: mistyped,
+      apiKeys: [apiKey(coordinator.newKey())],
+    });
+    expect(await refusal(released(organizationId, other))).toMatchObject({ status: 404 });
+    expect(await refusal(released(organizationId, 'nobody'))).toMatchObject({
+      status: 400,
+      message: textLike('parameters.contact'),
+    });
+    expect(await released(organizationId, mistyped.toUpperCase())).toEqual(userIds);
+    for (const isBound of [true, false]) {
+      expect(await logsIn(mistyped, { organizationId }, isBound)).toMatchObject(isBound ? noContact : { status: 404 });
+    }
   });
 });

@@ -93,6 +93,7 @@ describe('every submit', () => {
       reject_activity: one.alice.client,
       accept_invitation: one.invited.client,
       delete_sub_organization: one.child,
+      release_contact: own.clientFor(own.client.key, one.child.organizationId),
     };
     const client = clients[name] ?? own.client;
     const body = client.submitBody(type, samples[type]!);

@@ -205,6 +205,7 @@ async function childOf(coordinator: TestCoordinator): Promise<StampingClient> {
     rootUsers: [
       {
         userName: 'Child',
+        userEmail: 'child@example.com',
         apiKeys: [{ apiKeyName: 'child', publicKey: childKey.publicKey, curveType: childKey.curve }],
         authenticators: [],
         oauthProviders: [],
@@ -519,6 +520,7 @@ export function submitSamples(furnished: Furnished) {
       encryptedClientSecret: oauth2.encryptedClientSecret,
     },
     ACTIVITY_TYPE_REJECT_ACTIVITY: { fingerprint: waiting.fingerprint },
+    ACTIVITY_TYPE_RELEASE_CONTACT: { contact: 'child@example.com' },
     ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH' },
     ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE: { name: 'FEATURE_NAME_SMS_AUTH', value: '' },
     ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2: {

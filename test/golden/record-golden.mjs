@@ -951,10 +951,79 @@ async function family(coordinator) {
   return { child: subOrganizationId };
 }
 
+/** Contacts that a parent asserts, that tokens prove, and that the parent's members release. */
+async function contacts(coordinator) {
+  const { clock, newKey } = coordinator;
+  const submit = submitting(coordinator);
+  const backend = await coordinator.createUser('Backend');
+  await coordinator.createPolicy({
+    policyName: 'The backend makes accounts, logs people in and releases contacts',
+    condition: "activity.resource in ['OTP', 'ORGANIZATION', 'AUTH', 'CONTACT']",
+    consensus: `approvers.any(user, user.id == '${backend.userId}')`,
+  });
+  const byBackend = (name, parameters, options) => submit(name, parameters, backend.client, options);
+  const send = codes(coordinator, byBackend);
+  const [mail, number] = ['ann@example.com', '+13214567890'];
+  const none = { apiKeys: [], authenticators: [], oauthProviders: [] };
+  const found = (more) =>
+    byBackend('CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'Accounts',
+      rootUsers: [{ userName: 'Ann', userEmail: mail, userPhoneNumber: number, ...none, ...more }],
+      rootQuorumThreshold: 1,
+    });
+  const { subOrganizationId, rootUserIds } = await found({});
+  const [userId] = rootUserIds;
+  const there = { organizationId: subOrganizationId };
+  /** A verification token for a contact, bound to a key if there is one. */
+  const prove = async (contact, bound) => {
+    const { otpId, otpCode } = await send('INIT_OTP_V2', contact);
+    return (await byBackend('VERIFY_OTP', { otpId, otpCode, ...bound })).verificationToken;
+  };
+  const login = async (contact, key) => {
+    const asked = { publicKey: key.publicKey };
+    const verificationToken = await prove(contact, asked);
+    const signature = clientSignature(key, verificationToken, 'USAGE_TYPE_LOGIN', { login: asked });
+    return byBackend('OTP_LOGIN_V2', { verificationToken, ...asked, clientSignature: signature }, there);
+  };
+  const device = newKey();
+  await login(mail, device);
+  await byBackend(
+    'OTP_LOGIN',
+    { verificationToken: await prove(number, {}), publicKey: newKey().publicKey },
+    there,
+  );
+  const ann = coordinator.clientFor(device, subOrganizationId);
+  const byAnn = (name, parameters) => submit(name, parameters, ann);
+  await refused(ann.submit(type('RELEASE_CONTACT'), { contact: number }), 401);
+  clock.advance('1m');
+  await byBackend('RELEASE_CONTACT', { contact: number }, there);
+  await refused(byBackend('RELEASE_CONTACT', { contact: number }, there), 404);
+  await refused(byBackend('RELEASE_CONTACT', { contact: mail }, there), 400);
+  clock.advance('3m');
+  const tablet = newKey();
+  await refused(login(number, tablet), 404);
+  await byAnn('UPDATE_USER_PHONE_NUMBER', { userId, userPhoneNumber: number });
+  await byAnn('CREATE_API_KEYS_V2', { userId, apiKeys: [keyOf(newKey())] });
+  await byBackend('RELEASE_CONTACT', { contact: mail }, there);
+  await byAnn('UPDATE_USER_NAME', { userId, userName: 'Anna' });
+  clock.advance('3m');
+  await byAnn('UPDATE_USER_PHONE_NUMBER', {
+    userId,
+    userPhoneNumber: number,
+    verificationToken: await prove(number, {}),
+  });
+  await login(number, tablet);
+  await byAnn('UPDATE_USER_EMAIL', { userId, userEmail: 'anna@example.com' });
+  await byAnn('CREATE_USER_TAG', { userTagName: 'owner', userIds: [userId] });
+  await byAnn('CREATE_WALLET', { walletName: 'First', accounts: [account('ethereum', 0)] });
+  await byBackend('RELEASE_CONTACT', { contact: 'anna@example.com', leaveUnreachable: true }, there);
+  return { child: subOrganizationId };
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

@@ -50,6 +50,7 @@ const ungrantable: Readonly<Record<string, string>> = {
   ACCEPT_INVITATION: 'by the key of its link',
   APPROVE_ACTIVITY: 'a vote',
   REJECT_ACTIVITY: 'a vote',
+  RELEASE_CONTACT: 'in a sub-organization, by a member of its parent',
   DELETE_SUB_ORGANIZATION: 'in a sub-organization, by a root user of it',
   REMOVE_ORGANIZATION_FEATURE: 'root quorum only',
   SET_ORGANIZATION_FEATURE: 'root quorum only',

@@ -61,6 +61,7 @@ const parentsOnly: Readonly<Record<string, string>> = {
   ACTIVITY_TYPE_ENABLE_AUTH_PROXY: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_DISABLE_AUTH_PROXY: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG: 'the auth proxy is the parent’s',
+  ACTIVITY_TYPE_RELEASE_CONTACT: 'only members of the parent release a contact',
   get_auth_proxy_config: 'the auth proxy is the parent’s',
 };
 

@@ -66,6 +66,9 @@ export function noteAdditions(organization: Organization, event: OrganizationEve
       contactChanged(organization, userId, 'phone-number', userPhoneNumber);
       break;
     }
+    case 'UserContactReleased':
+      foundingContacts.delete(contactName(event.data.userId, event.data.contact));
+      break;
     case 'ApiKeyCreated':
       added(organization, event.data.apiKeyId, { ...event.data, what: 'API key' });
       break;

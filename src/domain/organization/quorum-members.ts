@@ -35,6 +35,8 @@ const changesWaysIn: { readonly [Type in AboutUsers]: (data: Data<Type>) => bool
   UserCreated: () => false,
   UserUpdated: ({ userEmail, userPhoneNumber }) => userEmail !== undefined || userPhoneNumber !== undefined,
   UserContactVerified: () => true,
+  // The parent's word about its own look-ups and codes (R4): the contact stays, and gives nobody anything.
+  UserContactReleased: () => false,
   UserDeleted: () => true,
   ApiKeyCreated: () => true,
   ApiKeyDeleted: () => true,

@@ -16,6 +16,9 @@ export interface User {
   /** Set when a verification token has proved that the user receives what is sent there. */
   readonly emailVerified?: true;
   readonly phoneNumberVerified?: true;
+  /** Set when the parent's members have released it: nobody logs in by it until it is proved anew. */
+  readonly emailReleased?: true;
+  readonly phoneNumberReleased?: true;
   /** Ids of user tags. */
   readonly userTags: readonly string[];
   readonly apiKeys: readonly ApiKey[];
@@ -50,6 +53,8 @@ export type UserEvent =
       'UserContactVerified',
       { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId?: string }
     >
+  /** The parent's members know that the user's contact of that kind is somebody else's by now (docs/adr/0036). */
+  | DomainEvent<'UserContactReleased', { userId: string; contact: ContactKind }>
   | DomainEvent<'UserDeleted', { userId: string }>;
 
 export const evolveUsers: Evolvers<UserEvent> = {
@@ -62,6 +67,9 @@ export const evolveUsers: Evolvers<UserEvent> = {
   UserContactVerified(organization, data, at) {
     provedHere(organization);
     changeUser(organization, data.userId, (user) => contactVerified(user, data, at));
+  },
+  UserContactReleased(organization, data, at) {
+    changeUser(organization, data.userId, (user) => contactReleased(user, data, at));
   },
   UserDeleted(organization, { userId }) {
     const user = organization.users.get(userId);
@@ -80,7 +88,8 @@ export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['d
 
 /** What an update makes of a user: members that the event lacks stay, an empty string removes. */
 export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUpdated' }>['data'], at: number): User {
-  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, ...rest } = user;
+  const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, ...others } = user;
+  const { emailReleased, phoneNumberReleased, ...rest } = others;
   const email = data.userEmail ?? userEmail;
   const phone = data.userPhoneNumber ?? userPhoneNumber;
   // What was proved was proved of the old contact.
@@ -94,6 +103,8 @@ export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUp
     ...(phone ? { userPhoneNumber: phone } : {}),
     ...(isEmailProved ? { emailVerified } : {}),
     ...(isPhoneProved ? { phoneNumberVerified } : {}),
+    ...(emailReleased && isSameContact(email, userEmail) ? { emailReleased } : {}),
+    ...(phoneNumberReleased && isSameContact(phone, userPhoneNumber) ? { phoneNumberReleased } : {}),
     updatedAt: at,
   };
 }
@@ -104,7 +115,22 @@ export function contactVerified(
   { contact }: Extract<UserEvent, { type: 'UserContactVerified' }>['data'],
   at: number,
 ): User {
-  return { ...user, ...(contact === 'email' ? { emailVerified: true } : { phoneNumberVerified: true }), updatedAt: at };
+  const { emailReleased, phoneNumberReleased, ...rest } = user;
+  return contact === 'email'
+    ? { ...rest, emailVerified: true, ...(phoneNumberReleased && { phoneNumberReleased }), updatedAt: at }
+    : { ...rest, phoneNumberVerified: true, ...(emailReleased && { emailReleased }), updatedAt: at };
+}
+
+/** What the release of a contact makes of a user: it is still written down, and is good for nothing. */
+export function contactReleased(
+  user: User,
+  { contact }: Extract<UserEvent, { type: 'UserContactReleased' }>['data'],
+  at: number,
+): User {
+  const { emailVerified, phoneNumberVerified, ...rest } = user;
+  return contact === 'email'
+    ? { ...rest, ...(phoneNumberVerified && { phoneNumberVerified }), emailReleased: true, updatedAt: at }
+    : { ...rest, ...(emailVerified && { emailVerified }), phoneNumberReleased: true, updatedAt: at };
 }
 
 /** Replaces one user of the accumulator; a user that is gone is left alone, as history may mention it after its end. */
@@ -118,26 +144,36 @@ export function contactKey(contact: string): string {
   return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
+function isSameContact(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && contactKey(one) === contactKey(other);
+}
+
+/** Users who have a contact that is not released. */
+export function usersOfContact({ users }: OrganizationView, kind: ContactKind, contact: string): User[] {
+  return [...users.values()].filter((user) => {
+    const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
+    const isReleased = kind === 'email' ? user.emailReleased : user.phoneNumberReleased;
+    return isSameContact(held, contact) && isReleased !== true;
+  });
+}
+
 /**
  * The user who has a contact, if somebody has. `only` asks for one that was proved to be the user's, or for one that the
  * parent's own members have asserted when they founded the organization.
  * @throws {CoordinatorError} FAILED_PRECONDITION when several have it: which of them is meant cannot be known
  */
 export function userOfContact(
-  { users, organizationId, foundingContacts }: OrganizationView,
+  organization: OrganizationView,
   kind: ContactKind,
   contact: string,
   only?: 'verified' | 'asserted',
 ): User | undefined {
-  const wanted = contactKey(contact);
+  const { organizationId, foundingContacts } = organization;
   const counts = (user: User): boolean => {
     if (only === 'asserted') return foundingContacts.has(contactName(user.userId, kind));
     return only === undefined || (kind === 'email' ? user.emailVerified : user.phoneNumberVerified) === true;
   };
-  const found = [...users.values()].filter((user) => {
-    const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
-    return held !== undefined && contactKey(held) === wanted && counts(user);
-  });
+  const found = usersOfContact(organization, kind, contact).filter(counts);
   if (found.length <= 1) return found[0];
   throw new CoordinatorError(
     'FAILED_PRECONDITION',

@@ -11,6 +11,7 @@ const taking: ReadonlySet<OrganizationEvent['type']> = new Set([
   'AuthenticatorDeleted',
   'OauthProviderDeleted',
   'UserUpdated',
+  'UserContactReleased',
   'UserDeleted',
   'RootQuorumUpdated',
   'OrganizationFeatureRemoved',

@@ -1,0 +1,92 @@
+import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import type { ContactKind } from '../../domain/organization/contacts.js';
+import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
+import { contactKey, usersOfContact, type User } from '../../domain/organization/users.js';
+import { checkQuorumReachable } from '../../domain/organization/ways-in.js';
+import { Flag, isEmail, isPhone, Text, UuidList } from '../../schema/fields.js';
+import { defineActivity } from '../define-activity.js';
+
+class ReleaseContactIntent {
+  @Text({
+    min: 1,
+    max: 254,
+    about: 'The e-mail address, or the phone number in E.164, that is somebody else’s by now.',
+  })
+  contact!: string;
+
+  @Flag({
+    optional: true,
+    about:
+      'True: also when it is all that the root quorum could ever log in with, and nobody gets into the sub-organization any more.',
+  })
+  leaveUnreachable?: boolean;
+}
+
+class ReleaseContactResult {
+  @UuidList({ about: 'The users who had it.' })
+  userIds!: string[];
+}
+
+/**
+ * Ends what a contact is good for in a sub-organization, as its parent's members know that it has become somebody else's
+ * (security rule R4, docs/adr/0036): nobody logs in by it and no look-up leads there, until it is proved anew.
+ */
+export const releaseContact = defineActivity({
+  type: 'ACTIVITY_TYPE_RELEASE_CONTACT',
+  summary: 'Ends all logins by a contact in the sub-organization it is submitted in, until the contact is proved anew.',
+  intent: ReleaseContactIntent,
+  result: ReleaseContactResult,
+  policy: { resource: 'CONTACT', action: 'DELETE' },
+  params: {
+    // In one spelling, or a policy about a contact would be evaded by its letters.
+    contact: { type: { kind: 'string' }, from: ({ contact }) => contactKey(contact) },
+    leave_unreachable: { type: { kind: 'bool' }, from: ({ leaveUnreachable = false }) => leaveUnreachable },
+  },
+  byParent: true,
+
+  check({ contact }, organization) {
+    usersToRelease(organization, contact);
+  },
+
+  decide({ contact, leaveUnreachable = false }, { organization, now }) {
+    const { kind, users } = usersToRelease(organization, contact);
+    const events = users.map(({ userId }): OrganizationEvent => {
+      return { type: 'UserContactReleased', data: { userId, contact: kind } };
+    });
+    if (!leaveUnreachable) checkStaysReachable(organization, events, now);
+    return { events, result: { userIds: users.map(({ userId }) => userId) }, leavesUnreachable: leaveUnreachable };
+  },
+});
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT for what is no contact, NOT_FOUND when nobody has it, or has it released */
+function usersToRelease(
+  organization: OrganizationView,
+  contact: string,
+): { readonly kind: ContactKind; readonly users: readonly User[] } {
+  if (!isEmail(contact) && !isPhone(contact)) {
+    const rule = 'an e-mail address, or a phone number in E.164, such as +13214567890';
+    throw invalidField('parameters.contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
+  }
+  const kind = isEmail(contact) ? 'email' : 'phone-number';
+  const users = usersOfContact(organization, kind, contact);
+  if (users.length > 0) return { kind, users };
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `no user of organization \`${organization.organizationId}\` has \`${contact}\` as a contact that is not released: ` +
+      'list_suborgs finds the organizations that have it',
+  );
+}
+
+/** @throws {CoordinatorError} FAILED_PRECONDITION that says how it can be done all the same */
+function checkStaysReachable(organization: OrganizationView, events: readonly OrganizationEvent[], now: number): void {
+  try {
+    checkQuorumReachable(organization, events, now);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    throw new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `the contact is all that the root quorum of organization \`${organization.organizationId}\` could ever log in with: ` +
+        'have its users add a passkey or a key first, or send leaveUnreachable: true, after which nobody gets in any more',
+    );
+  }
+}
