@@ -10,7 +10,9 @@ import { hasLapsed } from '../domain/organization/claims.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
-import type { AnyQuery } from '../read-models/define-query.js';
+import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
+import { answerText, pageWriter } from '../read-models/pages.js';
+import { answerRoom, smallAnswer } from '../rate-limits/answer-room.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
@@ -41,6 +43,13 @@ import { Whereabouts } from './whereabouts.js';
 /** Longest wait of a query for the read models, in milliseconds. */
 export const readWaitMs = 2_000;
 
+/** The JSON of an answer. */
+export interface WrittenAnswer {
+  readonly text: string;
+  /** To be called when it has been read, or never will be. */
+  readonly gone: () => void;
+}
+
 /** A question as it came in, and who asks. A stamp's signature over `body` has been verified, but for a passkey's. */
 interface QueryRequest {
   readonly body: Uint8Array;
@@ -48,7 +57,7 @@ interface QueryRequest {
 }
 
 /** A request to a query path, to be answered from a state that has seen `minPosition`. */
-export class RunQuery extends Query<object> {
+export class RunQuery extends Query<WrittenAnswer> {
   constructor(
     readonly definition: AnyQuery,
     readonly request: QueryRequest,
@@ -75,7 +84,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
   ) {}
 
-  async execute({ definition, request, minPosition }: RunQuery): Promise<object> {
+  async execute({ definition, request, minPosition }: RunQuery): Promise<WrittenAnswer> {
     const { body } = request;
     const asked = validate(definition.request, parseStrictJson(body).value);
     const { organizationId, caller } = await this.reader(
@@ -96,10 +105,17 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     }
     const { organizationId: payer } = caller;
     const isOwn = payer === organizationId;
-    await thisThread.next(organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined));
+    const turn = organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined);
+    await thisThread.next(turn);
     const now = this.clock.now();
-    return definition.answer(question, {
+    let gone: (() => void) | undefined;
+    const page = pageWriter(async (bytes) => {
+      if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
+      await thisThread.next(turn);
+    });
+    const context: QueryContext = {
       rows: this.rows,
+      page,
       now,
       callerOrganizationId: caller.organizationId,
       callerUserId: caller.user.userId,
@@ -111,7 +127,14 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           keys: this.registry.versions.get(record.type)!.keys,
           rights: this.driver.rights(organization, record.activityId, caller.user.userId),
         }),
-    });
+    };
+    try {
+      const answer = await definition.answer(question, context);
+      return { text: answerText(answer), gone: gone ?? (() => undefined) };
+    } catch (error) {
+      gone?.();
+      throw error;
+    }
   }
 
   /** Who reads, and which organization: the named one, or the one where the credential lives. */

@@ -8,6 +8,9 @@ import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
 
+/** Longest time that a caller may take to read an answer, in milliseconds. */
+const longestReadMs = 60_000;
+
 const queriesByPath = new Map(queries.map((query) => [query.path, query]));
 
 /** POST /public/v1/query/<query>: one question, stamped or with a read-only session. */
@@ -26,7 +29,7 @@ export class QueryController {
     @Param('name') path: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<object> {
+  ): Promise<string> {
     const definition = queriesByPath.get(path);
     if (!definition) {
       throw new CoordinatorError('NOT_FOUND', `no query is named \`${path.slice(0, 100)}\`: /docs lists them`);
@@ -34,6 +37,17 @@ export class QueryController {
     const body = rawBody(request);
     const by = request.session ?? request.stamp!;
     this.limits.check(request, reply, body, by);
-    return this.bus.execute(new RunQuery(definition, { body, by }, this.freshness.wanted(request)));
+    const { text, gone } = await this.bus.execute(
+      new RunQuery(definition, { body, by }, this.freshness.wanted(request)),
+    );
+    void reply.type('application/json; charset=utf-8');
+    if (reply.raw.destroyed) gone();
+    // Whoever reads slowly keeps a place, but not for ever.
+    const late = setTimeout(() => reply.raw.destroy(), longestReadMs);
+    reply.raw.once('close', () => {
+      clearTimeout(late);
+      gone();
+    });
+    return text;
   }
 }

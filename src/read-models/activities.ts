@@ -7,10 +7,10 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, PaginatedRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import { upcast } from '../event-store/upcast.js';
-import { newestFirst, type Run } from './pages.js';
+import { elementsOf, newestFirst, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
@@ -194,7 +194,7 @@ class ListActivitiesRequest extends PaginatedRequest {
   filterByType?: string[];
 }
 
-class ListActivitiesResponse {
+class ListActivitiesResponse extends PagedResponse {
   @ListOf(() => ActivityShape)
   activities!: object[];
 }
@@ -204,8 +204,11 @@ export const listActivities = defineQuery({
   summary: 'Activities, the newest first.',
   request: ListActivitiesRequest,
   response: ListActivitiesResponse,
-  answer({ organizationId, filterByStatus = [], filterByType = [], paginationOptions }, { rows, envelope }) {
-    const page = newestFirst(
+  async answer(
+    { organizationId, filterByStatus = [], filterByType = [], paginationOptions },
+    { rows, envelope, page },
+  ) {
+    const found = newestFirst(
       rows,
       {
         table: 'activities',
@@ -217,7 +220,7 @@ export const listActivities = defineQuery({
       paginationOptions,
     );
     return {
-      activities: page.map((activityId) => envelope(activityOf(rows, organizationId, activityId))),
+      activities: await page(elementsOf(found, (id) => envelope(activityOf(rows, organizationId, id)))),
     };
   },
 });
@@ -302,7 +305,7 @@ class PolicyEvaluationShape {
   createdAt!: object;
 }
 
-class GetPolicyEvaluationsResponse {
+class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyEvaluationShape)
   policyEvaluations!: object[];
 }
@@ -312,23 +315,22 @@ export const getPolicyEvaluations = defineQuery({
   summary: "Why an activity went on or did not: each policy's outcome, for each vote.",
   request: ActivityRequest,
   response: GetPolicyEvaluationsResponse,
-  answer({ organizationId, activityId }, { rows }) {
+  async answer({ organizationId, activityId }, { rows, page }) {
     const { decisions } = activityOf(rows, organizationId, activityId);
-    return {
-      policyEvaluations: decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
-        // One evaluation a vote, so the vote's id names it.
-        id: voteId,
-        activityId,
-        organizationId,
-        voteId,
-        policyEvaluations: policies,
-        outcome,
-        decidedBy: by,
-        revision: String(revision),
-        ...(rules === undefined ? {} : { rules }),
-        createdAt: timestamp(at),
-      })),
-    };
+    const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
+      // One evaluation a vote, so the vote's id names it.
+      id: voteId,
+      activityId,
+      organizationId,
+      voteId,
+      policyEvaluations: policies,
+      outcome,
+      decidedBy: by,
+      revision: String(revision),
+      ...(rules === undefined ? {} : { rules }),
+      createdAt: timestamp(at),
+    }));
+    return { policyEvaluations: await page({ inTurn: evaluations, isBackward: false }) };
   },
 });
 
@@ -370,35 +372,43 @@ class RecordedEventShape {
   redacted?: true;
 }
 
-class ListActivityEventsResponse {
+class ListActivityEventsResponse extends PagedResponse {
   @ListOf(() => RecordedEventShape)
   events!: object[];
+}
+
+class ListActivityEventsRequest extends ActivityRequest {
+  @Uuid({ optional: true, about: 'Only events that were recorded after this one.' })
+  after?: string;
 }
 
 export const listActivityEvents = defineQuery({
   path: 'list_activity_events',
   summary: 'The recorded events of an activity: its life and its effects, in the order of the stream.',
-  request: ActivityRequest,
+  request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
-  async answer({ organizationId, activityId }, { rows, history, now }) {
+  async answer({ organizationId, activityId, after }, { rows, history, now, page }) {
     const { record } = storedActivity(rows, organizationId, activityId) ?? {};
     if (!record) throw noSuchActivity(organizationId, activityId);
-    const events: object[] = [];
-    let next = 0;
-    for (const start of record.revisions) {
-      if (start < next) continue;
-      for await (const event of history(organizationId, start)) {
-        const { $correlationId, at, hash } = event.metadata as EventMetadata;
-        if ($correlationId !== activityId) break;
-        const { id, revision, type } = event;
-        const data = upcast(event).data as object;
-        const recordedAt = new Date(at).toISOString();
-        const said = readableEventData({ type, data }, record, now);
-        const redacted = said === data ? {} : { redacted: true };
-        events.push({ id, revision: String(revision), type, data: said, recordedAt, hash, ...redacted });
-        next = revision + 1;
+    async function* inTurn({ revisions, ...record }: StoredActivity) {
+      let next = 0;
+      let isAfter = after === undefined;
+      for (const start of revisions) {
+        if (start < next) continue;
+        for await (const event of history(organizationId, start)) {
+          const { $correlationId, at, hash } = event.metadata as EventMetadata;
+          if ($correlationId !== activityId) break;
+          const { id, revision, type } = event;
+          const data = upcast(event).data as object;
+          const recordedAt = new Date(at).toISOString();
+          const said = readableEventData({ type, data }, record, now);
+          const redacted = said === data ? {} : { redacted: true };
+          next = revision + 1;
+          if (isAfter) yield { id, revision: String(revision), type, data: said, recordedAt, hash, ...redacted };
+          isAfter ||= id === after;
+        }
       }
     }
-    return { events };
+    return { events: await page({ inTurn: inTurn(record), isBackward: false }) };
   },
 });

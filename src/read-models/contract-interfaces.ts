@@ -2,7 +2,8 @@ import { CoordinatorError } from '../domain/errors.js';
 import type { ContractInterface } from '../domain/organization/contract-interfaces.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst } from './pages.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
@@ -120,7 +121,7 @@ export const getSmartContractInterface = defineQuery({
   },
 });
 
-class ListSmartContractInterfacesResponse {
+class ListSmartContractInterfacesResponse extends PagedResponse {
   @ListOf(() => ContractInterfaceShape)
   smartContractInterfaces!: object[];
 }
@@ -128,14 +129,17 @@ class ListSmartContractInterfacesResponse {
 export const listSmartContractInterfaces = defineQuery({
   path: 'list_smart_contract_interfaces',
   summary: 'All smart contract interfaces of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListSmartContractInterfacesResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    smartContractInterfaces: rows
-      .all(
-        'SELECT doc FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id',
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    smartContractInterfaces: await page(
+      oldestFirst(
+        rows,
+        { table: 'contract_interfaces', id: 'interface_id' },
         organizationId,
-      )
-      .map(({ doc }) => contractInterfaceResource(organizationId, doc)),
+        paginationOptions,
+        ({ doc }) => contractInterfaceResource(organizationId, doc),
+      ),
+    ),
   }),
 });

@@ -2,8 +2,9 @@ import type { ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
-import { Nested, Text, Uuid } from '../schema/fields.js';
+import { DecimalString, Described, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
+import type { Elements, Page } from './pages.js';
 
 /** Every query names the organization it is about. */
 export class OrganizationRequest {
@@ -12,7 +13,7 @@ export class OrganizationRequest {
 }
 
 /** What a query may use besides its request. The caller has been found to be allowed to read the organization. */
-interface QueryContext {
+export interface QueryContext {
   readonly rows: Rows;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -28,9 +29,22 @@ interface QueryContext {
   }>;
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
+  /** A list of the answer, as far as there is room for it. */
+  readonly page: (elements: Elements) => Promise<Page>;
   /** The activity as this caller sees it. */
   readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
 }
+
+/** An answer whose lists may have been written already. */
+type Answered<Response> = {
+  readonly [Member in keyof Response]:
+    | Response[Member]
+    | (Response[Member] extends readonly object[]
+        ? Page
+        : Response[Member] extends object
+          ? Answered<Response[Member]>
+          : never);
+};
 
 /** One question of the Activity API, in one value. Listing it in `index.ts` registers it. */
 export interface QueryDefinition<Request extends OrganizationRequest, Response extends object> {
@@ -42,7 +56,7 @@ export interface QueryDefinition<Request extends OrganizationRequest, Response e
   readonly response: new () => Response;
   /** The body may name the parent when the credential lives in one of its sub-organizations (client protocol 1.4). */
   readonly whereTheCredentialLives?: true;
-  answer(request: Request, context: QueryContext): Response | Promise<Response>;
+  answer(request: Request, context: QueryContext): Answered<Response> | Promise<Answered<Response>>;
 }
 
 export type AnyQuery = QueryDefinition<OrganizationRequest, object>;
@@ -64,6 +78,33 @@ export class PaginationOptions {
 
   @Uuid({ optional: true, about: 'Only elements that stand after this one in the list.' })
   after?: string;
+}
+
+/** Which part of a list is wanted that published clients ask for without pages. */
+export class ListPage {
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; all when absent.' })
+  limit?: string;
+
+  @Uuid({ optional: true, about: 'Only elements that stand before this one in the list.' })
+  before?: string;
+
+  @Uuid({ optional: true, about: 'Only elements that stand after this one in the list.' })
+  after?: string;
+}
+
+/** Asks for all of a list, or for a part of it. */
+export class ListRequest extends OrganizationRequest {
+  @Nested(() => ListPage, { optional: true, about: 'An extension of ours.' })
+  paginationOptions?: ListPage;
+}
+
+/** An answer with lists, which end where they would be larger than 4 MiB together. */
+export class PagedResponse {
+  @Described(
+    { type: 'boolean', const: true },
+    { optional: true, about: 'There is more than the 4 MiB of an answer: ask for what stands after the last element.' },
+  )
+  hasMore?: true;
 }
 
 export class PaginatedRequest extends OrganizationRequest {

@@ -2,8 +2,8 @@ import { readableDenial } from '../domain/activity/redaction.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, PaginatedRequest } from './define-query.js';
-import { newestFirst } from './pages.js';
+import { defineQuery, PagedResponse, PaginatedRequest } from './define-query.js';
+import { elementsOf, newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { redactedAbout, TimestampShape } from './shapes.js';
 
@@ -84,7 +84,7 @@ class DenialShape {
   redacted?: true;
 }
 
-class ListDenialsResponse {
+class ListDenialsResponse extends PagedResponse {
   @ListOf(() => DenialShape)
   denials!: object[];
 }
@@ -94,8 +94,8 @@ export const listDenials = defineQuery({
   summary: 'Attempts that were denied, the newest first: who tried what, and why not.',
   request: PaginatedRequest,
   response: ListDenialsResponse,
-  answer({ organizationId, paginationOptions }, { rows, now }) {
-    const page = newestFirst(
+  async answer({ organizationId, paginationOptions }, { rows, now, page }) {
+    const found = newestFirst(
       rows,
       {
         table: 'denials',
@@ -106,7 +106,9 @@ export const listDenials = defineQuery({
       },
       paginationOptions,
     );
-    return { denials: page.map((at) => readableDenial(denialAt(rows, organizationId, BigInt(at)), now)) };
+    return {
+      denials: await page(elementsOf(found, (at) => readableDenial(denialAt(rows, organizationId, BigInt(at)), now))),
+    };
   },
 });
 

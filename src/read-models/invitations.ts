@@ -2,8 +2,8 @@ import { accessTypes, type InvitationEvent } from '../domain/organization/invita
 import { timestamp } from '../domain/organization/timestamp.js';
 import { ListOf, Nested, OneOf, Text, Uuid, UuidList } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, PaginatedRequest } from './define-query.js';
-import { newestFirst } from './pages.js';
+import { defineQuery, PagedResponse, PaginatedRequest } from './define-query.js';
+import { elementsOf, newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -121,7 +121,7 @@ export function openInvitationsOf(rows: Rows, organizationId: string): object[] 
     .map(({ doc }) => JSON.parse(String(doc)) as object);
 }
 
-class ListInvitationsResponse {
+class ListInvitationsResponse extends PagedResponse {
   @ListOf(() => InvitationShape)
   invitations!: object[];
 }
@@ -131,8 +131,8 @@ export const listInvitations = defineQuery({
   summary: 'Invitations and what became of them, the newest first.',
   request: PaginatedRequest,
   response: ListInvitationsResponse,
-  answer: ({ organizationId, paginationOptions }, { rows }) => ({
-    invitations: newestFirst(
+  async answer({ organizationId, paginationOptions }, { rows, page }) {
+    const found = newestFirst(
       rows,
       {
         table: 'invitations',
@@ -145,6 +145,8 @@ export const listInvitations = defineQuery({
         },
       },
       paginationOptions,
-    ).map((id) => JSON.parse(String(rowOf(rows, organizationId, id)?.['doc'])) as object),
-  }),
+    );
+    const read = (id: string) => JSON.parse(String(rowOf(rows, organizationId, id)?.['doc'])) as object;
+    return { invitations: await page(elementsOf(found, read)) };
+  },
 });

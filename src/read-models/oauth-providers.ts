@@ -1,15 +1,15 @@
 import { oauthProviderResource } from '../domain/organization/resources.js';
 import { ListOf, Uuid } from '../schema/fields.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 import { OauthProviderShape } from './shapes.js';
-import { userOf, usersOf } from './users.js';
+import { heldBy } from './users.js';
 
 class GetOauthProvidersRequest extends OrganizationRequest {
   @Uuid({ optional: true, about: 'Only the identities of this user.' })
   userId?: string;
 }
 
-class GetOauthProvidersResponse {
+class GetOauthProvidersResponse extends PagedResponse {
   @ListOf(() => OauthProviderShape)
   oauthProviders!: object[];
 }
@@ -20,8 +20,9 @@ export const getOauthProviders = defineQuery({
   summary: 'The identities at OpenID providers of one user, or of all users.',
   request: GetOauthProvidersRequest,
   response: GetOauthProvidersResponse,
-  answer({ organizationId, userId }, { rows }) {
-    const users = userId === undefined ? usersOf(rows, organizationId) : [userOf(rows, organizationId, userId)];
-    return { oauthProviders: users.flatMap(({ oauthProviders }) => oauthProviders.map(oauthProviderResource)) };
-  },
+  answer: async ({ organizationId, userId }, { rows, page }) => ({
+    oauthProviders: await page(
+      heldBy(rows, organizationId, userId, ({ oauthProviders }) => oauthProviders.map(oauthProviderResource)),
+    ),
+  }),
 });

@@ -2,7 +2,8 @@ import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import type { Row, Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -17,7 +18,7 @@ export const oauth2CredentialsModel: ReadModel = {
       created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
       PRIMARY KEY (organization_id, oauth2_credential_id)
     ) WITHOUT ROWID;
-    CREATE INDEX oauth2_credentials_in_order ON oauth2_credentials (organization_id, created);`,
+    CREATE INDEX oauth2_credentials_in_order ON oauth2_credentials (organization_id, created, oauth2_credential_id);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
@@ -87,7 +88,7 @@ function credentialResource(row: Row): Oauth2CredentialShape {
   };
 }
 
-class ListOauth2CredentialsResponse {
+class ListOauth2CredentialsResponse extends PagedResponse {
   @ListOf(() => Oauth2CredentialShape)
   oauth2Credentials!: object[];
 }
@@ -95,12 +96,18 @@ class ListOauth2CredentialsResponse {
 export const listOauth2Credentials = defineQuery({
   path: 'list_oauth2_credentials',
   summary: 'The applications at OAuth 2.0 providers, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListOauth2CredentialsResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    oauth2Credentials: rows
-      .all('SELECT * FROM oauth2_credentials WHERE organization_id = ? ORDER BY created', organizationId)
-      .map(credentialResource),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    oauth2Credentials: await page(
+      oldestFirst(
+        rows,
+        { table: 'oauth2_credentials', id: 'oauth2_credential_id' },
+        organizationId,
+        paginationOptions,
+        credentialResource,
+      ),
+    ),
   }),
 });
 

@@ -2,7 +2,8 @@ import { onRampProviderNames } from '../domain/organization/on-ramp-credentials.
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Row } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -18,7 +19,7 @@ export const onRampCredentialsModel: ReadModel = {
       created INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
       PRIMARY KEY (organization_id, credential_id)
     ) WITHOUT ROWID;
-    CREATE INDEX on_ramp_credentials_in_order ON on_ramp_credentials (organization_id, created);`,
+    CREATE INDEX on_ramp_credentials_in_order ON on_ramp_credentials (organization_id, created, credential_id);`,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
@@ -101,7 +102,7 @@ function credentialResource(row: Row): FiatOnRampCredentialShape {
   };
 }
 
-class ListFiatOnRampCredentialsResponse {
+class ListFiatOnRampCredentialsResponse extends PagedResponse {
   @ListOf(() => FiatOnRampCredentialShape)
   fiatOnRampCredentials!: object[];
 }
@@ -109,11 +110,17 @@ class ListFiatOnRampCredentialsResponse {
 export const listFiatOnRampCredentials = defineQuery({
   path: 'list_fiat_on_ramp_credentials',
   summary: 'The accounts at fiat on-ramps, in the order of their creation; nothing of their secret keys.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListFiatOnRampCredentialsResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    fiatOnRampCredentials: rows
-      .all('SELECT * FROM on_ramp_credentials WHERE organization_id = ? ORDER BY created', organizationId)
-      .map(credentialResource),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    fiatOnRampCredentials: await page(
+      oldestFirst(
+        rows,
+        { table: 'on_ramp_credentials', id: 'credential_id' },
+        organizationId,
+        paginationOptions,
+        credentialResource,
+      ),
+    ),
   }),
 });

@@ -1,10 +1,9 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { policyResource, userResource, userTagResource } from '../domain/organization/resources.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import { contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 import { InvitationShape, openInvitationsOf } from './invitations.js';
 import { policiesOf } from './policies.js';
 import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
@@ -132,7 +131,7 @@ class ContractInterfaceReferenceShape {
   smartContractAddress!: string;
 }
 
-class OrganizationDataShape {
+class OrganizationDataShape extends PagedResponse {
   @Uuid()
   organizationId!: string;
 
@@ -179,21 +178,26 @@ export const getOrganization = defineQuery({
   summary: 'Everything an organization holds, in one answer.',
   request: OrganizationRequest,
   response: GetOrganizationResponse,
-  answer({ organizationId }, { rows }) {
+  async answer({ organizationId }, { rows, page }) {
     const { name, rootQuorum, features } = organizationOf(rows, organizationId);
+    const all = (elements: Iterable<object>) => page({ inTurn: elements, isBackward: false });
+    function* tags() {
+      yield* userTagsOf(rows, organizationId).inTurn;
+      yield* privateKeyTagsOf(rows, organizationId).inTurn;
+    }
     return {
       organizationData: {
         organizationId,
         name,
-        users: usersOf(rows, organizationId).map(userResource),
-        policies: policiesOf(rows, organizationId).map(policyResource),
-        tags: [...userTagsOf(rows, organizationId).map(userTagResource), ...privateKeyTagsOf(rows, organizationId)],
+        users: await page(usersOf(rows, organizationId)),
+        policies: await page(policiesOf(rows, organizationId)),
+        tags: await all(tags()),
         rootQuorum,
         features: [...features],
-        wallets: walletsOf(rows, organizationId),
-        privateKeys: privateKeysOf(rows, organizationId),
-        invitations: openInvitationsOf(rows, organizationId),
-        smartContractInterfaceReferences: contractInterfaceReferencesOf(rows, organizationId),
+        wallets: await page(walletsOf(rows, organizationId)),
+        privateKeys: await page(privateKeysOf(rows, organizationId)),
+        invitations: await all(openInvitationsOf(rows, organizationId)),
+        smartContractInterfaceReferences: await all(contractInterfaceReferencesOf(rows, organizationId)),
       },
     };
   },

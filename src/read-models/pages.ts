@@ -1,6 +1,6 @@
 import { invalidField } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
-import type { PaginationOptions } from './define-query.js';
+import type { ListPage, PaginationOptions } from './define-query.js';
 
 /** Values of columns: the rows that have them stand in the order of a list in one index. */
 export type Run = Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ function pageLimit(options: PaginationOptions | undefined): number {
  * and however little of it is wanted, only what is on the page is read, and one row more of each run.
  * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
  */
-export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOptions | undefined): readonly string[] {
+export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOptions | undefined): Keys {
   const cursor = (name: 'before' | 'after'): bigint | undefined => {
     const id = options?.[name];
     const at = id === undefined ? undefined : list.orderOf(id);
@@ -56,7 +56,72 @@ export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOp
     const within = isBackward ? { ...bounds, above: from ?? bounds.above } : { ...bounds, below: from ?? bounds.below };
     return read(rows, list, run, within, isBackward ? 'ASC' : 'DESC', count);
   });
-  return isBackward ? page.reverse() : page;
+  return { keys: page, isBackward };
+}
+
+/** What is told of rows, in the order in which a page takes them; of one that goes back, the last row first. */
+interface Keys {
+  readonly keys: readonly string[];
+  readonly isBackward: boolean;
+}
+
+/** The elements behind keys, each read when its turn comes. */
+export function elementsOf({ keys, isBackward }: Keys, read: (key: string) => object): Elements {
+  function* inTurn() {
+    for (const key of keys) yield read(key);
+  }
+  return { inTurn: inTurn(), isBackward };
+}
+
+/** Keys that are read at a time of a list without a limit. */
+const keysAtOnce = 256;
+
+/**
+ * The rows of an organization in the order of their creation, each read when its turn comes: all of them, or those that are
+ * asked for.
+ * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
+ */
+export function oldestFirst<Element extends object>(
+  rows: Rows,
+  { table, id }: { readonly table: string; readonly id: string },
+  organizationId: string,
+  options: ListPage = {},
+  resource: (row: Row) => Element,
+): Elements<Element, Iterable<Element>> {
+  const place = (name: 'before' | 'after') => {
+    const wanted = options[name];
+    if (wanted === undefined) return undefined;
+    const sql = `SELECT created FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
+    const row = rows.get(sql, organizationId, wanted);
+    if (!row) throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${wanted}\``);
+    return [BigInt(row['created']!), wanted] as const;
+  };
+  const after = place('after') ?? [-1n, ''];
+  const before = place('before') ?? [2n ** 63n - 1n, '\uffff'];
+  const isBackward = options.before !== undefined && options.after === undefined;
+  const direction = isBackward ? 'DESC' : 'ASC';
+  const sql = `SELECT created, ${id} AS id FROM ${table} WHERE organization_id = ? AND (created, ${id}) > (?, ?)
+     AND (created, ${id}) < (?, ?) ORDER BY created ${direction}, ${id} ${direction} LIMIT ?`;
+  function* inTurn() {
+    let left = options.limit === undefined ? Infinity : Number(options.limit);
+    let [low, high]: (readonly [bigint, string])[] = [after, before];
+    while (left > 0) {
+      const keys = rows.all(sql, organizationId, ...low!, ...high!, Math.min(left, keysAtOnce));
+      for (const key of keys) {
+        const one = `SELECT * FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
+        const row = rows.get(one, organizationId, key['id']!);
+        // Others may have had their turn meanwhile.
+        if (row) yield resource(row);
+      }
+      const last = keys.at(-1);
+      if (!last || keys.length < keysAtOnce) return;
+      const reached = [BigInt(last['created']!), String(last['id'])] as const;
+      if (isBackward) high = reached;
+      else low = reached;
+      left -= keys.length;
+    }
+  }
+  return { inTurn: inTurn(), isBackward };
 }
 
 function read(
@@ -100,4 +165,62 @@ function merged(
     heads.splice(first, 1, ...headOf(run, at));
   }
   return page;
+}
+
+/** Bytes of the lists of one answer together: they end before they would be larger, with one element at least. */
+export const mostBytesOfPages = 4 * 1024 * 1024;
+
+/** A list of an answer, each element as its JSON. */
+export interface Page {
+  readonly texts: readonly string[];
+  /** It ends because of its size. */
+  readonly hasMore: boolean;
+}
+
+/** Whether a value of an answer is a list that has been written. */
+export function isPage(value: unknown): value is Page {
+  return typeof value === 'object' && value !== null && 'texts' in value && 'hasMore' in value;
+}
+
+/** Elements in the order in which a page takes them; of one that goes back, the last element first. */
+export interface Elements<Element extends object = object, Turn = Iterable<Element> | AsyncIterable<Element>> {
+  readonly inTurn: Turn;
+  readonly isBackward: boolean;
+}
+
+/**
+ * Writes lists of one answer, which have their bytes together.
+ * @param next is awaited before each element, told how many bytes there are: others may have their turn
+ */
+export function pageWriter(next: (bytes: number) => Promise<void> | undefined): (elements: Elements) => Promise<Page> {
+  let bytes = 0;
+  let isFull = false;
+  return async ({ inTurn, isBackward }) => {
+    const texts: string[] = [];
+    for await (const element of inTurn) {
+      if (isFull) break;
+      const text = JSON.stringify(element);
+      const more = Buffer.byteLength(text) + 1;
+      isFull = bytes > 0 && bytes + more > mostBytesOfPages;
+      if (isFull) break;
+      bytes += more;
+      texts.push(text);
+      await next(bytes);
+    }
+    return { texts: isBackward ? texts.reverse() : texts, hasMore: isFull };
+  };
+}
+
+/** The JSON of an answer, in which its lists stand as they were written. */
+export function answerText(answer: object): string {
+  const members = Object.entries(answer).filter(([, value]) => value !== undefined);
+  const texts = members.map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`);
+  if (members.some(([, value]) => isPage(value) && value.hasMore)) texts.push('"hasMore":true');
+  return `{${texts.join(',')}}`;
+}
+
+function valueText(value: unknown): string {
+  if (isPage(value)) return `[${value.texts.join(',')}]`;
+  const isNesting = typeof value === 'object' && value !== null && Object.values(value).some(isPage);
+  return isNesting ? answerText(value) : JSON.stringify(value);
 }

@@ -3,7 +3,8 @@ import { policyResource } from '../domain/organization/resources.js';
 import type { Policy } from '../domain/policy/types.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { PolicyShape } from './shapes.js';
 
@@ -56,10 +57,10 @@ function rowOf(rows: Rows, organizationId: string, policyId: string) {
 }
 
 /** All policies of an organization in the order of their creation. */
-export function policiesOf(rows: Rows, organizationId: string): Policy[] {
-  return rows
-    .all('SELECT doc FROM policies WHERE organization_id = ? ORDER BY created, policy_id', organizationId)
-    .map(({ doc }) => readPolicy(doc));
+export function policiesOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'policies', id: 'policy_id' }, organizationId, options, ({ doc }) =>
+    policyResource(readPolicy(doc)),
+  );
 }
 
 /** Policies of all organizations, some at a time: those behind a key, in the order of keys. */
@@ -102,7 +103,7 @@ export const getPolicy = defineQuery({
   },
 });
 
-class ListPoliciesResponse {
+class ListPoliciesResponse extends PagedResponse {
   @ListOf(() => PolicyShape)
   policies!: object[];
 }
@@ -110,7 +111,9 @@ class ListPoliciesResponse {
 export const listPolicies = defineQuery({
   path: 'list_policies',
   summary: 'All policies of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListPoliciesResponse,
-  answer: ({ organizationId }, { rows }) => ({ policies: policiesOf(rows, organizationId).map(policyResource) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    policies: await page(policiesOf(rows, organizationId, paginationOptions)),
+  }),
 });

@@ -4,7 +4,8 @@ import type { PrivateKey, PrivateKeyTag } from '../domain/organization/private-k
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TagShape, TimestampShape } from './shapes.js';
 
@@ -137,21 +138,30 @@ function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: P
 }
 
 /** All private keys of an organization as answers show them, in the order of their creation. */
-export function privateKeysOf(rows: Rows, organizationId: string): object[] {
-  return rows
-    .all('SELECT doc FROM private_keys WHERE organization_id = ? ORDER BY created, private_key_id', organizationId)
-    .map(({ doc }) => privateKeyResource(readKey(doc)));
+export function privateKeysOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'private_keys', id: 'private_key_id' }, organizationId, options, ({ doc }) =>
+    privateKeyResource(readKey(doc)),
+  );
 }
 
 /** All private key tags of an organization as answers show them, in the order of their creation. */
-export function privateKeyTagsOf(rows: Rows, organizationId: string): object[] {
-  return rows
-    .all('SELECT doc FROM private_key_tags WHERE organization_id = ? ORDER BY created, tag_id', organizationId)
-    .map(({ doc }) => {
-      const { tagId, tagName, createdAt, updatedAt } = readTag(doc);
-      const times = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
-      return { tagId, tagName, tagType: 'TAG_TYPE_PRIVATE_KEY', ...times };
-    });
+export function privateKeyTagsOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'private_key_tags', id: 'tag_id' }, organizationId, options, ({ doc }) =>
+    tagResource(readTag(doc)),
+  );
+}
+
+function tagResource({ tagId, tagName, createdAt, updatedAt }: PrivateKeyTag): object {
+  const times = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
+  return { tagId, tagName, tagType: 'TAG_TYPE_PRIVATE_KEY', ...times };
 }
 
 class PrivateKeyRequest extends OrganizationRequest {
@@ -181,7 +191,7 @@ export const getPrivateKey = defineQuery({
   },
 });
 
-class ListPrivateKeysResponse {
+class ListPrivateKeysResponse extends PagedResponse {
   @ListOf(() => PrivateKeyShape, { max: 1_000 })
   privateKeys!: object[];
 }
@@ -189,12 +199,14 @@ class ListPrivateKeysResponse {
 export const listPrivateKeys = defineQuery({
   path: 'list_private_keys',
   summary: 'All private keys of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListPrivateKeysResponse,
-  answer: ({ organizationId }, { rows }) => ({ privateKeys: privateKeysOf(rows, organizationId) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    privateKeys: await page(privateKeysOf(rows, organizationId, paginationOptions)),
+  }),
 });
 
-class ListPrivateKeyTagsResponse {
+class ListPrivateKeyTagsResponse extends PagedResponse {
   @ListOf(() => TagShape)
   privateKeyTags!: object[];
 }
@@ -202,7 +214,9 @@ class ListPrivateKeyTagsResponse {
 export const listPrivateKeyTags = defineQuery({
   path: 'list_private_key_tags',
   summary: 'All private key tags of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListPrivateKeyTagsResponse,
-  answer: ({ organizationId }, { rows }) => ({ privateKeyTags: privateKeyTagsOf(rows, organizationId) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    privateKeyTags: await page(privateKeyTagsOf(rows, organizationId, paginationOptions)),
+  }),
 });

@@ -324,5 +324,6 @@ function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string
           runs: [{ parent_id: organizationId, kind, value: comparable(kind, value) }],
         };
   const places = { ...list, column: 'organization_id', order: 'created', orderOf };
-  return { organizationIds: [...newestFirst(rows, places, paginationOptions)] };
+  const { keys, isBackward } = newestFirst(rows, places, paginationOptions);
+  return { organizationIds: isBackward ? keys.toReversed() : [...keys] };
 }

@@ -2,7 +2,8 @@ import { userTagResource } from '../domain/organization/resources.js';
 import type { UserTag } from '../domain/organization/tags.js';
 import { ListOf } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TagShape } from './shapes.js';
 
@@ -52,13 +53,13 @@ export const userTagsModel: ReadModel = {
 const readTag = (doc: unknown): UserTag => JSON.parse(String(doc)) as UserTag;
 
 /** All user tags of an organization in the order of their creation. */
-export function userTagsOf(rows: Rows, organizationId: string): UserTag[] {
-  return rows
-    .all('SELECT doc FROM user_tags WHERE organization_id = ? ORDER BY created, tag_id', organizationId)
-    .map(({ doc }) => readTag(doc));
+export function userTagsOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'user_tags', id: 'tag_id' }, organizationId, options, ({ doc }) =>
+    userTagResource(readTag(doc)),
+  );
 }
 
-class ListUserTagsResponse {
+class ListUserTagsResponse extends PagedResponse {
   @ListOf(() => TagShape)
   userTags!: object[];
 }
@@ -66,7 +67,9 @@ class ListUserTagsResponse {
 export const listUserTags = defineQuery({
   path: 'list_user_tags',
   summary: 'All user tags of an organization.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListUserTagsResponse,
-  answer: ({ organizationId }, { rows }) => ({ userTags: userTagsOf(rows, organizationId).map(userTagResource) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    userTags: await page(userTagsOf(rows, organizationId, paginationOptions)),
+  }),
 });

@@ -3,8 +3,9 @@ import { credentialChanges, type CredentialEvent } from '../domain/organization/
 import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
 import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
-import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import type { Row, Rows } from './database.js';
+import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
 
@@ -144,10 +145,10 @@ export function userAt(rows: Rows, organizationId: string, userId: string, posit
 }
 
 /** All users of an organization in the order of their creation. */
-export function usersOf(rows: Rows, organizationId: string): User[] {
-  return rows
-    .all('SELECT doc FROM users WHERE organization_id = ? ORDER BY created, user_id', organizationId)
-    .map(({ doc }) => readUser(doc));
+export function usersOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, options, ({ doc }) =>
+    userResource(readUser(doc)),
+  );
 }
 
 /** @throws {CoordinatorError} NOT_FOUND */
@@ -180,7 +181,7 @@ export const getUser = defineQuery({
   answer: ({ organizationId, userId }, { rows }) => ({ user: userResource(userOf(rows, organizationId, userId)) }),
 });
 
-class ListUsersResponse {
+class ListUsersResponse extends PagedResponse {
   @ListOf(() => UserShape)
   users!: object[];
 }
@@ -188,12 +189,14 @@ class ListUsersResponse {
 export const listUsers = defineQuery({
   path: 'list_users',
   summary: 'All users of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListUsersResponse,
-  answer: ({ organizationId }, { rows }) => ({ users: usersOf(rows, organizationId).map(userResource) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    users: await page(usersOf(rows, organizationId, paginationOptions)),
+  }),
 });
 
-class GetApiKeysResponse {
+class GetApiKeysResponse extends PagedResponse {
   @ListOf(() => ApiKeyShape)
   apiKeys!: object[];
 }
@@ -203,8 +206,8 @@ export const getApiKeys = defineQuery({
   summary: 'The API keys of one user, or of all users.',
   request: OptionalUserRequest,
   response: GetApiKeysResponse,
-  answer: ({ organizationId, userId }, { rows }) => ({
-    apiKeys: some(rows, organizationId, userId).flatMap(({ apiKeys }) => apiKeys.map(apiKeyResource)),
+  answer: async ({ organizationId, userId }, { rows, page }) => ({
+    apiKeys: await page(heldBy(rows, organizationId, userId, ({ apiKeys }) => apiKeys.map(apiKeyResource))),
   }),
 });
 
@@ -275,6 +278,20 @@ export const getAuthenticator = defineQuery({
   },
 });
 
-function some(rows: Rows, organizationId: string, userId: string | undefined): User[] {
-  return userId === undefined ? usersOf(rows, organizationId) : [userOf(rows, organizationId, userId)];
+/** What one user has, or what all users have, one user after the other. */
+export function heldBy(
+  rows: Rows,
+  organizationId: string,
+  userId: string | undefined,
+  held: (user: User) => readonly object[],
+): Elements {
+  const read: (row: Row) => User = ({ doc }) => readUser(doc);
+  const users =
+    userId === undefined
+      ? oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, {}, read).inTurn
+      : [userOf(rows, organizationId, userId)];
+  function* inTurn() {
+    for (const user of users) yield* held(user);
+  }
+  return { inTurn: inTurn(), isBackward: false };
 }

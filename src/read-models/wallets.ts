@@ -5,7 +5,8 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import { maxWallets, type Wallet, type WalletAccount } from '../domain/organization/wallets.js';
 import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest } from './define-query.js';
+import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -235,10 +236,10 @@ class WalletAccountShape {
 }
 
 /** All wallets of an organization as answers show them, in the order of their creation. */
-export function walletsOf(rows: Rows, organizationId: string): object[] {
-  return rows
-    .all('SELECT doc FROM wallets WHERE organization_id = ? ORDER BY created, wallet_id', organizationId)
-    .map(({ doc }) => walletResource(readWallet(doc)));
+export function walletsOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+  return oldestFirst(rows, { table: 'wallets', id: 'wallet_id' }, organizationId, options, ({ doc }) =>
+    walletResource(readWallet(doc)),
+  );
 }
 
 class WalletRequest extends OrganizationRequest {
@@ -261,7 +262,7 @@ export const getWallet = defineQuery({
   }),
 });
 
-class ListWalletsResponse {
+class ListWalletsResponse extends PagedResponse {
   @ListOf(() => WalletShape, { max: maxWallets })
   wallets!: object[];
 }
@@ -269,9 +270,11 @@ class ListWalletsResponse {
 export const listWallets = defineQuery({
   path: 'list_wallets',
   summary: 'All wallets of an organization, in the order of their creation.',
-  request: OrganizationRequest,
+  request: ListRequest,
   response: ListWalletsResponse,
-  answer: ({ organizationId }, { rows }) => ({ wallets: walletsOf(rows, organizationId) }),
+  answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
+    wallets: await page(walletsOf(rows, organizationId, paginationOptions)),
+  }),
 });
 
 class GetWalletAccountRequest extends WalletRequest {

@@ -9,8 +9,8 @@ import {
 } from '../domain/organization/webhook-endpoints.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, PaginatedRequest } from './define-query.js';
-import { newestFirst } from './pages.js';
+import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
+import { elementsOf, newestFirst } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';
 
@@ -420,7 +420,7 @@ class WebhookEndpointDataShape {
   subscriptions!: object[];
 }
 
-class ListWebhookEndpointsResponse {
+class ListWebhookEndpointsResponse extends PagedResponse {
   @ListOf(() => WebhookEndpointDataShape)
   webhookEndpoints!: object[];
 }
@@ -430,8 +430,11 @@ export const listWebhookEndpoints = defineQuery({
   summary: 'All webhook endpoints of an organization, in the order of their creation.',
   request: OrganizationRequest,
   response: ListWebhookEndpointsResponse,
-  answer: ({ organizationId }, { rows }) => ({
-    webhookEndpoints: endpointsOf(rows, organizationId).map((one) => webhookEndpointResource(organizationId, one)),
+  answer: async ({ organizationId }, { rows, page }) => ({
+    webhookEndpoints: await page({
+      inTurn: endpointsOf(rows, organizationId).map((one) => webhookEndpointResource(organizationId, one)),
+      isBackward: false,
+    }),
   }),
 });
 
@@ -487,7 +490,7 @@ class WebhookDeliveryShape {
   updatedAt!: object;
 }
 
-class ListWebhookDeliveriesResponse {
+class ListWebhookDeliveriesResponse extends PagedResponse {
   @ListOf(() => WebhookDeliveryShape)
   webhookDeliveries!: object[];
 }
@@ -497,7 +500,7 @@ export const listWebhookDeliveries = defineQuery({
   summary: 'What was delivered to a webhook endpoint, and what was not, the newest first. An extension of ours.',
   request: ListWebhookDeliveriesRequest,
   response: ListWebhookDeliveriesResponse,
-  answer({ organizationId, endpointId, filterByState, paginationOptions }, { rows }) {
+  async answer({ organizationId, endpointId, filterByState, paginationOptions }, { rows, page }) {
     const place = [organizationId, endpointId] as const;
     if (!rows.get('SELECT 1 FROM webhook_endpoints WHERE organization_id = ? AND endpoint_id = ?', ...place)) {
       throw new CoordinatorError(
@@ -512,7 +515,7 @@ export const listWebhookDeliveries = defineQuery({
       const row = rows.get(sql, endpointId, eventId);
       return row && BigInt(row['position']!);
     };
-    const page = newestFirst(
+    const found = newestFirst(
       rows,
       {
         table: 'webhook_deliveries',
@@ -523,7 +526,8 @@ export const listWebhookDeliveries = defineQuery({
       },
       paginationOptions,
     );
-    return { webhookDeliveries: page.map((at) => deliveryResource(deliveryAt(rows, endpointId, BigInt(at)))) };
+    const read = (at: string) => deliveryResource(deliveryAt(rows, endpointId, BigInt(at)));
+    return { webhookDeliveries: await page(elementsOf(found, read)) };
   },
 });
 

@@ -17,6 +17,7 @@ import {
 import type { Rows } from '../../src/read-models/database.js';
 import { endedVaults } from '../../src/read-models/ended-vaults.js';
 import { queries } from '../../src/read-models/index.js';
+import { isPage, pageWriter } from '../../src/read-models/pages.js';
 import { policiesAfter } from '../../src/read-models/policies.js';
 import { halfRecorded, recordedByParent } from '../../src/read-models/sub-organizations.js';
 import { tokenUsesOf } from '../../src/read-models/token-uses.js';
@@ -284,7 +285,10 @@ async function* recordedFrom(stream: string, from: number) {
 const shown = (answer: unknown): number => {
   const lists: unknown[] =
     typeof answer === 'object' && answer !== null ? [answer, ...(Object.values(answer) as unknown[])] : [];
-  return Math.max(0, ...lists.map((list) => (Array.isArray(list) ? list.length : 0)));
+  return Math.max(
+    0,
+    ...lists.map((list) => (isPage(list) ? list.texts.length : Array.isArray(list) ? list.length : 0)),
+  );
 };
 
 /** Refuses a question that costs more in the larger installation than its longer answer explains. */
@@ -309,6 +313,7 @@ const answered = (path: string, request: object) => {
     query.answer(validate(query.request, { organizationId, ...request }), {
       rows,
       now,
+      page: pageWriter(() => undefined),
       callerOrganizationId: organizationId,
       callerUserId: furnished.alice.userId,
       verifyOidc: () => Promise.resolve({ issuer: 'https://a.example', audience: 'app', subject: 'nobody' }),

@@ -62,6 +62,7 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     callerUserId: id(1),
     verifyOidc: notAsked,
     history: notAsked,
+    page: notAsked,
   };
   const answer = await query.answer({ organizationId: parent, ...request }, { ...context, envelope: notAsked });
   return answer.organizationIds;

@@ -3,6 +3,7 @@ import type { OrganizationEvent } from '../../src/domain/organization/organizati
 import type { AccountFacts } from '../../src/domain/organization/wallets.js';
 import { validate } from '../../src/schema/validate.js';
 import type { Rows } from '../../src/read-models/database.js';
+import { pageWriter, type Page } from '../../src/read-models/pages.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import {
   getWallet,
@@ -48,7 +49,7 @@ function ask<Request extends OrganizationRequest, Response extends object>(
   request: object,
 ): Response {
   const caller = { callerOrganizationId: organizationId, callerUserId: id(1) };
-  const nothingElse = { verifyOidc: never, history: never, envelope: never };
+  const nothingElse = { verifyOidc: never, history: never, envelope: never, page: pageWriter(() => undefined) };
   return query.answer(validate(query.request, { organizationId, ...request }), {
     rows,
     now: 0,
@@ -279,16 +280,17 @@ describe('wallets', () => {
   );
   const seconds = (position: number) => ({ seconds: String(timeOf(position) / 1000), nanos: '0' });
 
-  it('are listed in the order of their creation, as what happened left them', () => {
-    const shown = (count: number) =>
-      ask(listWallets, rowsOf(walletsModel, history, after.slice(0, count)), {}).wallets.map(
-        (one) => one as { walletName: string; exported: boolean; imported: boolean; updatedAt: object },
-      );
-    expect(shown(2)).toEqual([
+  it('are listed in the order of their creation, as what happened left them', async () => {
+    const shown = async (count: number) => {
+      const asked = rowsOf(walletsModel, history, after.slice(0, count));
+      const { wallets } = (await ask(listWallets, asked, {})) as object as { wallets: Page };
+      return wallets.texts.map((text) => JSON.parse(text) as { walletName: string });
+    };
+    expect(await shown(2)).toEqual([
       expect.objectContaining({ walletName: 'renamed', exported: false, updatedAt: seconds(history.length) }),
       expect.objectContaining({ walletName: 'wallet 2', exported: true, imported: true, createdAt: seconds(1) }),
     ]);
-    expect(shown(5).map(({ walletName }) => walletName)).toEqual(['renamed', 'wallet 3']);
+    expect((await shown(5)).map(({ walletName }) => walletName)).toEqual(['renamed', 'wallet 3']);
   });
 
   it('answer one by one, without what lies in their vaults', () => {
