@@ -2,7 +2,7 @@ import { onRampProviderNames } from '../domain/organization/on-ramp-credentials.
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Row } from './database.js';
-import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
+import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
 import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from './shapes.js';

@@ -283,7 +283,7 @@ describe('wallets', () => {
   it('are listed in the order of their creation, as what happened left them', async () => {
     const shown = async (count: number) => {
       const asked = rowsOf(walletsModel, history, after.slice(0, count));
-      const { wallets } = (await ask(listWallets, asked, {})) as object as { wallets: Page };
+      const { wallets } = await (ask(listWallets, asked, {}) as object as Promise<{ wallets: Page }>);
       return wallets.texts.map((text) => JSON.parse(text) as { walletName: string });
     };
     expect(await shown(2)).toEqual([
