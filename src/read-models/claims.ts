@@ -445,9 +445,14 @@ function firstAsserted(
   if (kind !== 'PUBLIC_KEY') return undefined;
   const alone = rows.get(`${all} AND c.is_alone = 1 ORDER BY c.asserted DESC LIMIT 1`, ...place);
   if (alone) return alone;
-  // The key that a client has made for the sign-up with its passkey, which nobody could know before.
-  const first = rows.get(`${all} ORDER BY c.asserted LIMIT 1`, ...place);
-  if (first?.['is_signup_key'] !== 1) return undefined;
+  // The key that a client has made for the sign-up with its passkey, which nobody could know before. Of all who ever had it:
+  // whoever has read it since must not come first once its minute is over.
+  const first = rows.get(
+    `SELECT c.organization_id, c.is_signup_key, c.expires FROM claims c ${standing} WHERE ${ofIdentifier}
+     ORDER BY c.asserted LIMIT 1`,
+    ...place.with(-1, -1),
+  );
+  if (first?.['is_signup_key'] !== 1 || Number(first['expires']) <= alive) return undefined;
   const passkey = rows.get(
     `SELECT 1 FROM claims WHERE organization_id = ? AND kind = 'PASSKEY' LIMIT 1`,
     first['organization_id']!,

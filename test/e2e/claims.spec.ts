@@ -222,6 +222,39 @@ test('of several that the parent’s members made only a name reaches one, and t
   expect(await refusal(asks(key))).toMatchObject(nobody);
 });
 
+test('the key of a minute is its sign-up’s: whoever has read it gets nothing by it, during the minute or after', async () => {
+  const register = (passkey: SoftwareAuthenticator) => ({
+    authenticatorName: `passkey ${++count}`,
+    ...passkey.register(),
+  });
+  const minute = (key: ApiKeyPair) => apiKey(key, { expirationSeconds: '60' });
+  const over = { status: 401, turnkeyErrorCode: 'API_KEY_EXPIRED' };
+  for (const [isUsed, isReadAtOnce] of [
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ]) {
+    const key = coordinator.newKey();
+    const strangers = async () => {
+      await signUp({ apiKeys: [minute(key)], authenticators: [register(new SoftwareAuthenticator())] });
+      await signUp({ apiKeys: [apiKey(key)], authenticators: [register(new SoftwareAuthenticator())] });
+      await signUp({ apiKeys: [apiKey(key), apiKey(coordinator.newKey())] });
+    };
+    const home = await signUp({ apiKeys: [minute(key)], authenticators: [register(new SoftwareAuthenticator())] });
+    if (isReadAtOnce) await strangers();
+    if (isUsed) expect(await logsIn(key)).toBe(home);
+    expect(await asks(key)).toBe(home);
+    expect(await account('PUBLIC_KEY', key.publicKey)).toBe(isUsed ? home : undefined);
+    coordinator.clock.advance('61s');
+    await strangers();
+    // A client that is late is told so, and is not led to whoever waits for it.
+    expect(await refusal(asks(key))).toMatchObject(over);
+    expect(await refusal(logsIn(key))).toMatchObject(over);
+    expect(await account('PUBLIC_KEY', key.publicKey)).toBeUndefined();
+  }
+});
+
 test('a key that somebody adds to their organization is not one that the parent has put there', async () => {
   const [key, own] = [coordinator.newKey(), coordinator.newKey()];
   const theirs = await madeByMembers({ apiKeys: [apiKey(own)] });

@@ -566,6 +566,11 @@ describe('a contact that the parent’s members release', () => {
       apiKeys: [apiKey(coordinator.newKey())],
     });
     expect(await refusal(released(organizationId, other))).toMatchObject({ status: 404 });
+    const byMailOnly = await asserted({ userEmail: other });
+    const attempt = released(byMailOnly.organizationId, other);
+    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('leaveUnreachable: true') });
+    expect(await released(byMailOnly.organizationId, other, { leaveUnreachable: true })).toEqual(byMailOnly.userIds);
+    expect(await logsIn(other, { organizationId: byMailOnly.organizationId })).toMatchObject(noContact);
     expect(await refusal(released(organizationId, 'nobody'))).toMatchObject({
       status: 400,
       message: textLike('parameters.contact'),
