@@ -16,6 +16,7 @@ import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/schema/json-schema.js';
+import { repairs } from './repairs.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
@@ -29,8 +30,49 @@ export function referencePages() {
     'events.md': eventsPage(),
     'metrics.md': metricsPage(),
     'queries.md': queriesPage(),
+    'repairs.md': repairsPage(),
     'settings.md': settingsPage(),
   };
+}
+
+const ruleNames = {
+  R1: 'R1: every doubt goes against the request',
+  R2: 'R2: members of the root quorum are theirs alone',
+  R3: 'R3: what proves something is worth nothing once recorded',
+  R4: 'R4: a public identifier is not a proof',
+  R5: 'R5: cost is bounded, as far as it is kept',
+  R6: 'R6: messages speak for the parent',
+  R7: 'R7: what is refused did not happen',
+  R8: 'R8: rules have a number, decisions one time',
+  edge: 'The edge',
+};
+
+function repairsPage() {
+  const rows = (of) =>
+    repairs
+      .filter(({ rule }) => rule === of)
+      .map(({ repair, file, test, named }) => {
+        const title = named === undefined ? '' : `: ${named.replaceAll('|', ', ')}`;
+        return `| ${cell(repair)} | \`${file}\` | \`${test}\`${cell(title)} |`;
+      });
+  const tables = Object.entries(ruleNames).map(([rule, name]) =>
+    [
+      `## ${name}`,
+      '',
+      '| what holds | where | the test that is red without it |',
+      '| --- | --- | --- |',
+      ...rows(rule),
+    ].join('\n'),
+  );
+  return page(
+    'What turns a test red when it is taken out',
+    'The [security rules](../../SECURITY.md#what-is-promised-and-which-test-holds-it), line by line. `npm run repairs` takes each of ' +
+      'these lines out of a copy of the sources, one at a time, runs the test beside it, and says whether it is red; with a part ' +
+      'of a row (`npm run repairs -- R3`) it does so for some. What each line becomes is in ' +
+      '[scripts/repairs.mjs](../../scripts/repairs.mjs); a test sees to it that the list names lines that are there. A line may be ' +
+      'one of two that hold the same: those that no test can see alone are not listed.',
+    ...tables,
+  );
 }
 
 const generated = '<!-- Made by `npm run docs` from the code. Do not edit: change the code and run it again. -->';
@@ -86,6 +128,10 @@ function indexPage() {
         ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
+        [
+          '[repairs.md](repairs.md)',
+          'what holds the security rules, line by line, and the test that is red without it',
+        ],
         [
           '[conformance.md](conformance.md)',
           'the specification walked over a running server: what was tried, and how it ended',

@@ -860,6 +860,12 @@ describe('what must not go through', () => {
       // Whether somebody has the contact is not told to who has not proved it.
       expect([attempt.status, attempt.body['message']]).toEqual([400, textLike('verificationToken')]);
     }
+    // Whoever has read a token that is bound to a key does not have the key.
+    const { publicKey } = coordinator.newKey();
+    expect(await call('otp_login', { verificationToken, publicKey })).toMatchObject({
+      status: 400,
+      body: { message: textLike('clientSignature') },
+    });
     const body = login(key, verificationToken, coordinator.newKey());
     expect((await call('otp_login', body)).status).toBe(200);
     expect(await call('otp_login', body)).toMatchObject({ status: 400, body: { message: textLike('has been used') } });

@@ -1,0 +1,82 @@
+/**
+ * Takes every repair of scripts/repairs.mjs out, one at a time, and expects the test that stands beside it to be red. It
+ * works on a copy of the sources in a temporary folder, so that nothing here changes, whatever becomes of it.
+ *
+ *   node scripts/remove-repairs.mjs [part of a repair, of its file or its test]
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { repairs } from './repairs.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const wanted = new RegExp(process.argv[2] ?? '');
+const longestMs = 240_000;
+
+const chosen = repairs.filter(({ rule, repair, file, test }) => [rule, repair, file, test].join('\n').match(wanted));
+const folder = mkdtempSync(join(tmpdir(), 'countersign-repairs-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
+for (const name of ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'deploy', 'package.json', 'tsconfig.json']) {
+  cpSync(join(root, name), join(folder, name), { recursive: true });
+}
+for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md', '.swcrc']) {
+  cpSync(join(root, name), join(folder, name), { force: true });
+}
+for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(folder, name));
+// What is built is built from whole sources: a worker has nothing to do with what is taken out.
+writeFileSync(
+  join(folder, 'jest.config.mjs'),
+  `import base from ${JSON.stringify(join(root, 'jest.config.js'))};
+export default { ...base, rootDir: ${JSON.stringify(folder)}, globalSetup: undefined, testPathIgnorePatterns: ['/node_modules/'] };
+`,
+);
+
+/** Runs the test of a repair; its end, and what it said. */
+function run({ test, named }) {
+  const only = named === undefined ? [] : ['-t', named];
+  const jest = join(root, 'node_modules/jest/bin/jest.js');
+  const options = ['--experimental-vm-modules', jest, '--config', join(folder, 'jest.config.mjs'), '--maxWorkers=1'];
+  const { status, stderr, error } = spawnSync(process.execPath, [...options, test, ...only], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: longestMs,
+    killSignal: 'SIGKILL',
+    env: { ...process.env, NODE_OPTIONS: '' },
+    maxBuffer: 2 ** 28,
+  });
+  const ran = /Tests:.*?(\d+) (?:passed|failed)/.test(stderr ?? '');
+  return { isRed: status !== 0 && ran, isGreen: status === 0 && ran, text: error?.message ?? stderr };
+}
+
+const failed = [];
+for (const one of chosen) {
+  const { rule, repair, file, from, to, test, named } = one;
+  const path = join(folder, file);
+  const whole = readFileSync(path, 'utf8');
+  const began = Date.now();
+  let outcome;
+  if (whole.split(from).length !== 2) outcome = `stale: \`${from}\` does not stand once in ${file}`;
+  else {
+    writeFileSync(
+      path,
+      whole.replace(from, () => to),
+    );
+    const { isRed, isGreen, text } = run(one);
+    writeFileSync(path, whole);
+    const titles = [...text.matchAll(/●.*$/gm)].map(([title]) => title.slice(2)).slice(0, 1);
+    if (isRed) outcome = `red: ${titles.join('; ')}`;
+    else outcome = isGreen ? 'GREEN' : `no test has run:\n${text.slice(-2_000)}`;
+  }
+  const seconds = ((Date.now() - began) / 1_000).toFixed(0);
+  console.log(`${rule} ${repair} [${test}${named ? ` -t '${named}'` : ''}, ${seconds} s]\n   ${outcome}`);
+  if (!outcome.startsWith('red')) failed.push(repair);
+}
+console.log(`${chosen.length - failed.length} of ${chosen.length} repairs turn a test red when they are taken out`);
+if (failed.length > 0) {
+  console.log(failed.map((repair) => `- ${repair}`).join('\n'));
+  process.exitCode = 1;
+}
