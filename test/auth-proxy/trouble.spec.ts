@@ -92,6 +92,26 @@ test('an API that does not answer in time is given up', async () => {
   });
 });
 
+test('the proxy asks for answers no older than the newest that it has had', async () => {
+  const configuration = {
+    configId: '00000000-0000-4000-8000-000000000000',
+    organizationId: 'o',
+    organizationName: 'O',
+    settings: { allowedOrigins: ['*'], allowedAuthMethods: [] },
+  };
+  const positions = ['41', '7', '50', undefined, '51'];
+  const asked: unknown[] = [];
+  const url = await apiThat((request, response) => {
+    asked.push(request.headers['x-min-position']);
+    const position = positions[asked.length - 1];
+    const header = position === undefined ? {} : { 'x-position': position };
+    response.writeHead(200, { 'content-type': 'application/json', ...header }).end(JSON.stringify(configuration));
+  });
+  const proxy = await proxyOf(url);
+  for (const _ of positions) expect((await ask(proxy)).status).toBe(200);
+  expect(asked).toEqual([undefined, '41', '41', '50', '50']);
+});
+
 describe('before a real API', () => {
   const start = async (settings: Readonly<Record<string, string>>) => {
     const coordinator = await startCoordinator({ settings });
@@ -112,6 +132,13 @@ describe('before a real API', () => {
     }
     // And the API by itself is no proxy.
     expect((await ask(url, root.authProxyConfigId)).status).toBe(404);
+  });
+
+  test('a preflight request counts against its address, as any other does', async () => {
+    const { url } = await start({ PROXY_RATE_LIMIT_PER_ADDRESS: '2' });
+    const preflight = async () =>
+      (await exchange(`${url}/v1/otp_init`, { method: 'OPTIONS', headers: { origin: 'https://app.example' } })).status;
+    expect([await preflight(), await preflight(), await preflight()]).toEqual([204, 204, 429]);
   });
 
   test('the wrong secret is for the operator to put right, and no caller sees either', async () => {

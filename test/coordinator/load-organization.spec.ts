@@ -1,3 +1,4 @@
+import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
@@ -129,4 +130,61 @@ describe('a reader', () => {
     );
     expect(recorded).toEqual(['first', 'other', 'late']);
   });
+
+  it('whose events the answer to their append has confirmed meanwhile does not fold the organization again', async () => {
+    const { store, one } = await together();
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const written = store.inner.append.bind(store.inner);
+    let isWritten = false;
+    store.append = async (...append) => {
+      const appended = await written(...append);
+      isWritten = true;
+      await answered;
+      return appended;
+    };
+    const slow = tag(one, 'slow');
+    while (!isWritten) await soon();
+    store.holdReads();
+    const reading = one.loader.load(organizationId);
+    while (store.heldReads === 0) await soon();
+    answer();
+    await soon();
+    let first = Infinity;
+    store.tamper = (event) => {
+      first = Math.min(first, event.revision);
+      return event;
+    };
+    store.releaseReads();
+    const { organization, pending } = await reading;
+    expect((await slow).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect([...organization.userTags.values()].map(({ tagName }) => tagName)).toEqual(['slow']);
+    expect(pending).toEqual([]);
+    expect(first).toBeGreaterThan(0);
+  });
+});
+
+test('of a long organization a copy is kept once its state was dropped, and not before: it is read from there', async () => {
+  const { store, one } = await together();
+  for (let count = 0; count < 25; count++) await tag(one, `tag ${count}`);
+  const loader = new OrganizationLoader(store, {
+    decided: () => undefined,
+    appended: () => undefined,
+    conflict: () => undefined,
+    folded: () => undefined,
+  });
+  let read = 0;
+  store.tamper = (event) => {
+    read++;
+    return event;
+  };
+  const { revision } = await loader.load(organizationId);
+  expect([read, loader.remembered]).toEqual([revision + 1, 0]);
+  expect(revision).toBeGreaterThan(70);
+  loader.drop(organizationId);
+  await loader.load(organizationId);
+  expect([read, loader.remembered]).toEqual([2 * (revision + 1), 1]);
+  loader.drop(organizationId);
+  expect((await loader.load(organizationId)).revision).toBe(revision);
+  expect(read).toBe(2 * (revision + 1));
 });

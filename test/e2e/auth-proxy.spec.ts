@@ -294,6 +294,10 @@ describe('what is answered', () => {
         body: { code: 7, message: textLike('verificationToken for this very contact is required') },
       });
     }
+    // Who has proved the contact needs no other token; one does not prove a phone number.
+    const both = { verificationToken, oidcToken: 'a.b.c' };
+    expect((await find('EMAIL', contact, both)).body).toEqual({ organizationId });
+    expect((await find('PHONE_NUMBER', '+15005550006', { oidcToken: 'a.b.c' })).status).toBe(403);
     expect(await find('EMAIL', contact, { oidcToken: 'a.b.c' })).toMatchObject({
       status: 400,
       body: { turnkeyErrorCode: 'INVALID_OIDC_TOKEN' },
@@ -725,6 +729,10 @@ describe('whose request it is', () => {
       expect(allowed.headers.get('access-control-allow-headers')!.toLowerCase()).toContain('x-auth-proxy-config-id');
       for (const refused of [await preflight('https://evil.example.com'), await preflight('null')]) {
         expect(refused.headers.get('access-control-allow-origin')).toBeNull();
+      }
+      for (const made of ['made up', `${configId}, ${configId}`, '']) {
+        const { status, headers } = await preflight(app, { 'x-auth-proxy-config-id': made });
+        expect([status, headers.get('access-control-allow-origin')]).toEqual([204, null]);
       }
       const named = { 'x-auth-proxy-config-id': configId };
       expect((await preflight(app, named)).headers.get('access-control-allow-origin')).toBe(app);

@@ -4,7 +4,7 @@ import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { InstallationKeys } from '../../src/keyring/installation-keys.js';
 import { SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encryption.js';
-import type { Vault } from '../../src/vault/vault.js';
+import { Vault } from '../../src/vault/vault.js';
 import { SteeredStore } from '../coordinator/steered-store.js';
 import { eventsOf, forge, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
 
@@ -387,6 +387,46 @@ it('keeps a bounded number of secrets in memory, and reads the others again', as
   expect(reads).toBe(1);
   await vault.names('v0');
   expect(reads).toBe(101);
+});
+
+it('is not opened from memory by a clock that was set back: it says nothing of how old that is', async () => {
+  const store = new SteeredStore();
+  let now = Date.UTC(2026, 0, 1);
+  const randomness = new SeededRandomness('set back');
+  const vault = new Vault({ store, keyEncryption: keysOf(1), randomness, clock: { now: () => now } });
+  await seal(vault, 'v', ['key']);
+  expect(await reveal(vault, 'org', 'v', 'key')).toBe(secret);
+  await vaultOn(store).shred('v');
+  now -= 3_600_000;
+  await expect(reveal(vault, 'org', 'v', 'key')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
+
+it('one that had to make room while somebody read it counts again once it was read', async () => {
+  const store = new SteeredStore();
+  const writer = vaultOn(store);
+  for (const vaultId of ['a', 'b']) await seal(writer, vaultId, ['one', 'two']);
+  let goOn = (): void => undefined;
+  let slow: Promise<void> = Promise.resolve();
+  const read: string[] = [];
+  const { inner } = store;
+  store.read = async function* (stream, from) {
+    for await (const event of inner.read(stream, from)) {
+      if (stream === 'vault-a') await slow;
+      read.push(stream);
+      yield event;
+    }
+  };
+  // Room for one of them.
+  const vault = vaultOn(store, keysOf(1), { cachedSecrets: 2 });
+  await vault.names('a');
+  slow = new Promise((resolve) => (goOn = resolve));
+  const reading = vault.names('a');
+  await vault.names('b');
+  goOn();
+  await reading;
+  read.length = 0;
+  await vault.names('b');
+  expect(read).toEqual(['vault-b', 'vault-b']);
 });
 
 describe('the keys of the installation', () => {
