@@ -110,6 +110,7 @@ module.exports = {
     ]),
     only('coordinator-knows-ports', '^src/coordinator/', [
       '^src/fairness/',
+      '^src/transactions/(reading|between-threads)\\.ts$',
       '^src/domain/',
       '^src/activities/',
       '^src/schema/',

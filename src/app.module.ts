@@ -44,6 +44,7 @@ import {
   type Randomness,
 } from './coordinator/ports.js';
 import { buildRegistry, type Registry } from './coordinator/registry.js';
+import { ReadingThreads } from './coordinator/reading-threads.js';
 import { ReadSessions } from './coordinator/read-sessions.js';
 import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
 import { findSilentPolicies } from './coordinator/silent-policies.js';
@@ -205,6 +206,7 @@ function coordinatorModule(
     { provide: WebhookKey, useValue: new WebhookKey(keys) },
     { provide: ATTESTATION_ROOT, useValue: { pem: new X509Certificate(attestationRoot).toString() } },
     Metrics,
+    { provide: ReadingThreads, useFactory: () => new ReadingThreads() },
     {
       provide: ReadModelRunner,
       inject: [Metrics],
@@ -266,7 +268,7 @@ function coordinatorModule(
     },
     {
       provide: Driver,
-      inject: [OrganizationLoader, Children, REGISTRY, ReadModelRunner, ROWS, Metrics, COUNTERS],
+      inject: [OrganizationLoader, Children, REGISTRY, ReadModelRunner, ROWS, Metrics, COUNTERS, ReadingThreads],
       useFactory: (
         loader: OrganizationLoader,
         children: Children,
@@ -275,6 +277,7 @@ function coordinatorModule(
         rows: Rows,
         metrics: Metrics,
         counters: PasskeyCounters,
+        reading: ReadingThreads,
       ) =>
         new Driver({
           store,
@@ -320,6 +323,7 @@ function coordinatorModule(
           ...(config.voteNotices && !config.restored
             ? { votesWanted: votesWantedByMail({ delivery, contactLimits, loader, logger }) }
             : {}),
+          reading,
           metrics,
         }),
     },
@@ -851,6 +855,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await closeServer(app);
       await stopDelivering();
       await app.get(Driver).drain();
+      await app.get(ReadingThreads).close();
       await recorder.close();
       proofs.close();
       await shredder.close();

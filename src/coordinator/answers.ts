@@ -36,7 +36,10 @@ export class ActivityAnswers {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
     const { organization } = await this.loader.load(organizationId);
-    const rights = this.driver.rights(organization, activityId, callerUserId);
+    const unread: Promise<void>[] = [];
+    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, unread);
+    await Promise.all(unread);
+    const rights = unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, []);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;

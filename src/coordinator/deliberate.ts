@@ -1,4 +1,4 @@
-import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
+import type { AnyActivity, DecideContext, ToReadAhead } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
@@ -40,6 +40,15 @@ export interface Bench {
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Throws `ReadFirst` for what takes long to read; without it everything is read where it is needed. */
+  readonly readsElsewhere?: boolean;
+}
+
+/** Thrown where a decision needs what takes long to read, and is to be made again once that was read elsewhere. */
+export class ReadFirst extends Error {
+  constructor(readonly ahead: ToReadAhead) {
+    super('something is to be read first');
+  }
 }
 
 /** Who asks, and with what. */
@@ -93,7 +102,7 @@ export function decideSubmit(
 ): Verdict {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found } = submission;
   const { definition } = activityVersion(bench.registry, type);
-  const about = aboutOf(definition, intent, bench.organization);
+  const about = aboutOf(definition, intent, bench);
   const { authority } = party;
   const home = authority?.organization ?? bench.organization;
   const question = questionOf(bench.registry, type, definition, intent, party.userId, home, about);
@@ -109,6 +118,7 @@ export function decideSubmit(
   // Nor would anybody be told a result that only the answer to its submission tells.
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach) throw permissionDenied(authorization);
+  readFirst(definition, intent, bench);
   if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
 
@@ -183,6 +193,7 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
   if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
   const isAllowed = authorization.outcome === 'allow';
+  if (isAllowed) readFirstIfThere(definition, intent, bench);
   if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench.organization)) {
     return 'prepare-first';
   }
@@ -224,7 +235,7 @@ export function submissionOf(open: OpenActivity): Vote {
 function waiting(bench: Bench, open: OpenActivity) {
   const { definition, ...version } = activityVersion(bench.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const about = aboutStillThere(definition, intent, bench.organization);
+  const about = aboutStillThere(definition, intent, bench);
   const question = questionOf(
     bench.registry,
     open.type,
@@ -298,23 +309,43 @@ function isPossible(definition: AnyActivity, intent: object, organization: Organ
   }
 }
 
+/** Of an activity that waits: what cannot be read any more is what its `check` says. */
+function readFirstIfThere(definition: AnyActivity, intent: object, bench: Bench): void {
+  try {
+    readFirst(definition, intent, bench);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+  }
+}
+
 /** What a request is about, as policies read it. */
 type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 
 /** @throws {CoordinatorError} when it cannot be read */
-function aboutOf(definition: AnyActivity, intent: object, organization: OrganizationView): About {
+function aboutOf(definition: AnyActivity, intent: object, bench: Bench): About {
+  const { organization } = bench;
+  if (definition.resources ?? definition.payloads) readFirst(definition, intent, bench);
   const parts = definition.payloads?.(intent, organization);
   return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
 }
 
 /** Of an activity that waits. What it is about may be gone, or not be read any more: policies are told, and decide. */
-function aboutStillThere(definition: AnyActivity, intent: object, organization: OrganizationView): About {
+function aboutStillThere(definition: AnyActivity, intent: object, bench: Bench): About {
   try {
-    return aboutOf(definition, intent, organization);
+    return aboutOf(definition, intent, bench);
   } catch (error) {
     if (error instanceof CoordinatorError) return { resources: unreadable(error.message) };
     throw error;
   }
+}
+
+/**
+ * Sends the decision away to have read what takes long.
+ * @throws {ReadFirst}
+ */
+function readFirst(definition: AnyActivity, intent: object, { organization, readsElsewhere }: Bench): void {
+  const ahead = readsElsewhere ? definition.ahead?.(intent, organization) : undefined;
+  if (ahead) throw new ReadFirst(ahead);
 }
 
 function questionOf(

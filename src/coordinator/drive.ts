@@ -1,4 +1,4 @@
-import type { AnyActivity } from '../activities/define-activity.js';
+import type { AnyActivity, ToReadAhead } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
 import type { ActivityEvent, Vote, VoteSelection } from '../domain/activity/events.js';
 import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
@@ -27,6 +27,7 @@ import {
   countedApprovals,
   decideSubmit,
   decideVote,
+  ReadFirst,
   rightsOf,
   submissionOf,
   type Bench,
@@ -44,7 +45,15 @@ import {
   type OrganizationLoader,
 } from './load-organization.js';
 import { checkPasskeyUnchanged, verifyPasskey, type VerifiedPasskey } from './passkeys.js';
-import type { Clock, DriverMetrics, KnownActivities, PasskeyCounters, ProofSigner, Randomness } from './ports.js';
+import type {
+  Clock,
+  DriverMetrics,
+  KnownActivities,
+  PasskeyCounters,
+  ProofSigner,
+  Randomness,
+  ReadingPort,
+} from './ports.js';
 import {
   apiKeyOnly,
   attestedElsewhere,
@@ -81,6 +90,11 @@ interface PrepareFirst {
   readonly submitterId: string;
 }
 
+/** Something takes long to read, and is to be read before it can be decided. */
+interface ReadingFirst {
+  readonly ahead: ToReadAhead;
+}
+
 interface Job {
   readonly request: SubmitRequest;
   readonly passkey: VerifiedPasskey | undefined;
@@ -90,7 +104,7 @@ interface Job {
   readonly attempt: Attempt | undefined;
   /** Who asked, once that is known. */
   callerUserId: string;
-  readonly resolve: (outcome: DriveAnswer | PrepareFirst) => void;
+  readonly resolve: (outcome: DriveAnswer | PrepareFirst | ReadingFirst) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -124,6 +138,8 @@ export interface DriverPorts {
   readonly shred: (vaultId: string) => Promise<void>;
   /** Told of an activity that has begun to wait, and of who may approve it. Takes no time, and reports a failure by itself. */
   readonly votesWanted?: (open: OpenActivity, organization: OrganizationView, approvers: readonly User[]) => void;
+  /** Without it everything is read where it is needed. */
+  readonly reading?: ReadingPort;
   readonly metrics: DriverMetrics;
   /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
   readonly patienceMs?: number;
@@ -141,6 +157,8 @@ const patienceMs = 5_000;
 const longestPauseMs = 16;
 /** Bytes of the events of one request at most, whatever the store could take: 4 MiB less the quotes and names around them. */
 const maxActivityBytes = 4 * 1024 * 1024 - 4096;
+/** Times that one request is read anew because interfaces or keys have changed. */
+const mostReadings = 4;
 /** Stands for the position of events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
@@ -167,8 +185,24 @@ export class Driver {
         ? await verifyPasskey(stamp, body, await this.homeOfCaller(request), this.ports)
         : undefined;
     let outcome = await this.enqueue(request, passkey);
-    while ('submitterId' in outcome) outcome = await this.attempt(request, passkey, outcome.submitterId);
-    return outcome;
+    let readings = 0;
+    for (;;) {
+      if ('submitterId' in outcome) {
+        outcome = await this.attempt(request, passkey, outcome.submitterId);
+      } else if ('ahead' in outcome) {
+        // Once, or again when the organization has changed meanwhile.
+        if (++readings > mostReadings) throw changedTooOften(request.organizationId);
+        await this.readElsewhere(outcome.ahead, (await this.ports.loader.load(request.organizationId)).organization);
+        outcome = await this.enqueue(request, passkey);
+      } else return outcome;
+    }
+  }
+
+  /** @throws {CoordinatorError} when it was not read at all */
+  private async readElsewhere({ job, keep }: ToReadAhead, organization: OrganizationView): Promise<void> {
+    const { organizationId, parentOrganizationId } = organization;
+    const outcome = await this.ports.reading?.read(job, organizationPath(organizationId, parentOrganizationId));
+    if (outcome) keep(outcome);
   }
 
   /** The organization that credentials of a request are looked up in first. */
@@ -192,6 +226,23 @@ export class Driver {
     return rightsOf(this.bench(organization, 0, undefined), open, userId);
   }
 
+  /** As `rights`, and none as long as the activity was not read; `unread` is told when it was. */
+  rightsIfRead(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    unread: Promise<void>[],
+  ): ReturnType<typeof rightsOf> {
+    try {
+      return this.rights(organization, activityId, userId);
+    } catch (error) {
+      if (!(error instanceof ReadFirst)) throw error;
+      // What is not read now is not read when it is asked for again either, and then nobody waits for it.
+      unread.push(this.readElsewhere(error.ahead, organization).catch(() => undefined));
+      return { canApprove: false, canReject: false };
+    }
+  }
+
   /** Resolves when everything that was accepted has been answered. */
   async drain(): Promise<void> {
     while (this.running.size > 0) await Promise.all(this.running);
@@ -201,7 +252,7 @@ export class Driver {
     request: SubmitRequest,
     passkey: VerifiedPasskey | undefined,
     submitterId: string,
-  ): Promise<DriveAnswer | PrepareFirst> {
+  ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
     const { loader, clock, randomness } = this.ports;
     const { organizationId, fingerprint } = request;
     const { organization, revision, pending } = await loader.load(organizationId);
@@ -243,6 +294,7 @@ export class Driver {
       target = { definition: voted.definition, intent: asked };
     }
     const { submitterId } = attempt;
+    const { ahead } = target.definition as AnyActivity;
     const context = {
       organization,
       parent,
@@ -251,6 +303,9 @@ export class Driver {
       newId: () => attempt.newId(),
     };
     try {
+      // Of another organization than was decided on: it may have changed since.
+      const toRead = this.ports.reading ? ahead?.(target.intent, organization) : undefined;
+      if (toRead) await this.readElsewhere(toRead, organization);
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare(attempt), context) };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
@@ -263,7 +318,7 @@ export class Driver {
     request: SubmitRequest,
     passkey: VerifiedPasskey | undefined,
     made?: { readonly prepared: Prepared; readonly attempt: Attempt },
-  ): Promise<DriveAnswer | PrepareFirst> {
+  ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
     const { organizationId } = request;
     const { prepared, attempt } = made ?? {};
     return new Promise((resolve, reject) => {
@@ -346,7 +401,10 @@ export class Driver {
           } else decided.push(outcome);
         } catch (error) {
           if (error instanceof HalfApplied) throw error.cause;
-          refused.push({ job, error });
+          if (error instanceof ReadFirst) {
+            if (job.attempt) lost.push(job.attempt);
+            job.resolve({ ahead: error.ahead });
+          } else refused.push({ job, error });
         }
         spentMs += performance.now() - started;
         if (spentMs < longestBatchMs) continue;
@@ -410,10 +468,28 @@ export class Driver {
       // Voted on in the same batch, it may not wait any more.
       const open = organization.openActivities.get(answer.activityId);
       if (!open) continue;
-      const users = [...organization.users.values()];
-      const approvers = users.filter(({ userId }) => this.rights(organization, answer.activityId, userId).canApprove);
-      votesWanted(open, organization, approvers);
+      this.keep(this.askApprovers(open, organization, votesWanted));
     }
+  }
+
+  private async askApprovers(
+    open: OpenActivity,
+    organization: OrganizationView,
+    votesWanted: NonNullable<DriverPorts['votesWanted']>,
+  ): Promise<void> {
+    const approvers = () => {
+      const unread: Promise<void>[] = [];
+      const users = [...organization.users.values()];
+      const found = users.filter(
+        ({ userId }) =>
+          unread.length === 0 && this.rightsIfRead(organization, open.activityId, userId, unread).canApprove,
+      );
+      return { found, unread };
+    };
+    const { found, unread } = approvers();
+    if (unread.length === 0) return votesWanted(open, organization, found);
+    await Promise.all(unread);
+    votesWanted(open, organization, approvers().found);
   }
 
   /**
@@ -611,7 +687,8 @@ export class Driver {
 
   private bench(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Bench {
     const now = decisionTime(this.ports.clock, organization, parent);
-    return { registry: this.ports.registry, organization, revision, now };
+    const readsElsewhere = this.ports.reading !== undefined;
+    return { registry: this.ports.registry, organization, revision, now, readsElsewhere };
   }
 
   /** Refuses a request; a denial is recorded first, without holding up the queue. */
@@ -643,6 +720,14 @@ function pauseAfter(attempts: number): Promise<void> {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function changedTooOften(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `organization \`${organizationId}\` has changed ${mostReadings} times while this was read: send the same request again`,
+    { retryAfterSeconds: 1 },
+  );
 }
 
 function isTooLarge(error: unknown): boolean {

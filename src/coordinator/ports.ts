@@ -1,6 +1,9 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
+import type { CoordinatorError } from '../domain/errors.js';
 import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js';
 import type { User } from '../domain/organization/users.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
+import type { ToRead } from '../transactions/reading.js';
 
 /** The world as the driver meets it. Each has one adapter for real runs and one that a test can steer. */
 
@@ -58,6 +61,15 @@ export interface ProofSigner {
   readonly publicKey: string;
   /** r ‖ s over SHA-256 of the text, hex; the same text gives the same signature. */
   sign(text: string): string;
+}
+
+/** What was read, or why it cannot be. */
+export type ReadingOutcome = { readonly value: unknown } | { readonly refusal: CoordinatorError };
+
+/** Reads what takes long where nobody else waits for it (see `reading-threads.ts`). */
+export interface ReadingPort {
+  /** @throws {CoordinatorError} when it was not read at all, which is no outcome */
+  read(job: ToRead, path: QueuePath): Promise<ReadingOutcome>;
 }
 
 /** Counters and timers of the driver (see `http/metrics.ts`). */

@@ -117,8 +117,14 @@ export function isVote(definition: AnyDefinition): definition is AnyVote {
 
 /** The newest intent of a recorded activity, whatever version it was submitted in. Its rules were checked then. */
 export function newestIntent(version: ActivityVersion, intent: object): object {
-  return version.lift ? version.lift(intent) : intent;
+  if (!version.lift) return intent;
+  const known = lifted.get(intent) ?? version.lift(intent);
+  lifted.set(intent, known);
+  return known;
 }
+
+/** The same intent each time: what was read of it is remembered by it. */
+const lifted = new WeakMap<object, object>();
 
 /** The definition behind a type that history names. @throws when this build no longer knows it */
 export function activityVersion(registry: Registry, type: string): ActivityVersion & { definition: AnyActivity } {

@@ -109,28 +109,37 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     await thisThread.next(turn);
     const now = this.clock.now();
     let gone: (() => void) | undefined;
-    const page = pageWriter(async (bytes) => {
-      if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
-      await thisThread.next(turn);
-    });
-    const context: QueryContext = {
-      rows: this.rows,
-      page,
-      now,
-      callerOrganizationId: caller.organizationId,
-      callerUserId: caller.user.userId,
-      verifyOidc: (token) => this.oidc.verify(token, 'registration'),
-      history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
-      envelope: (record) =>
-        activityEnvelope(record, {
-          now,
-          keys: this.registry.versions.get(record.type)!.keys,
-          rights: this.driver.rights(organization, record.activityId, caller.user.userId),
-        }),
+    const answer = (unread: Promise<void>[]) => {
+      const page = pageWriter(async (bytes) => {
+        if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
+        await thisThread.next(turn);
+      });
+      const context: QueryContext = {
+        rows: this.rows,
+        page,
+        now,
+        callerOrganizationId: caller.organizationId,
+        callerUserId: caller.user.userId,
+        verifyOidc: (token) => this.oidc.verify(token, 'registration'),
+        history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
+        envelope: (record) =>
+          activityEnvelope(record, {
+            now,
+            keys: this.registry.versions.get(record.type)!.keys,
+            rights: this.driver.rightsIfRead(organization, record.activityId, caller.user.userId, unread),
+          }),
+      };
+      return definition.answer(question, context);
     };
     try {
-      const answer = await definition.answer(question, context);
-      return { text: answerText(answer), gone: gone ?? (() => undefined) };
+      const unread: Promise<void>[] = [];
+      let answered = await answer(unread);
+      if (unread.length > 0) {
+        // Rights in an activity that takes long to read, and was not read since the start.
+        await Promise.all(unread);
+        answered = await answer([]);
+      }
+      return { text: answerText(answered), gone: gone ?? (() => undefined) };
     } catch (error) {
       gone?.();
       throw error;

@@ -596,7 +596,8 @@ describe('smart contract interfaces', () => {
     let after = own;
     try {
       // Quotes double in length when the body is quoted in the vote.
-      const functions = Array.from({ length: 4_000 }, (_, index) => ({ name: `f${index}`, inputs: [] }));
+      const inputs = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, type: 'bool' }));
+      const functions = Array.from({ length: 2_000 }, (_, index) => ({ name: `f${index}`, inputs }));
       const largest = JSON.stringify(functions).padEnd(400_000, ' ');
       expect(largest).toHaveLength(400_000);
       const upload = (smartContractInterface: string) =>

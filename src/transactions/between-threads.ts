@@ -1,0 +1,67 @@
+import { isMap } from 'node:util/types';
+import { CoordinatorError, type ErrorCategory, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { Doubt, notApplicable, Unreadable } from '../domain/policy/types.js';
+import { read, type ToRead } from './reading.js';
+
+/*
+ * What was read, as it goes from one thread to another: plain data. A doubt becomes a Map, as nothing else that is read is one.
+ */
+
+/** What a thread answers. */
+export type ThreadAnswer =
+  | { readonly value: unknown }
+  | {
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly category: ErrorCategory | undefined;
+      readonly details: readonly ErrorDetail[];
+    };
+
+/** Reads in the thread that asks, for one that waits. */
+export function answerFor(job: ToRead): ThreadAnswer {
+  try {
+    return { value: changed(read(job), new Map(), packed) };
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    const { code, message, category, details } = error;
+    return { code, message, category, details };
+  }
+}
+
+/** What was read, or why it cannot be, out of the answer of a thread. */
+export function outcomeIn(answer: ThreadAnswer): { readonly value: unknown } | { readonly refusal: CoordinatorError } {
+  if ('value' in answer) return { value: changed(answer.value, new Map(), unpacked) };
+  const { code, message, category, details } = answer;
+  return { refusal: new CoordinatorError(code, message, { ...(category ? { category } : {}), details }) };
+}
+
+function packed(value: object): unknown {
+  return value instanceof Doubt ? new Map([[value.kind, value.reason]]) : undefined;
+}
+
+function unpacked(value: object): unknown {
+  if (!isMap(value)) return undefined;
+  const reason: unknown = value.get('unreadable');
+  return typeof reason === 'string' ? new Unreadable(reason) : notApplicable;
+}
+
+/** A copy with some objects changed. What is there once and used in many places is so in the copy. */
+function changed(value: unknown, known: Map<object, unknown>, change: (value: object) => unknown): unknown {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  const before = known.get(value);
+  if (before !== undefined) return before;
+  const other = change(value);
+  if (other !== undefined) {
+    known.set(value, other);
+    return other;
+  }
+  if (Array.isArray(value)) {
+    const list = value.map((element: unknown) => changed(element, known, change));
+    known.set(value, list);
+    return list;
+  }
+  const members = Object.entries(value).map(([name, member]) => [name, changed(member, known, change)] as const);
+  const copy: object = Object.fromEntries(members);
+  known.set(value, copy);
+  return copy;
+}
