@@ -653,6 +653,7 @@ function settingsPage() {
 function metricsPage() {
   const metrics = new Metrics();
   metrics.measureLag(() => Promise.resolve(0));
+  metrics.measureWaitingDeliveries(() => 0);
   const own = metrics.registry
     .getMetricsAsArray()
     .filter(({ name }) => name.startsWith('countersign_'))

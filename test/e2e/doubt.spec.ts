@@ -379,6 +379,41 @@ describe('time', () => {
   });
 });
 
+test('a sub-organization whose last event lies in the future waits for that time; its parent goes on', async () => {
+  const own = await startCoordinator();
+  try {
+    const key = own.newKey();
+    const { result } = await own.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
+      subOrganizationName: 'Child',
+      rootQuorumThreshold: 1,
+      rootUsers: [
+        {
+          userName: 'Ann',
+          apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
+          authenticators: [],
+          oauthProviders: [],
+        },
+      ],
+    });
+    const { subOrganizationId } = Object.values(result)[0] as { subOrganizationId: string };
+    const childClient = () => own.clientFor(key, subOrganizationId);
+    const tagged = (client: StampingClient, userTagName: string) =>
+      client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName });
+    own.clock.advance('2h');
+    await tagged(childClient(), 'ahead');
+    own.clock.turnBack('2h');
+    const waits = { status: 503, message: textLike(/is 7200 s behind the last event of organization/) };
+    expect(await refusal(tagged(childClient(), 'behind'))).toMatchObject(waits);
+    expect(await refusal(childClient().query('whoami'))).toMatchObject(waits);
+    await tagged(own.client, 'of the parent');
+    expect(await own.client.query('whoami')).toMatchObject({ userId: own.root.userId });
+    own.clock.advance('2h');
+    await tagged(childClient(), 'in time');
+  } finally {
+    await own.close();
+  }
+});
+
 test('a parent does nothing in its sub-organization that would have to wait for votes', async () => {
   const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7', {
     subOrganizationName: 'Child',
