@@ -34,16 +34,21 @@ export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
 
 /** Interfaces that an organization may have. Ours: each is kept in memory, and may be 400,000 characters long. */
 const maxContractInterfaces = 100;
+/** Characters of all of them together, with their notes. Ours: ten of the longest. */
+const maxCharacters = 4_000_000;
 
 /**
- * Refuses an interface more than there may be, or a second one for a contract: letter case does not tell Ethereum
+ * Refuses an interface more than there may be, in number or characters, or a second one for a contract: letter case does not tell Ethereum
  * addresses apart.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED, ALREADY_EXISTS
  */
 export function checkNewContractInterface(
   organization: OrganizationView,
-  { type, smartContractAddress }: Pick<ContractInterface, 'type' | 'smartContractAddress'>,
+  added: Pick<ContractInterface, 'type' | 'smartContractAddress' | 'smartContractInterface'> & {
+    readonly notes?: string;
+  },
 ): void {
+  const { type, smartContractAddress } = added;
   const addressOf = (address: string) =>
     type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM' ? address.toLowerCase() : address;
   for (const known of organization.contractInterfaces.values()) {
@@ -53,6 +58,16 @@ export function checkNewContractInterface(
       `contract \`${smartContractAddress}\` has the interface \`${known.smartContractInterfaceId}\`: ` +
         `delete that with delete_smart_contract_interface first`,
       { category: 'REQUEST_INVALID' },
+    );
+  }
+  const lengthOf = ({ smartContractInterface, notes = '' }: Pick<typeof added, 'smartContractInterface' | 'notes'>) =>
+    smartContractInterface.length + notes.length;
+  const characters = [...organization.contractInterfaces.values()].reduce((sum, one) => sum + lengthOf(one), 0);
+  if (characters + lengthOf(added) > maxCharacters) {
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `the smart contract interfaces of the organization have ${characters} characters with their notes; with this one ` +
+        `they would have more than ${maxCharacters}: delete one with delete_smart_contract_interface`,
     );
   }
   if (organization.contractInterfaces.size < maxContractInterfaces) return;

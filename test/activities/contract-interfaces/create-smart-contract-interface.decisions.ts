@@ -32,6 +32,17 @@ const created = (number: number, address: string): OrganizationEvent => ({
   },
 });
 const addressOf = (number: number) => `0x${String(number).padStart(40, '0')}`;
+const long = (number: number): OrganizationEvent => ({
+  type: 'SmartContractInterfaceCreated',
+  data: {
+    ...ethereum,
+    smartContractInterfaceId: id(number),
+    smartContractAddress: addressOf(number),
+    smartContractInterface: abi.padEnd(399_000),
+    type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+    notes: 'n'.repeat(1_000),
+  },
+});
 const many = (count: number) => Array.from({ length: count }, (_, index) => created(100 + index, addressOf(index)));
 
 describe('create smart contract interface', () => {
@@ -112,6 +123,11 @@ describe('create smart contract interface', () => {
       .when(createSmartContractInterface, other)
       .then([expect.objectContaining({ type: 'SmartContractInterfaceCreated' })], { smartContractInterfaceId: id(1) });
   });
+
+  it('refuses more than 4,000,000 characters in all', () =>
+    given(anOrganization(), ...Array.from({ length: 10 }, (_, at) => long(200 + at)))
+      .when(createSmartContractInterface, ethereum)
+      .thenRefused('RESOURCE_EXHAUSTED', /have 4000000 characters with their notes/));
 
   it('refuses a hundred and first', () => {
     given(anOrganization(), ...many(99))
