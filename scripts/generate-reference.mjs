@@ -251,7 +251,9 @@ function factsOf(definition, { keys, kind }) {
     return ['- Answered with the activity that the vote is about.', `- Intent key: \`${keys.intentKey}\``];
   }
   const { policy, params = {} } = definition;
-  const facts = [`- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKey}\``];
+  const facts = [
+    `- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKey}\`${keys.resultAlsoAs ? `, also as \`${keys.resultAlsoAs}\`` : ''}`,
+  ];
   if (policy === 'root-quorum-only') {
     facts.push('- **Root quorum only**: policies are not asked and cannot grant it.');
   } else {

@@ -74,6 +74,8 @@ interface Described<Type extends string> {
   readonly type: Type;
   readonly intentKey?: string;
   readonly resultKey?: string;
+  /** Another name that the result of the newest type has too, where a published client sends that type and reads this. */
+  readonly resultAlsoAs?: string;
   /** One sentence for the reference. */
   readonly summary: string;
 }

@@ -12,7 +12,7 @@ export interface ActivityVersion {
   readonly kind: string;
   readonly definition: AnyDefinition;
   readonly intent: new () => object;
-  readonly keys: { readonly intentKey: string; readonly resultKey: string };
+  readonly keys: { readonly intentKey: string; readonly resultKey: string; readonly resultAlsoAs?: string | undefined };
   /** Lifts a valid intent of this version to the newest; undefined for the newest. */
   readonly lift: ((intent: object) => object) | undefined;
 }
@@ -62,6 +62,7 @@ export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
         keys: {
           intentKey: one.intentKey ?? `${camelCase(kind)}Intent${version}`,
           resultKey: definition.kind === 'vote' ? '' : (one.resultKey ?? `${camelCase(kind)}Result${version}`),
+          resultAlsoAs: one.type === definition.type ? definition.resultAlsoAs : undefined,
         },
         lift: one.lift?.bind(one),
       };

@@ -201,7 +201,7 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
       : `Policies see \`activity.resource == '${definition.policy.resource}' && activity.action == '${definition.policy.action}'\`.`;
   const params = Object.keys(definition.params ?? {}).map((name) => `\`activity.params.${name}\``);
   return [
-    `Result: \`${keys.resultKey}\`.`,
+    `Result: \`${keys.resultKey}\`${keys.resultAlsoAs ? `, also as \`${keys.resultAlsoAs}\`` : ''}.`,
     policy,
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
     ...(definition.apiKeyOnly ? ['Takes X-Stamp only.'] : []),

@@ -70,15 +70,21 @@ export class Documented {
     return activities.map((one) => this.activityProblem(one)).find((problem) => problem !== undefined);
   }
 
-  /** `intent` and `result` have the one key that their version has, and the result what its definition says. */
+  /** `intent` and `result` have the one key that their version has (`result` another name of it), and what its definition says. */
   private activityProblem({ type, status, intent, result }: ActivityEnvelope): string | undefined {
     const version = registry.versions.get(type);
     if (!version || version.definition.kind === 'vote') return `\`${type}\` is no type of an activity`;
-    const { intentKey, resultKey } = version.keys;
+    const { intentKey, resultKey, resultAlsoAs } = version.keys;
     if (Object.keys(intent).join() !== intentKey) return `intent has the keys ${Object.keys(intent).join()}`;
-    const keys = status === 'ACTIVITY_STATUS_COMPLETED' ? resultKey : '';
+    const names = resultAlsoAs === undefined ? resultKey : `${resultAlsoAs},${resultKey}`;
+    const keys = status === 'ACTIVITY_STATUS_COMPLETED' ? names : '';
     if (Object.keys(result).join() !== keys) return `result of ${status} has the keys ${Object.keys(result).join()}`;
-    return keys ? this.problem(resultSchema(version.definition.result), result[resultKey]) : undefined;
+    const { definition } = version;
+    if (!keys) return undefined;
+    return keys
+      .split(',')
+      .map((name) => this.problem(resultSchema(definition.result), result[name]))
+      .find((problem) => problem !== undefined);
   }
 
   private problem(schema: Json, value: unknown): string | undefined {

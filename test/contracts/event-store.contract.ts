@@ -452,8 +452,8 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
           });
           expect(error).toBe(failure);
           const { length } = await all(store.read(stream));
-          await store.append(stream, someEvents(1), length - 1);
-          await pause(30);
+          const { position } = await store.append(stream, someEvents(1), length - 1);
+          await delivered(store, position);
           expect(calls).toBe(1);
         }
       });
@@ -477,8 +477,8 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         await start;
         await subscription.close();
         happened.push('closed');
-        await store.append(stream, someEvents(1), 1);
-        await pause(30);
+        const { position } = await store.append(stream, someEvents(1), 1);
+        await delivered(store, position);
         expect(happened).toEqual(['started', 'returned', 'closed']);
         await subscription.close();
       });
@@ -685,6 +685,17 @@ export function follow(
       if (failure !== undefined) throw new Error('the feed has ended', { cause: failure });
     },
   };
+}
+
+/** Waits until a subscription that begins now has come as far as this: those that began earlier had the same chance. */
+async function delivered(store: EventStore, position: bigint): Promise<void> {
+  const feed = follow(store, 'start');
+  const deadline = Date.now() + 15_000;
+  while ((feed.events.at(-1)?.position ?? -1n) < position) {
+    if (Date.now() > deadline) throw new Error(`the feed has not come to position ${position}`);
+    await pause();
+  }
+  await feed.stop();
 }
 
 /** Waits for milliseconds. */

@@ -22,6 +22,7 @@ import {
 import { redecide } from '../../src/replay/decide-again.js';
 import { SeededPasskey } from './seeded-passkey.js';
 import { SteeredStore } from './steered-store.js';
+import { until } from '../e2e/until.js';
 import { pondered, testRegistry } from './test-verbs.js';
 
 const stream = organizationStream(organizationId);
@@ -87,12 +88,17 @@ function driven(coordinator: BareCoordinator, requests: readonly Stamped[]) {
   const goal = coordinator.counts.driven + requests.length;
   const answers = Promise.allSettled(requests.map((request) => coordinator.send(request)));
   const queued = (async () => {
-    while (coordinator.counts.driven < goal) await soon();
+    await until('the driver has all of them', () => coordinator.counts.driven >= goal);
   })();
   return { answers, queued };
 }
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Everything that can go on without what is held has gone on: nothing here waits for time to pass. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) await soon();
+}
 
 const statusOf = (one: PromiseSettledResult<ActivityAnswer> | undefined): string => {
   if (one?.status === 'fulfilled') return one.value.activity.status.replace('ACTIVITY_STATUS_', '');
@@ -480,7 +486,7 @@ describe('two coordinators on one store', () => {
       stores[0].holdReads();
     };
     const late = one.submit(one.root.key, createTag, { userTagName: 'late', userIds: [] });
-    while (stores[0].heldReads === 0) await soon();
+    await until('a read is held', () => stores[0].heldReads > 0);
     await other.createUserTag(`ahead ${ahead++}`);
     stores[0].releaseReads();
     expect((await late).status).toBe('ACTIVITY_STATUS_COMPLETED');
@@ -603,8 +609,9 @@ describe('prepare', () => {
     store.hold();
     await blocker;
     await store.until(3);
-    while (calls.length === 0) await soon();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // It was asked once, sent away to prepare, and has come back: the driver has been given it twice by then.
+    await until('it has prepared', () => calls.length > 0);
+    await settled();
     store.release();
     expect((await batch.answers).map(statusOf)).toEqual(['COMPLETED', 'UNAVAILABLE']);
     expect((await coordinator.events()).filter(({ type }) => type === 'AuthenticatorCreated')).toHaveLength(1);
@@ -633,7 +640,7 @@ describe('afterwards', () => {
       told: () => kept.messages.map(({ text }) => text),
       /** Everything that was handed over so far has reached the carrier. */
       arrived: async () => {
-        while (delivery.open > 0) await soon();
+        await until('it has all arrived', () => delivery.open === 0);
       },
       ask: (amount: string, memo?: string, by: Member = root) =>
         coordinator.stamp(by.key, tell, { amount, ...(memo === undefined ? {} : { memo }) }),
@@ -804,9 +811,10 @@ describe('drain', () => {
     store.hold();
     const answered: string[] = [];
     const sent = ['a', 'b'].map((name) => coordinator.send(tag(name)).then(() => answered.push(name)));
-    while (coordinator.counts.driven < 2) await soon();
+    await until('both are accepted', () => coordinator.counts.driven >= 2);
+    await store.until(2);
     const drained = coordinator.driver.drain().then(() => answered.push('drained'));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await settled();
     expect(answered).toEqual([]);
     store.release();
     await Promise.all([...sent, drained]);

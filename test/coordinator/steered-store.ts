@@ -10,6 +10,7 @@ import {
   type Subscription,
 } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { until } from '../e2e/until.js';
 
 /** What happens to one append instead of what the caller hoped for. */
 export type Fault = 'unavailable-before' | 'unavailable-after' | 'wrong-revision';
@@ -53,7 +54,7 @@ export class SteeredStore implements EventStore {
 
   /** Resolves when so many appends have been asked for. */
   async until(count: number): Promise<void> {
-    while (this.asked.length < count) await new Promise((resolve) => setImmediate(resolve));
+    await until(`${count} appends are asked for`, () => this.asked.length >= count);
   }
 
   /** From now on appends, to those streams, wait until `release`. */

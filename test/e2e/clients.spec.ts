@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { createActivityPoller, TurnkeyActivityError, TurnkeyClient, TurnkeyRequestError } from '@turnkey/http';
 import type { Turnkey } from '@turnkey/sdk-server';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
 import { anyText, listWith, objectWith, textLike } from './exchange.js';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 
@@ -263,6 +266,33 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
     expect((error as TurnkeyRequestError).code).toBe(16);
     expect((error as TurnkeyRequestError).message).toContain('could not find public key in organization');
   });
+});
+
+describe.each(['core', 'sdk-server'])('@turnkey/%s', (name) => {
+  const file = new URL(`../../node_modules/@turnkey/${name}/dist/__generated__/sdk-client-base.js`, import.meta.url);
+  const { versions } = buildRegistry(activities);
+
+  test('finds the result of every activity that is here under the name that it reads', () => {
+    const sent = [...readFileSync(file, 'utf8').matchAll(/type: "(ACTIVITY_TYPE_\w+)",?\s*\}, "(\w+)"/g)];
+    const known = sent.flatMap(([, type, read]) => {
+      const { keys } = versions.get(type!) ?? {};
+      return keys ? [{ type, read, named: [keys.resultKey, keys.resultAlsoAs] }] : [];
+    });
+    expect(known.length).toBeGreaterThan(60);
+    expect(known.filter(({ read, named }) => !named.includes(read))).toEqual([]);
+  });
+});
+
+test('a result with two names is answered, and listed, under both', async () => {
+  const target = coordinator.newKey().publicKey;
+  const { id, result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2', {
+    targetPublicKey: target,
+  });
+  const { createReadWriteSessionResultV2: second, createReadWriteSessionResult: first } = result;
+  expect(first).toMatchObject({ organizationId, credentialBundle: anyText });
+  expect(second).toEqual(first);
+  const read = await coordinator.client.query<{ activity: { result: object } }>('get_activity', { activityId: id });
+  expect(Object.keys(read.activity.result).sort()).toEqual(Object.keys(result).sort());
 });
 
 describe('@turnkey/sdk-server', () => {

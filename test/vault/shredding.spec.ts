@@ -204,7 +204,13 @@ describe('a shredder', () => {
     await shredder.close();
     store.deletesFail = false;
     const { length } = store.asked;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // In the time that one which is not closed tries it several times.
+    const other = await furnished(['b']);
+    other.store.deletesFail = true;
+    const open = new Shredder(other.vault, silent, 5);
+    await open.shred('b');
+    await until('another one has tried again', () => other.store.asked.length >= 5);
+    await open.close();
     expect(store.asked).toHaveLength(length);
     expect(await left()).toEqual(['a']);
   });

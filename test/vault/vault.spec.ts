@@ -7,6 +7,7 @@ import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encr
 import { Vault } from '../../src/vault/vault.js';
 import { SteeredStore } from '../coordinator/steered-store.js';
 import { eventsOf, forge, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
+import { until } from '../e2e/until.js';
 
 const secret = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const seal = (vault: Vault, vaultId: string, names: readonly string[], text = secret, organizationId = 'org') =>
@@ -346,7 +347,7 @@ describe('between a read and an append', () => {
     await seal(vault, 'v', ['seed']);
     store.holdReads();
     const early = vault.names('v');
-    while (store.heldReads === 0) await pause(0);
+    await until('the read is held', () => store.heldReads > 0);
     await seal(vaultOn(store.inner), 'v', ['key']);
     const late = reveal(vault, 'org', 'v', 'key');
     store.releaseReads();
@@ -360,7 +361,7 @@ describe('between a read and an append', () => {
     await seal(vault, 'v', ['key']);
     store.holdReads();
     const reading = vault.names('v');
-    while (store.heldReads === 0) await pause(0);
+    await until('the read is held', () => store.heldReads > 0);
     const shredding = vault.shred('v');
     store.releaseReads();
     await Promise.all([reading, shredding]);
@@ -504,7 +505,7 @@ class KeysToHold extends KeysToLose {
   }
 
   async held(): Promise<void> {
-    while (this.waiting === 0) await pause(0);
+    await until('a key is asked for', () => this.waiting > 0);
   }
 
   release(): void {

@@ -7,8 +7,8 @@ import { readableActivity, type ReadableActivity } from './redaction.js';
 
 /** What the envelope needs beyond the record itself. */
 export interface EnvelopeContext {
-  /** Names of the one key of `intent` and of `result`, by the submitted version. */
-  readonly keys: { readonly intentKey: string; readonly resultKey: string };
+  /** Names of the one key of `intent` and of `result`, by the submitted version; and a second one of `result`, if it has one. */
+  readonly keys: { readonly intentKey: string; readonly resultKey: string; readonly resultAlsoAs?: string | undefined };
   /** When it is read, milliseconds since the epoch. */
   readonly now: number;
   /** The result as its submitter alone is told it, if that is another than the recorded one. */
@@ -32,7 +32,7 @@ export function activityEnvelope(
     status: record.status,
     type: record.type,
     intent: { [keys.intentKey]: record.intent },
-    result: result ? { [keys.resultKey]: result } : {},
+    result: result ? resultUnder(keys, result) : {},
     votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
     ...(record.appProofs ? { appProofs: record.appProofs } : {}),
     fingerprint: record.fingerprint,
@@ -46,6 +46,10 @@ export function activityEnvelope(
       : null,
     ...(record.redacted ? { redacted: true as const } : {}),
   };
+}
+
+function resultUnder({ resultKey, resultAlsoAs }: EnvelopeContext['keys'], result: object) {
+  return { ...(resultAlsoAs === undefined ? {} : { [resultAlsoAs]: result }), [resultKey]: result };
 }
 
 export type ActivityEnvelope = ReturnType<typeof activityEnvelope>;
