@@ -746,11 +746,13 @@ function batchSize(waiting: readonly Job[]): number {
 
 /** @throws {CoordinatorError} when the stamp is nobody's, or its owner may not submit this here */
 function checkedCaller(
-  { request: { stamp, version, organizationId, attestation }, passkey }: Job,
+  job: Job,
   organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
 ): Caller {
+  const { request, passkey } = job;
+  const { stamp, version, organizationId, attestation } = request;
   const { definition } = version;
   const isActivity = definition.kind === 'activity';
   if (stamp.kind === 'webauthn' && isActivity && definition.apiKeyOnly) throw apiKeyOnly(version.type);
@@ -759,8 +761,10 @@ function checkedCaller(
     return attestedCaller(stamp, attestation, organization, now);
   }
   if (isActivity && definition.byInvitation) return invitedCaller(stamp, organization, now);
-  if (isActivity && definition.byParent) return parentsCaller(stamp, version, passkey, parent, now);
+  if (isActivity && definition.byParent) return parentsCaller(job, stamp, organization, parent, now);
   const caller = resolveCaller(stamp, organization, parent, now);
+  // Known before what is denied to this very user: a denial names who it was.
+  job.callerUserId = caller.user.userId;
   checkNoProxyLogin(version, organization, caller);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   if (caller.organizationId !== organizationId && !(isActivity && definition.fromParent)) {
@@ -774,14 +778,17 @@ function checkedCaller(
  * @throws {CoordinatorError} UNAUTHENTICATED for a credential that nobody there has; PERMISSION_DENIED for its auth proxy
  */
 function parentsCaller(
+  job: Job,
   stamp: OwnStamp,
-  { type }: ActivityVersion,
-  passkey: VerifiedPasskey | undefined,
+  organization: OrganizationView,
   parent: OrganizationView | undefined,
   now: number,
 ): Caller {
+  const { passkey } = job;
+  const { type } = job.request.version;
+  const caller = resolveCaller(stamp, parent ?? organization, undefined, now);
+  job.callerUserId = caller.user.userId;
   if (!parent) throw membersOfParentOnly(type, undefined);
-  const caller = resolveCaller(stamp, parent, undefined, now);
   if (isAuthProxyUser(parent, caller.user.userId)) throw membersOfParentOnly(type, parent.organizationId);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
   return caller;

@@ -893,8 +893,13 @@ describe('what must not go through', () => {
       const parameters = { publicKey, oidcToken: await provider.idToken({ ...person, publicKey }) };
       return coordinator.clientFor(key).submit('ACTIVITY_TYPE_OAUTH_LOGIN', parameters);
     };
-    const refused = await refusal(logIn(await stolenKey()));
+    const thief = await stolenKey();
+    const refused = await refusal(logIn(thief));
     expect([refused.status, refused.message]).toEqual([403, textLike(organizationId)]);
+    // The denial names who it was.
+    const { userId } = await coordinator.clientFor(thief).query<{ userId: string }>('whoami');
+    const { denials } = await client.query<{ denials: readonly object[] }>('list_denials');
+    expect(denials[0]).toMatchObject({ userId, type: 'ACTIVITY_TYPE_OAUTH_LOGIN' });
     // The same, asked for by somebody of the organization.
     expect((await logIn(client.key)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });

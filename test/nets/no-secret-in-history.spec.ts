@@ -207,6 +207,7 @@ test('nothing that a member reads, and no log line, holds a secret that still pr
         reject_activity: alice.client,
         accept_invitation: invited.client,
         delete_sub_organization: child,
+        release_contact: coordinator.clientFor(coordinator.client.key, child.organizationId),
       };
       if (!who[name] && !undenied.includes(name)) {
         await submit(reader, type, samples[type]!, `${name}, denied`, told);
