@@ -7,7 +7,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
 import type { Found } from '../domain/organization/claims.js';
-import type { OpenActivity } from '../domain/organization/open-activities.js';
+import { checkRoomToWait, type OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { checkQuorumReachable } from '../domain/organization/ways-in.js';
@@ -152,6 +152,7 @@ export function decideSubmit(
       ? { outcome, events, refusal: effects.failure }
       : { outcome, events, ...afterwardsOf(definition, prepared) };
   }
+  checkRoomToWait(bench.organization, party.userId, vote.message);
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
   if (!definition.prepare) execute(bench, definition, intent, activityId, vote, prepared);
   return { outcome, events: [submitted] };

@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { authProxyEnabled, authProxyPolicy } from '../../domain/organization/auth-proxy.js';
 import { checkPolicyNameFree, maxPolicies } from '../../domain/organization/policies.js';
+import { checkRoomForUsers } from '../../domain/organization/users.js';
 import { Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -34,6 +35,7 @@ export const enableAuthProxy = defineActivity({
       );
     }
     if (authProxy) return;
+    checkRoomForUsers(organization, 1);
     checkPolicyNameFree(organization, authProxyPolicy('').policyName);
     if (policies.size >= maxPolicies) {
       throw new CoordinatorError(

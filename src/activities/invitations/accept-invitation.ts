@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { invitedUser, unacceptedInvitation } from '../../domain/organization/invitations.js';
+import { checkRoomForUsers } from '../../domain/organization/users.js';
 import { presentMembers } from '../../domain/organization/event.js';
 import { ListOf, Uuid } from '../../schema/fields.js';
 import {
@@ -77,6 +78,7 @@ export const acceptInvitation = defineActivity({
       );
     }
     const { userId, userName, userEmail, userTags } = invitedUser(organization, invitation);
+    checkRoomForUsers(organization, 1);
     const owner = { userId, apiKeys: [], authenticators: [] };
     const credentials = newCredentials(context);
     const added = credentials.apiKeys(owner, apiKeys, 'parameters.apiKeys').events;

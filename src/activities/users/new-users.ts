@@ -1,6 +1,7 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
+import { checkRoomForUsers } from '../../domain/organization/users.js';
 import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { newCredentials } from '../credentials/credential-params.js';
 import type { DecideContext } from '../define-activity.js';
@@ -24,6 +25,7 @@ export function newUsers(
   proved: readonly ProvedCredentials[],
   field: string,
 ): { readonly userIds: string[]; readonly events: OrganizationEvent[] } {
+  checkRoomForUsers(context.organization, users.length);
   const credentials = newCredentials(context);
   const userIds: string[] = [];
   const events = users.flatMap((user, index): OrganizationEvent[] => {

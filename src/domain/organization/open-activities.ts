@@ -1,8 +1,9 @@
 import type { ActivityEvent, Vote } from '../activity/events.js';
+import { CoordinatorError } from '../errors.js';
 import { evolveRecord, type ActivityRecord } from '../activity/record.js';
 import { provedHere } from './claims.js';
 import type { Evolvers } from './event.js';
-import type { Organization } from './organization.js';
+import type { Organization, OrganizationView } from './organization.js';
 import { changeUser, type User } from './users.js';
 
 /** An activity that waits for votes, each with its voter as the organization knew the user then. */
@@ -34,6 +35,36 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     // It is about one that has ended.
   },
 };
+
+/** What may wait for votes at a time: of one submitter, and in an organization. Characters are those of the signed bodies. */
+const mostWaiting = {
+  submitter: { activities: 100, characters: 8 * 1024 * 1024 },
+  organization: { activities: 1_000, characters: 32 * 1024 * 1024 },
+} as const;
+
+/**
+ * Whether one more activity may wait for votes: each is kept in memory until it ends.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkRoomToWait({ openActivities }: OrganizationView, userId: string, message: string): void {
+  const waiting = [...openActivities.values()].map(({ votes }) => ({
+    // The first vote is the submitter's.
+    isOwn: votes[0]?.userId === userId,
+    characters: votes.reduce((sum, vote) => sum + vote.message.length, 0),
+  }));
+  for (const whose of ['submitter', 'organization'] as const) {
+    const most = mostWaiting[whose];
+    const counted = whose === 'submitter' ? waiting.filter(({ isOwn }) => isOwn) : waiting;
+    const characters = counted.reduce((sum, one) => sum + one.characters, message.length);
+    if (counted.length < most.activities && characters <= most.characters) continue;
+    throw new CoordinatorError(
+      'RESOURCE_EXHAUSTED',
+      `this needs votes, and ${whose === 'submitter' ? 'of one user' : 'in one organization'} ${most.activities} activities ` +
+        `may wait for them at a time, with ${most.characters} characters in all: ${counted.length} wait, and would have ` +
+        `${characters} characters with this one; have some approved or rejected first`,
+    );
+  }
+}
 
 function keep(organization: Organization, event: ActivityEvent, at: number): void {
   const { activityId } = event.data;

@@ -182,6 +182,19 @@ export function userOfContact(
   );
 }
 
+/** Users that an organization may have (client protocol, section 11). */
+const maxUsers = 100;
+
+/** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the organization may not have so many more */
+export function checkRoomForUsers({ users }: OrganizationView, more: number): void {
+  if (users.size + more <= maxUsers) return;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `an organization may have ${maxUsers} users: it has ${users.size}, and ${more} more were to be created; ` +
+      'delete some with delete_users first, or create a sub-organization for them',
+  );
+}
+
 /** The user of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingUser(organization: OrganizationView, userId: string): User {
   const user = organization.users.get(userId);
