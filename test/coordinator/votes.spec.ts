@@ -216,6 +216,18 @@ describe('everything is asked again at every vote', () => {
     expect((await vote(eve)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
+  it('a vote that completes the consensus of a DENY is refused, and those of others are taken', async () => {
+    await coordinator.createPolicy({
+      effect: 'EFFECT_DENY',
+      consensus: `approvers.any(user, user.id == '${eve.userId}')`,
+    });
+    const before = await votesCast();
+    expect((await refused(vote(eve)))[0]).toBe('PERMISSION_DENIED');
+    expect(await votesCast()).toBe(before);
+    expect((await vote(bob)).status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    expect((await refused(vote(eve)))[0]).toBe('PERMISSION_DENIED');
+  });
+
   it('without the policy that it waited for, nobody but the root quorum could help, which was not asked', async () => {
     const { organization } = await coordinator.loader.load(organizationId);
     const [policyId] = [...organization.policies.keys()];
