@@ -24,6 +24,8 @@ export interface DecideContext {
   readonly newId: () => string;
   /** What policies of this build may talk about. */
   readonly policyEnvironment: PolicyEnvironment;
+  /** Number of the rules that decide; today's unless history is decided again. */
+  readonly rules?: number;
 }
 
 /** What `prepare` may look at besides the intent. */

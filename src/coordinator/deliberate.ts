@@ -3,6 +3,8 @@ import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
+import { Steps } from '../domain/steps.js';
+import { ClausesRead } from '../domain/policy/language.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
@@ -13,6 +15,7 @@ import type { User } from '../domain/organization/users.js';
 import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import {
   authorize,
+  couldAllow,
   eligibleApprovers,
   type Approval,
   type Authorization,
@@ -40,6 +43,12 @@ export interface Bench {
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** What the decision may take; all that a request may unless told. */
+  readonly steps?: Steps;
+  /** Clauses of the organization's policies that were read for the same page. */
+  readonly clauses?: ClausesRead;
+  /** Number of the rules that decide; today's unless history is decided again. */
+  readonly rules?: number;
   /** Throws `ReadFirst` for what takes long to read; without it everything is read where it is needed. */
   readonly readsElsewhere?: boolean;
 }
@@ -94,21 +103,27 @@ export type Verdict =
  * @throws {CoordinatorError} PERMISSION_DENIED with each policy's outcome, or the refusal of the activity itself
  */
 export function decideSubmit(
-  bench: Bench,
+  given: Bench,
   submission: Submission,
   vote: Vote,
   party: Party,
   prepared: Prepared,
 ): Verdict {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found } = submission;
+  const bench = metered(given);
   const { definition } = activityVersion(bench.registry, type);
-  const about = aboutOf(definition, intent, bench);
   const { authority } = party;
-  const home = authority?.organization ?? bench.organization;
-  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, about);
   // Not a user yet, and none of the others' while policies count who is here.
   const guest = definition.byInvitation ? invitedBy(vote.publicKey, bench.organization, bench.now) : undefined;
-  const asked = authorize(question, [party], policyContext({ ...bench, ...authority }, guest?.user));
+  const context = policyContext({ ...bench, ...authority }, guest?.user);
+  const home = authority?.organization ?? bench.organization;
+  const questionOn = (about: About) => questionOf(bench.registry, type, definition, intent, party.userId, home, about);
+  if (readsResources(definition) && !couldAllow(questionOn({}), [party], context)) {
+    const nothing = { resources: unreadable('it was not read, as nothing could allow it') };
+    throw permissionDenied(authorize(questionOn(nothing), [party], context));
+  }
+  const about = aboutOf(definition, intent, bench);
+  const asked = authorize(questionOn(about), [party], context);
   const word = wordOf(asked, [party], authority !== undefined);
   const member = authority ? undefined : memberInTheWay(bench, definition, intent, asked, word);
   if (member !== undefined && !bench.organization.rootQuorum.userIds.includes(party.userId)) throw theirsAlone(member);
@@ -136,7 +151,7 @@ export function decideSubmit(
       status: activityStatus(snapshot),
       vote,
       decision: {
-        ...decisionOf(vote, authorization, bench.revision),
+        ...decisionOf(vote, authorization, bench),
         ...(authority
           ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
           : {}),
@@ -162,9 +177,10 @@ export function decideSubmit(
  * A vote on an activity that waits.
  * @throws {CoordinatorError} when the voter may not say this, or a policy forbids the activity today
  */
-export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: Party, prepared: Prepared): Verdict {
+export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: Party, prepared: Prepared): Verdict {
   const { activityId } = open;
   const { userId } = party;
+  const bench = metered(given);
   const { snapshot, approvals, question } = waiting(bench, open);
   const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
   const isRepeated = approvals.some((approval) => approval.userId === userId);
@@ -181,7 +197,7 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
     const status = activityStatus(voted);
     return {
       outcome: 'deny-explicit',
-      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: rulesNumber } }],
+      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: bench.rules ?? rulesNumber } }],
     };
   }
 
@@ -199,7 +215,7 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
     return 'prepare-first';
   }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
-  const decision = decisionOf(vote, authorization, bench.revision);
+  const decision = decisionOf(vote, authorization, bench);
   const approved: ActivityEvent = {
     type: 'ActivityApproved',
     data: { activityId, status: activityStatus(next), vote, decision },
@@ -216,9 +232,47 @@ export function decideVote(bench: Bench, open: OpenActivity, vote: Vote, party: 
   }
 }
 
+/**
+ * Whether anything could allow this submit, so that it is worth reading what it is about. Reads no resources.
+ */
+export function couldBeAllowed(
+  given: Bench,
+  { type, intent }: Pick<Submission, 'type' | 'intent'>,
+  party: Party,
+): boolean {
+  const bench = metered(given);
+  const { definition } = activityVersion(bench.registry, type);
+  const { authority } = party;
+  const home = authority?.organization ?? bench.organization;
+  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, {});
+  return couldAllow(question, [party], policyContext({ ...bench, ...authority }));
+}
+
 /** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
 export function rightsOf(bench: Bench, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
-  return votingRights(waiting(bench, open).snapshot, userId);
+  return votingRights(waiting(metered(bench), open).snapshot, userId);
+}
+
+/** Ids of the users who may approve an activity that waits for votes, and have not. */
+export function approversOf(bench: Bench, open: OpenActivity): ReadonlySet<string> {
+  const { eligible, approved } = waiting(metered(bench), open).snapshot.context;
+  return new Set(eligible.filter((userId) => !approved.includes(userId)));
+}
+
+/** One budget for one decision, and each clause read once for it. */
+function metered(bench: Bench): Bench & Required<Pick<Bench, 'steps' | 'clauses'>> {
+  const { steps = new Steps(), clauses = clausesOf(bench) } = bench;
+  return { ...bench, steps, clauses };
+}
+
+/** Where the clauses of an organization's policies are read once for several decisions. */
+export function clausesOf({ registry, organization }: Pick<Bench, 'registry' | 'organization'>): ClausesRead {
+  return new ClausesRead(registry.policyEnvironment, tenantOf(organization));
+}
+
+/** Whether what policies read of a request has to be read out of something first. */
+function readsResources({ resources, payloads }: AnyActivity): boolean {
+  return resources !== undefined || payloads !== undefined;
 }
 
 /** Approvals of an activity that waits which still count, the oldest first. */
@@ -381,11 +435,20 @@ function ownCredentials(
   return ownSession || byInvitation ? 'session' : ownCredentialsOf?.(intent) === submitterId;
 }
 
-function policyContext({ registry, organization, now }: Bench, guest?: User): AuthorizationContext {
+function policyContext(bench: Bench, guest?: User): AuthorizationContext {
+  const { registry, organization, now, steps, clauses, rules } = bench;
   const { policies, rootQuorum, users } = organization;
   return {
-    policies: policies.values(),
+    policies: [...policies.values()],
     rootQuorum,
+    user: (userId) => {
+      const user = users.get(userId) ?? (guest?.userId === userId ? guest : undefined);
+      return user && policyUser(user);
+    },
+    tenant: tenantOf(organization),
+    ...(steps ? { steps } : {}),
+    ...(clauses ? { clauses } : {}),
+    ...(rules === undefined ? {} : { rules }),
     // Built only when a policy asks for it: the usual decision needs no list of all users.
     get users() {
       return [...users.values(), ...(guest && !users.has(guest.userId) ? [guest] : [])].map(policyUser);
@@ -393,6 +456,11 @@ function policyContext({ registry, organization, now }: Bench, guest?: User): Au
     environment: registry.policyEnvironment,
     now,
   };
+}
+
+/** A parent and its sub-organizations have a share of what is kept in memory together. */
+function tenantOf({ organizationId, parentOrganizationId }: OrganizationView): string {
+  return parentOrganizationId ?? organizationId;
 }
 
 function policyUser(user: User): PolicyUser {
@@ -413,7 +481,7 @@ function credentialsOf(user: User): PolicyCredential[] {
 }
 
 function execute(
-  { registry, organization, now }: Bench,
+  { registry, organization, now, rules = rulesNumber }: Bench,
   definition: AnyActivity,
   intent: object,
   activityId: string,
@@ -433,6 +501,7 @@ function execute(
     now,
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
+    rules,
   };
   const outcome = definition.decide(intent, context, prepared?.value);
   // Not while it is only tried out: the word that it lacks may still come.
@@ -448,8 +517,12 @@ function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
   return { afterwards: (ports: PreparePorts) => definition.afterwards?.(prepared.value, ports) };
 }
 
-function decisionOf({ voteId }: Vote, { outcome, by, evaluations }: Authorization, revision: number): Decision {
-  return { voteId, outcome, by, policies: evaluations, revision, rules: rulesNumber };
+function decisionOf(
+  { voteId }: Vote,
+  { outcome, by, evaluations }: Authorization,
+  { revision, rules = rulesNumber }: Bench,
+): Decision {
+  return { voteId, outcome, by, policies: evaluations, revision, rules };
 }
 
 function endOf(

@@ -14,6 +14,7 @@ import {
 import { hasLapsed } from '../domain/organization/claims.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
+import { mainThreadSteps, Steps } from '../domain/steps.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { schemaVersionOf } from '../event-store/upcast.js';
@@ -24,6 +25,8 @@ import { proveEnded } from './app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
 import {
+  approversOf,
+  clausesOf,
   countedApprovals,
   decideSubmit,
   decideVote,
@@ -145,6 +148,15 @@ export interface DriverPorts {
   readonly patienceMs?: number;
 }
 
+/** What a user may do about an activity; `notComputed` where telling would have taken too long. */
+export interface Rights {
+  readonly canApprove: boolean;
+  readonly canReject: boolean;
+  readonly notComputed?: true;
+}
+
+const noRights: Rights = { canApprove: false, canReject: false };
+
 /** Requests of one organization that go into one append at most. */
 const maxBatch = 256;
 /** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
@@ -218,28 +230,59 @@ export class Driver {
     return false;
   }
 
-  /** What a user may do about an activity now; nothing about one that does not wait for votes. */
-  rights(organization: OrganizationView, activityId: string, userId: string): ReturnType<typeof rightsOf> {
-    const open = organization.openActivities.get(activityId);
-    if (!open || organization.isDeleted || !organization.users.has(userId))
-      return { canApprove: false, canReject: false };
-    return rightsOf(this.bench(organization, 0, undefined), open, userId);
+  /**
+   * What a user may do about an activity now; nothing about one that does not wait for votes.
+   * @throws {ReadFirst}
+   */
+  rights(organization: OrganizationView, activityId: string, userId: string): Rights {
+    return this.rightsTogether(organization, userId)(activityId);
   }
 
   /** As `rights`, and none as long as the activity was not read; `unread` is told when it was. */
-  rightsIfRead(
+  rightsIfRead(organization: OrganizationView, activityId: string, userId: string, unread: Promise<void>[]): Rights {
+    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId), noRights);
+  }
+
+  /**
+   * As `rightsIfRead`, about each of several activities. Policies are read once for all of them, and one budget of steps
+   * holds for them together: beyond it, rights are not computed.
+   */
+  rightsOnPage(
     organization: OrganizationView,
-    activityId: string,
     userId: string,
     unread: Promise<void>[],
-  ): ReturnType<typeof rightsOf> {
+  ): (activityId: string) => Rights {
+    const rights = this.rightsTogether(organization, userId);
+    return (activityId) => this.ifRead(organization, unread, () => rights(activityId), noRights);
+  }
+
+  private rightsTogether(organization: OrganizationView, userId: string): (activityId: string) => Rights {
+    const bench = this.bench(organization, 0, undefined);
+    const page = new Steps();
+    const clauses = clausesOf(bench);
+    return (activityId) => {
+      const open = organization.openActivities.get(activityId);
+      if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
+      // Each is told as it would be decided: as if it were alone.
+      const steps = page.upTo(mainThreadSteps, clauses.spent);
+      const rights = page.left > 0 ? rightsOf({ ...bench, steps, clauses }, open, userId) : noRights;
+      return page.left > 0 ? rights : { ...noRights, notComputed: true };
+    };
+  }
+
+  private ifRead<Answer>(
+    organization: OrganizationView,
+    unread: Promise<void>[],
+    read: () => Answer,
+    otherwise: Answer,
+  ): Answer {
     try {
-      return this.rights(organization, activityId, userId);
+      return read();
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
       // What is not read now is not read when it is asked for again either, and then nobody waits for it.
       unread.push(this.readElsewhere(error.ahead, organization).catch(() => undefined));
-      return { canApprove: false, canReject: false };
+      return otherwise;
     }
   }
 
@@ -479,11 +522,9 @@ export class Driver {
   ): Promise<void> {
     const approvers = () => {
       const unread: Promise<void>[] = [];
-      const users = [...organization.users.values()];
-      const found = users.filter(
-        ({ userId }) =>
-          unread.length === 0 && this.rightsIfRead(organization, open.activityId, userId, unread).canApprove,
-      );
+      const bench = this.bench(organization, 0, undefined);
+      const wanted = this.ifRead(organization, unread, () => approversOf(bench, open), new Set<string>());
+      const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       return { found, unread };
     };
     const { found, unread } = approvers();

@@ -110,6 +110,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const now = this.clock.now();
     let gone: (() => void) | undefined;
     const answer = (unread: Promise<void>[]) => {
+      let rights: ReturnType<Driver['rightsOnPage']> | undefined;
       const page = pageWriter(async (bytes) => {
         if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
         await thisThread.next(turn);
@@ -122,12 +123,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         callerUserId: caller.user.userId,
         verifyOidc: (token) => this.oidc.verify(token, 'registration'),
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
-        envelope: (record) =>
-          activityEnvelope(record, {
-            now,
-            keys: this.registry.versions.get(record.type)!.keys,
-            rights: this.driver.rightsIfRead(organization, record.activityId, caller.user.userId, unread),
-          }),
+        envelope: (record) => {
+          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, unread);
+          const { keys } = this.registry.versions.get(record.type)!;
+          return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
+        },
       };
       return definition.answer(question, context);
     };

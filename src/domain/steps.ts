@@ -9,14 +9,32 @@ import { CoordinatorError } from './errors.js';
 export const weights = {
   /** One part of an expression evaluated once. */
   policyNode: 1,
+  /** What one policy is asked of one payload, beside its clauses. */
+  policyAsked: 16,
+  /** One character of a clause read; counted whether or not the clause was still in memory, as are its parts. */
+  clauseCharacter: 0.125,
+  /** One part of a clause read and type-checked. */
+  clausePart: 4,
+  /** One schedule of a time clause read. */
+  scheduleRead: 128,
+  /** One look at what the clock of a time zone shows. */
+  zoneOffset: 64,
   /** One element of a list looked at, copied or made. */
   listElement: 0.25,
+  /** One element of a list compared with what is sought in it. */
+  elementSought: 1,
   /** One approval put into a list that a consensus is tried with. */
   ballotCopied: 0.25,
-  /** One character of a clause read into an expression; counted whether or not it was still in memory. */
-  clauseCharacter: 2,
-  /** One character of two texts compared, or changed in letter case. */
-  characterCompared: 0.0625,
+  /** One credential of a user made an approval that could be given, or told apart from others. */
+  ballotTold: 16,
+  /** One set of approvals that a consensus is tried with, beside its evaluation. */
+  trialMade: 48,
+  /** One character of two texts compared. */
+  characterCompared: 0.00390625,
+  /** One character changed in letter case, or looked at whether it is hexadecimal. */
+  characterFolded: 0.03125,
+  /** One character of a text with some beyond the basic plane made an element of a list. */
+  characterSplit: 0.5,
   /** One byte of input read by a decoder: hex, base64, JSON, RLP, ABI, Borsh. */
   byteRead: 0.125,
   /** One byte of hex, base58 or JSON made for policies, answers or signatures. */
@@ -87,12 +105,11 @@ export class OutOfSteps extends CoordinatorError {
  * one for each expression, row, payload or trial, as there can be many of those.
  */
 export class Steps {
-  private used = 0;
-
-  /** With `of`, part of a larger budget: what is taken here is taken there too. */
+  /** With `of`, part of a larger budget: what is taken here is taken there too, but for what was `used` before. */
   constructor(
     readonly budget: number = mainThreadSteps,
     private readonly of?: Steps,
+    private used = 0,
   ) {}
 
   /** Steps taken so far. Up to one piece of work more than the budget, once it is used up. */
@@ -123,9 +140,9 @@ export class Steps {
     this.of?.take(work, count);
   }
 
-  /** A part of this budget that has a limit of its own. */
-  upTo(budget: number): Steps {
-    return new Steps(budget, this);
+  /** A part of this budget that has a limit of its own; `used` of it was taken already, for others too. */
+  upTo(budget: number, used = 0): Steps {
+    return new Steps(budget, this, used);
   }
 
   /** Adds what was spent elsewhere: by a worker thread, or by what was remembered and costs the same as if it were not. */

@@ -258,6 +258,17 @@ export class ActivityShape extends Readable {
   @Flag()
   canReject!: boolean;
 
+  @Described(
+    { type: 'boolean', const: true },
+    {
+      optional: true,
+      about:
+        'Telling canApprove and canReject of this and the activities before it would have taken too long: both are false ' +
+        'here, and get_activity tells them.',
+    },
+  )
+  rightsNotComputed?: true;
+
   @Text({ about: 'As submitted.' })
   timestampMs!: string;
 

@@ -144,14 +144,14 @@ export class Redeciding {
     for (const one of following) checkSameCause(recorded, one);
     const rules = rulesOf(event);
     if (rules === undefined) return undefined;
-    if (rules !== rulesNumber) {
+    if (rules < 1 || rules > rulesNumber) {
       throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which are not here`);
     }
     const { organization, revision } = this.loaded;
     const { at: now } = recorded.metadata as EventMetadata;
     // Proofs of what was decided are made by the driver, with the key of a boot.
     const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-    const bench: Bench = { registry: this.registry, organization, revision, now };
+    const bench: Bench = { registry: this.registry, organization, revision, now, rules };
     return again(bench, event, effects, recorded.revision, this.parentAt);
   }
 }

@@ -1,4 +1,5 @@
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import { rulesNumber } from '../../src/domain/activity/rules.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { anyText, denial, refusal, textLike } from './exchange.js';
 
@@ -405,7 +406,7 @@ test('get_policy_evaluations says for every vote what each policy said, and neve
     outcome,
     decidedBy,
     revision: textLike(/^\d+$/),
-    rules: 1,
+    rules: rulesNumber,
     createdAt: { seconds: anyText, nanos: '0' },
   });
   expect(policyEvaluations).toEqual([

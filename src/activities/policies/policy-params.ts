@@ -1,14 +1,17 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import {
   checkPolicyNameFree,
+  maxClauseCharacters,
   maxPolicies,
   policyNameTaken,
   type PolicyEvent,
 } from '../../domain/organization/policies.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError } from '../../domain/errors.js';
 import { checkKnownLiterals } from '../../domain/policy/known-literals.js';
-import { checkPolicyText } from '../../domain/policy/language.js';
+import { checkPolicyText, compileClause } from '../../domain/policy/language.js';
+import { maxPolicySteps, reckoned, tooCostly, worstStepsOf } from '../../domain/policy/worst-case.js';
 import { maxTextLength } from '../../domain/policy/parse.js';
 import type { PolicyEnvironment } from '../../domain/policy/namespaces.js';
 import type { Clause, Policy } from '../../domain/policy/types.js';
@@ -45,8 +48,9 @@ export class CreatePolicyIntentV3 {
  */
 export function policiesCreated(
   policies: readonly CreatePolicyIntentV3[],
-  { organization, policyEnvironment, newId }: DecideContext,
+  context: DecideContext,
 ): { readonly policyIds: string[]; readonly events: PolicyEvent[] } {
+  const { organization, policyEnvironment, newId } = context;
   const count = organization.policies.size;
   if (count + policies.length > maxPolicies) {
     throw new CoordinatorError(
@@ -54,6 +58,7 @@ export function policiesCreated(
       `an organization may have ${maxPolicies} policies: it has ${count}, and ${policies.length} more were sent; delete some first`,
     );
   }
+  checkRoom(policies, context);
   const names = new Set<string>();
   const events = policies.map((policy, index): Extract<PolicyEvent, { type: 'PolicyCreated' }> => {
     const { policyName, effect, condition, consensus, time, notes = '' } = policy;
@@ -65,7 +70,79 @@ export function policiesCreated(
     checkClauses(clauses, policyEnvironment, organization, where);
     return { type: 'PolicyCreated', data: { policyId: newId(), policyName, effect, ...clauses, notes } };
   });
+  checkBudget(policies, context);
   return { policyIds: events.map(({ data }) => data.policyId), events };
+}
+
+/** Clauses by name, of a policy that is written. */
+type Clauses = { readonly [Name in Clause]?: string };
+
+/**
+ * Refuses clauses that would be too long together with those of the other policies, before any is read.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkRoom(
+  written: readonly Clauses[],
+  { organization: { policies }, rules = rulesNumber }: Pick<DecideContext, 'organization' | 'rules'>,
+  replacedId?: string,
+): void {
+  if (rules < 2) return;
+  const others = [...policies.values()].filter(({ policyId }) => policyId !== replacedId);
+  const before = others.reduce((sum, policy) => sum + charactersOf(policy), 0);
+  const added = written.reduce((sum, policy) => sum + charactersOf(policy), 0);
+  if (before + added <= maxClauseCharacters) return;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `the clauses of all policies of an organization may have ${maxClauseCharacters} characters together: its others have ${before}, and ${added} were sent; shorten or delete some first`,
+  );
+}
+
+/**
+ * Refuses clauses with which a request, with lists as long as policies are reckoned with, could use up its steps: it
+ * would be denied whatever it is.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for one that could alone, RESOURCE_EXHAUSTED for all together
+ */
+export function checkBudget(
+  written: readonly Clauses[],
+  {
+    organization,
+    policyEnvironment,
+    rules = rulesNumber,
+  }: Pick<DecideContext, 'organization' | 'policyEnvironment' | 'rules'>,
+  replacedId?: string,
+): void {
+  if (rules < 2) return;
+  for (const clauses of written) checkSteps(clauses, policyEnvironment);
+  const tenant = organization.parentOrganizationId ?? organization.organizationId;
+  const steps = (policies: readonly Clauses[]) =>
+    policies.reduce((sum, policy) => sum + worstStepsOf(policy, policyEnvironment, tenant), 0);
+  const before = steps([...organization.policies.values()].filter(({ policyId }) => policyId !== replacedId));
+  const added = steps(written);
+  if (before + added <= maxPolicySteps) return;
+  const { approvals, elements } = reckoned;
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `all policies of an organization may take ${maxPolicySteps} steps together, with ${approvals} approvals and lists of ${elements} elements: its others could take ${before}, and what was sent ${added}; simplify or delete some first`,
+  );
+}
+
+function checkSteps(clauses: Clauses, environment: PolicyEnvironment): void {
+  for (const clause of ['condition', 'consensus', 'time'] as const) {
+    const text = clauses[clause];
+    const reason = text === undefined ? undefined : tooCostly(compileClause(text, clause, environment));
+    if (reason === undefined) continue;
+    throw new CoordinatorError(
+      'INVALID_ARGUMENT',
+      `invalid policy ${clause}: Expression cannot be evaluated: ${reason}`,
+      {
+        category: 'REQUEST_INVALID',
+      },
+    );
+  }
+}
+
+function charactersOf({ condition = '', consensus = '', time = '' }: Clauses): number {
+  return condition.length + consensus.length + time.length;
 }
 
 /**
@@ -73,7 +150,7 @@ export function policiesCreated(
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkClauses(
-  clauses: { readonly [Name in Clause]?: string },
+  clauses: Clauses,
   environment: PolicyEnvironment,
   organization: OrganizationView,
   where = '',

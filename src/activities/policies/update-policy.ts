@@ -4,7 +4,7 @@ import { maxTextLength } from '../../domain/policy/parse.js';
 import type { Policy } from '../../domain/policy/types.js';
 import { Label, OneOf, Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkClauses, effects } from './policy-params.js';
+import { checkBudget, checkClauses, checkRoom, effects } from './policy-params.js';
 
 class UpdatePolicyIntent {
   @Uuid({ about: 'The policy to change.' })
@@ -51,17 +51,18 @@ export const updatePolicy = defineActivity({
   ],
   policy: { resource: 'POLICY', action: 'UPDATE' },
 
-  decide(
-    { policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time },
-    { organization, policyEnvironment },
-  ) {
-    existingPolicy(organization, policyId);
+  decide({ policyId, policyName, policyEffect, policyCondition, policyConsensus, policyNotes, time }, context) {
+    const { organization, policyEnvironment } = context;
+    const existing = existingPolicy(organization, policyId);
     const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
     const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
     // All of them are optional by the specification (4.3.4): whoever sends none changes nothing.
     if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
+    const written = [{ ...existing, ...clauses }];
+    checkRoom(written, context, policyId);
     checkClauses(clauses, policyEnvironment, organization);
+    checkBudget(written, context, policyId);
     return { events: [{ type: 'PolicyUpdated', data: { policyId, ...changes } }], result: { policyId } };
   },
 });

@@ -15,8 +15,8 @@ export interface EnvelopeContext {
   readonly told?: Readonly<Record<string, unknown>> | undefined;
   /** It is the answer to its submission: the submitter is told it as it was sent. */
   readonly asSubmitted?: boolean;
-  /** What the caller may still say about it. */
-  readonly rights: { readonly canApprove: boolean; readonly canReject: boolean };
+  /** What the caller may still say about it, if that was told. */
+  readonly rights: { readonly canApprove: boolean; readonly canReject: boolean; readonly notComputed?: true };
 }
 
 /** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
@@ -38,6 +38,7 @@ export function activityEnvelope(
     fingerprint: record.fingerprint,
     canApprove: rights.canApprove,
     canReject: rights.canReject,
+    ...(rights.notComputed ? { rightsNotComputed: true as const } : {}),
     timestampMs: record.timestampMs,
     createdAt: new Date(record.createdAt).toISOString(),
     updatedAt: new Date(record.updatedAt).toISOString(),

@@ -1,11 +1,14 @@
-import { Electorate } from './consensus.js';
-import { conjunction, evaluate, type Meter, type Reading, type Scope } from './evaluate.js';
-import { compileClause } from './language.js';
+import { rulesNumber } from '../activity/rules.js';
+import { OutOfSteps, Steps } from '../steps.js';
+import { Electorate, type ElectionBounds } from './consensus.js';
+import { conjunction, evaluate, isCertain, type Reading, type Scope } from './evaluate.js';
+import { ClausesRead } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
 import { rootsOf } from './roots.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import {
   Unreadable,
+  unreadable,
   type Approval,
   type AuthorizationRequest,
   type Clause,
@@ -25,9 +28,22 @@ export interface AuthorizationContext {
   readonly policies: Iterable<Policy>;
   readonly rootQuorum: { readonly threshold: number; readonly userIds: readonly string[] };
   readonly users: Iterable<PolicyUser>;
+  /** One of `users`, where that is faster than to look through all of them. */
+  readonly user?: (userId: string) => PolicyUser | undefined;
   readonly environment: PolicyEnvironment;
   readonly now: number;
+  /** Number of the rules that decide; today's unless history is decided again. */
+  readonly rules?: number;
+  /** What the request may still spend; all of it unless told. */
+  readonly steps?: Steps;
+  /** Clauses that were read for other requests of the same page. */
+  readonly clauses?: ClausesRead;
+  /** Who pays for the memory of compiled clauses. */
+  readonly tenant?: string;
 }
+
+/** By rules 1 each clause had a budget of its own, and nothing had one together; questions about votes had these bounds. */
+const electionOfRules1: ElectionBounds = { question: 200_000, all: 1_000_000 };
 
 /** What one policy said. */
 interface Evaluation {
@@ -126,6 +142,24 @@ export function eligibleApprovers(
   return eligible;
 }
 
+/**
+ * Whether anything could allow a request, or make it wait for votes, whatever its resources are: they are not looked at.
+ * Asked before they are read, where that is costly: who may do nothing pays for nothing.
+ */
+export function couldAllow(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+): boolean {
+  const { rootQuorum } = context;
+  if (isRootQuorumMet(rootQuorum, approvals) || isRootPossible(rootQuorum, request.submitterId)) return true;
+  if (request.rootQuorumOnly) return false;
+  if (request.ownCredentials) return true;
+  const { parts: _parts, ...rest } = request;
+  const resources = unreadable('it was not read');
+  return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow();
+}
+
 /** What there is to decide on: the payloads of a request, or the request itself. */
 type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
 
@@ -164,9 +198,6 @@ function combined(parts: readonly (Authorization & { readonly of: string | undef
   });
   return { outcome: worst.outcome, by: worst.by, evaluations };
 }
-
-/** Most steps that the policies take over all payloads of one request: a tenth of a second. */
-const maxStepsOfParts = 1_000_000;
 
 type RootQuorum = AuthorizationContext['rootQuorum'];
 
@@ -209,9 +240,10 @@ interface ConsensusReading {
 class Court {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
-  private readonly conditions = new Map<CheckedExpression, Reading>();
   private readonly differing: ReadonlySet<string>;
-  private readonly meter: Meter = { steps: 0 };
+  private readonly isOnOneMeter: boolean;
+  private readonly steps: Steps;
+  private readonly clauses: ClausesRead;
   private knownElectorate: Electorate | undefined;
   private knownApprovals: readonly UserApproval[] | undefined;
   private knownUsers: readonly PolicyUser[] | undefined;
@@ -222,14 +254,19 @@ class Court {
     private readonly approvals: readonly Approval[],
     readonly context: AuthorizationContext,
   ) {
-    this.policies = Array.isArray(context.policies) ? (context.policies as readonly Policy[]) : [...context.policies];
+    const { rules = rulesNumber, environment, tenant = '' } = context;
+    this.isOnOneMeter = rules >= 2;
+    this.steps = this.isOnOneMeter ? (context.steps ?? new Steps()) : new Steps(Infinity);
+    this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
+    this.policies = [...context.policies];
     this.differing = differingNames(request.parts ?? []);
   }
 
   /** `part` is one payload of the request, or all of it. */
-  hearing({ resources }: Part): Hearing {
+  hearing(part: Part): Hearing {
     const { parts: _parts, ...request } = this.request;
-    return new Hearing(this, this.policies, { ...request, ...(resources === undefined ? {} : { resources }) });
+    const { resources } = part;
+    return new Hearing(this, this.policies, part, { ...request, ...(resources === undefined ? {} : { resources }) });
   }
 
   /** What a consensus is of the approvals, or why it has no meaning; it cannot differ between the parts of a request. */
@@ -247,28 +284,37 @@ class Court {
 
   compile(text: string, clause: Clause): CheckedExpression | Unreadable {
     try {
-      return compileClause(text, clause, this.context.environment);
-    } catch (error) {
+      const compiled = this.clauses.read(text, clause, this.steps);
       // It had a meaning when it was written: what it would say now is not known.
-      if (error instanceof PolicyError) return new Unreadable(error.message);
+      return compiled instanceof PolicyError ? new Unreadable(compiled.message) : compiled;
+    } catch (error) {
+      if (error instanceof OutOfSteps) return outOf(error);
+      throw error;
+    }
+  }
+
+  /** Counts that a policy is asked; says so when the budget of the request is used up. */
+  ask(): Unreadable | undefined {
+    try {
+      this.steps.take('policyAsked');
+      return undefined;
+    } catch (error) {
+      if (error instanceof OutOfSteps) return outOf(error);
       throw error;
     }
   }
 
   /**
-   * What a condition or time is of one part. One that speaks of nothing in which the parts differ is evaluated once; the
-   * others together may not take as long as there are payloads.
+   * What a condition or time is of one part. One that speaks of nothing in which the parts differ is evaluated once, also
+   * for several questions about the same request: approvals are no matter to it.
    */
-  read(expression: CheckedExpression, scope: Scope): Reading {
-    if (this.differing.size === 0) return evaluate(expression, scope);
+  read(expression: CheckedExpression, scope: Scope, part: Part): Reading {
     const isShared = [...rootsOf(expression)].every((name) => !this.differing.has(name));
-    const known = isShared ? this.conditions.get(expression) : undefined;
+    const readings = this.clauses.readingsOf(isShared ? this.request : part);
+    const known = readings.get(expression);
     if (known) return known;
-    if (this.meter.steps > maxStepsOfParts) {
-      return unreadableBy(new Unreadable(`more than ${maxStepsOfParts} steps are needed for all payloads`));
-    }
-    const reading = evaluate(expression, scope, this.meter);
-    if (isShared) this.conditions.set(expression, reading);
+    const reading = evaluate(expression, scope, this.steps);
+    readings.set(expression, reading);
     return reading;
   }
 
@@ -285,13 +331,19 @@ class Court {
     const { userApprovals } = this;
     return namespace?.value(request, userApprovals, {
       now: this.context.now,
-      user: (userId) => this.users.find((one) => one.userId === userId),
+      user: (userId) => this.user(userId),
     });
   }
 
   get electorate(): Electorate {
     const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
-    this.knownElectorate ??= new Electorate(this.users, this.userApprovals, scope);
+    this.knownElectorate ??= new Electorate(
+      () => this.users,
+      this.userApprovals,
+      scope,
+      this.steps,
+      this.isOnOneMeter ? undefined : electionOfRules1,
+    );
     return this.knownElectorate;
   }
 
@@ -306,14 +358,19 @@ class Court {
     return this.knownUsers;
   }
 
+  private user(userId: string): PolicyUser | undefined {
+    const { user } = this.context;
+    return user ? user(userId) : this.users.find((one) => one.userId === userId);
+  }
+
   private resolveApprovals(): UserApproval[] {
-    const resolved: UserApproval[] = [];
+    const resolved = new Map<string, UserApproval>();
     for (const { userId, credential } of this.approvals) {
-      if (credential.userId !== userId || resolved.some(({ user }) => user.userId === userId)) continue;
-      const user = this.users.find((one) => one.userId === userId);
-      if (user) resolved.push({ user, credential });
+      if (credential.userId !== userId || resolved.has(userId)) continue;
+      const user = this.user(userId);
+      if (user) resolved.set(userId, { user, credential });
     }
-    return resolved;
+    return [...resolved.values()];
   }
 }
 
@@ -326,6 +383,7 @@ class Hearing {
   constructor(
     private readonly court: Court,
     private readonly policies: readonly Policy[],
+    private readonly part: Part,
     private readonly request: AuthorizationRequest,
   ) {
     this.scope = { now: court.context.now, value: (name) => this.valueOf(name) };
@@ -336,7 +394,12 @@ class Hearing {
   }
 
   get opinions(): readonly Opinion[] {
-    this.knownOpinions ??= this.policies.map((policy) => this.opinionOf(policy));
+    if (!this.knownOpinions) {
+      // In the order of their ids, so that which of them the steps are too few for does not depend on their history.
+      const inOrder = [...this.policies].sort(byId);
+      const opinions = new Map(inOrder.map((policy) => [policy, this.opinionOf(policy)]));
+      this.knownOpinions = this.policies.map((policy) => opinions.get(policy)!);
+    }
     return this.knownOpinions;
   }
 
@@ -345,8 +408,30 @@ class Hearing {
     return this.opinions.flatMap((opinion) => opinion.contributors());
   }
 
+  /** Whether some ALLOW could apply, or wait for votes, if only what it reads of the request's resources were as it wants. */
+  couldAllow(): boolean {
+    return [...this.policies].sort(byId).some((policy) => {
+      if (policy.effect !== 'EFFECT_ALLOW') return false;
+      // What runs out of steps is for the decision itself.
+      if (this.court.ask()) return true;
+      const time = this.read(policy.time, 'time');
+      if (!isCertain(time)) return false;
+      const { truth } = this.read(policy.condition, 'condition');
+      if (truth === 'false' || truth === 'not-applicable') return false;
+      const consensus = this.court.consensus(policy.consensus);
+      if (consensus instanceof Unreadable || consensus.reading.doubt) return false;
+      return consensus.isMet || this.isWaiting(consensus.expression);
+    });
+  }
+
   private opinionOf(policy: Policy): Opinion {
     const { policyId, effect } = policy;
+    const spent = this.court.ask();
+    if (spent) {
+      if (effect === 'EFFECT_DENY') return denial(policyId, [unreadableBy(spent)]);
+      const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(spent) };
+      return { ...silent(evaluation), isSpokenTo: policy.condition !== undefined };
+    }
     const time = this.read(policy.time, 'time');
     if (time.truth === 'false') return silent({ policyId, outcome: 'OUTCOME_TIME_INACTIVE' });
     const condition = this.read(policy.condition, 'condition');
@@ -405,7 +490,7 @@ class Hearing {
   private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
     if (text === undefined) return { truth: 'true' };
     const compiled = this.court.compile(text, clause);
-    return compiled instanceof Unreadable ? unreadableBy(compiled) : this.court.read(compiled, this.scope);
+    return compiled instanceof Unreadable ? unreadableBy(compiled) : this.court.read(compiled, this.scope, this.part);
   }
 
   private valueOf(name: string): PolicyValue | undefined {
@@ -414,6 +499,10 @@ class Hearing {
     this.values.set(name, value);
     return value;
   }
+}
+
+function byId(a: Policy, b: Policy): number {
+  return a.policyId < b.policyId ? -1 : 1;
 }
 
 /** A DENY applies when all that it says is true, or cannot be told to be false. */
@@ -434,6 +523,10 @@ function denial(policyId: string, readings: readonly Reading[]): Opinion {
 
 function silent(evaluation: Evaluation): Opinion {
   return { evaluation, isSpokenTo: false, contributors: () => [] };
+}
+
+function outOf({ budget }: OutOfSteps): Unreadable {
+  return new Unreadable(`more than ${budget} steps are needed`);
 }
 
 function unreadableBy(doubt: Unreadable): Reading {

@@ -1,3 +1,4 @@
+import { OutOfSteps, Steps, type Work } from '../steps.js';
 import { integerRange, located, type CheckedExpression, type Equality, type Position } from './syntax.js';
 import { isInCronSpan } from './time.js';
 import { AmbiguousText, Doubt, NotApplicable, Unreadable, type PolicyType, type PolicyValue } from './types.js';
@@ -9,13 +10,8 @@ export interface Scope {
   value(name: string): PolicyValue | undefined;
 }
 
-/** Most parts evaluated in one clause, each element of each list counted: about 10 ms. */
+/** Most steps of one evaluation of a clause: 10 ms. */
 export const maxSteps = 100_000;
-
-/** Counts steps over several evaluations. */
-export interface Meter {
-  steps: number;
-}
 
 /** The four outcomes of an expression (docs/reference/policy-language.md, "Doubt"). */
 export type Truth = 'true' | 'false' | 'unreadable' | 'not-applicable';
@@ -38,18 +34,33 @@ export function conjunction(truths: readonly Truth[]): Truth {
 
 /**
  * What a checked expression is of a request. Total and deterministic, and the order of operands never matters: both
- * sides of `&&` and `||` and every element of a list are always evaluated. The steps taken are added to `meter`; an
- * expression that needs too many is unreadable.
+ * sides of `&&` and `||` and every element of a list are always evaluated. What it takes is taken from `steps`; an
+ * expression that needs more than there are, or more than `maxSteps`, is unreadable.
  */
-export function evaluate(expression: CheckedExpression, scope: Scope, meter?: Meter): Reading {
-  return new Evaluation(scope).run(expression, meter);
+export function evaluate(expression: CheckedExpression, scope: Scope, steps = new Steps()): Reading {
+  return new Evaluation(scope, steps).run(expression);
 }
 
-/** As `evaluate`, of a quantifier's body for one element, where no other quantifier encloses it. */
-export function evaluateBody(body: CheckedExpression, element: PolicyValue, scope: Scope, meter?: Meter): Reading {
-  const evaluation = new Evaluation(scope);
-  evaluation.variables[0] = element;
-  return evaluation.run(body, meter);
+/** As `evaluate`, of a quantifier's body for one element. It reads no other variable than that. */
+export function evaluateBody(
+  { body, slot }: { readonly body: CheckedExpression; readonly slot: number },
+  element: PolicyValue,
+  scope: Scope,
+  steps: Steps,
+): Reading {
+  const evaluation = new Evaluation(scope, steps);
+  evaluation.variables[slot] = element;
+  return evaluation.run(body);
+}
+
+/** As `evaluate`, where the values of some parts are known already. */
+export function evaluateWith(
+  known: ReadonlyMap<CheckedExpression, PolicyValue>,
+  expression: CheckedExpression,
+  scope: Scope,
+  steps: Steps,
+): Reading {
+  return new Evaluation(scope, steps, known).run(expression);
 }
 
 /** What a boolean expression is while it is evaluated. */
@@ -57,29 +68,34 @@ type Outcome = boolean | Doubt;
 
 class Evaluation {
   readonly variables: (PolicyValue | undefined)[] = [];
-  private steps = 0;
+  private readonly steps: Steps;
+  private at: Position = { line: 1, column: 1 };
   /** The first of each kind stands for the others: a long list has no need of as many reasons. */
   private unreadable: Unreadable | undefined;
   private notApplicable: NotApplicable | undefined;
 
-  constructor(private readonly scope: Scope) {}
+  constructor(
+    private readonly scope: Scope,
+    steps: Steps,
+    private readonly known?: ReadonlyMap<CheckedExpression, PolicyValue>,
+  ) {
+    this.steps = steps.upTo(maxSteps);
+  }
 
-  run(expression: CheckedExpression, meter: Meter | undefined): Reading {
+  run(expression: CheckedExpression): Reading {
     let value: PolicyValue;
     try {
       value = this.value(expression);
     } catch (error) {
       if (!(error instanceof OutOfSteps)) throw error;
-      value = this.unreadable = new Unreadable(located(`more than ${maxSteps} steps are needed`, error.at));
-    } finally {
-      if (meter) meter.steps += this.steps;
+      value = this.unreadable = new Unreadable(located(`more than ${error.budget} steps are needed`, this.at));
     }
     const truth = value instanceof Doubt ? value.kind : value === true ? 'true' : 'false';
     return { truth, doubt: this.unreadable ?? this.notApplicable };
   }
 
   private value(node: CheckedExpression): PolicyValue {
-    this.step(node);
+    this.step(node, 'policyNode');
     switch (node.kind) {
       case 'constant':
         return node.value;
@@ -102,6 +118,8 @@ class Evaluation {
       case 'slice':
         return this.slice(node);
       case 'count': {
+        const given = this.given(node);
+        if (given !== undefined) return given;
         const list = this.list(node.of);
         return list instanceof Doubt ? list : BigInt(list.length);
       }
@@ -122,7 +140,7 @@ class Evaluation {
       case 'comparison':
         return this.comparison(node);
       case 'cron-span':
-        return isInCronSpan(node.span, this.scope.now);
+        return isInCronSpan(node.span, this.scope.now, this.steps);
       case 'cast': {
         const value = this.value(node.of);
         if (value instanceof Doubt || isOfType(value, node.type)) return value;
@@ -155,9 +173,14 @@ class Evaluation {
     return (this.notApplicable ??= new NotApplicable(located(`missing field: ${path}`, node.at)));
   }
 
-  private step(node: CheckedExpression, count = 1): void {
-    this.steps += count;
-    if (this.steps > maxSteps) throw new OutOfSteps(node.at);
+  private step(node: CheckedExpression, work: Work, count = 1): void {
+    this.at = node.at;
+    this.steps.take(work, count);
+  }
+
+  private given(node: CheckedExpression): PolicyValue | undefined {
+    const value = this.known?.get(node);
+    return value instanceof Doubt ? this.typed(value, node, 'approvals') : value;
   }
 
   private list(node: CheckedExpression): readonly PolicyValue[] | Doubt {
@@ -198,28 +221,29 @@ class Evaluation {
     if (from < 0 || from > to || to > sequence.length) {
       return this.cannotRead(node, () => `no slice \`${from}..${to}\`: there are ${sequence.length} elements`);
     }
+    if (typeof sequence !== 'string') this.step(node, 'listElement', to - from);
     const part = sequence.slice(from, to);
     return typeof of === 'string' && typeof part !== 'string' ? (part as readonly string[]).join('') : part;
   }
 
-  /**
-   * What can be indexed. A string counts as code points, so that no part of a character is an element; finding them
-   * takes time by its length, which the steps must show.
-   */
+  /** What can be indexed. A string counts as code points, so that no part of a character is an element. */
   private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] | Doubt {
     if (typeof of !== 'string') {
       if (!Array.isArray(of)) return this.cannotRead(node, () => `${kindOf(of)} has no elements`);
-      const list = of as readonly PolicyValue[];
-      this.step(node, list.length >> 6);
-      return list;
+      return of as readonly PolicyValue[];
     }
-    this.step(node, of.length >> 10);
-    return /[\ud800-\udfff]/.test(of) ? Array.from(of) : of;
+    this.step(node, 'characterCompared', of.length);
+    if (!/[\ud800-\udfff]/.test(of)) return of;
+    this.step(node, 'characterSplit', of.length);
+    return Array.from(of);
   }
 
   private quantifier(node: Extract<CheckedExpression, { kind: 'quantifier' }>): PolicyValue {
+    const given = this.given(node);
+    if (given !== undefined) return given;
     const list = this.list(node.of);
     if (list instanceof Doubt) return list;
+    this.step(node, 'listElement', list.length);
     const kept: PolicyValue[] = [];
     const isAll = node.method === 'all';
     let result: Outcome = isAll;
@@ -272,10 +296,13 @@ class Evaluation {
     const doubt = graver(item, list);
     if (doubt) return doubt;
     const { equality, members } = node;
-    if (members && !(item instanceof AmbiguousText))
-      return members.has(equality === 'hex' && typeof item === 'string' ? this.lowerCase(node, item) : item);
+    if (members && !(item instanceof AmbiguousText)) {
+      if (typeof item !== 'string') return members.has(item);
+      this.step(node, 'characterCompared', item.length);
+      return members.has(equality === 'hex' ? this.lowerCase(node, item) : item);
+    }
     const elements = list as readonly PolicyValue[];
-    this.step(node, elements.length);
+    this.step(node, 'elementSought', elements.length);
     const type = node.of.type.kind === 'list' ? node.of.type.of : node.of.type;
     const sought = { value: item, type: node.item.type };
     let result: Outcome = false;
@@ -304,10 +331,16 @@ class Evaluation {
     if (left instanceof AmbiguousText || right instanceof AmbiguousText) {
       return this.ambiguously(node, equality, left, right);
     }
+    if (typeof left === 'string' && typeof right === 'string' && left.length === right.length) {
+      this.step(node, 'characterCompared', left.length);
+    }
     if (left === right) return true;
     if (equality === 'exact' || typeof left !== 'string' || typeof right !== 'string') return false;
     if (left.length !== right.length) return false;
-    if (equality !== 'hex' && !(isPrefixedHex(left) && isPrefixedHex(right))) return false;
+    if (equality !== 'hex') {
+      this.step(node, 'characterFolded', left.length);
+      if (!(isPrefixedHex(left) && isPrefixedHex(right))) return false;
+    }
     return this.lowerCase(node, left) === this.lowerCase(node, right);
   }
 
@@ -345,15 +378,8 @@ class Evaluation {
   }
 
   private lowerCase(node: CheckedExpression, text: string): string {
-    this.step(node, text.length >> 10);
+    this.step(node, 'characterFolded', text.length);
     return text.toLowerCase();
-  }
-}
-
-/** The budget of steps is used up: what is left to evaluate is not known. */
-class OutOfSteps extends Error {
-  constructor(readonly at: Position) {
-    super('out of steps');
   }
 }
 

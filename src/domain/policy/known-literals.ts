@@ -51,19 +51,24 @@ export const languageVocabulary: Vocabulary = {
   'BitcoinLocktime.type': new Set(['Seconds', 'Blocks']),
 };
 
-interface Identified {
-  readonly id: string;
-  readonly name: string;
-}
-
 /** What can be named by id, of one organization. */
 interface Nouns {
   has(id: string): boolean;
-  all(): readonly Identified[];
+  /** The id of what has this name, or this id in another letter case. */
+  meantBy(text: string): string | undefined;
 }
 
 function nounsOf<Noun>(known: ReadonlyMap<string, Noun>, nameOf: (noun: Noun) => string): Nouns {
-  return { has: (id) => known.has(id), all: () => [...known].map(([id, noun]) => ({ id, name: nameOf(noun) })) };
+  let ids: Map<string, string> | undefined;
+  return {
+    has: (id) => known.has(id),
+    meantBy: (text) => {
+      // A list of a thousand names is looked up in one of a thousand users.
+      ids ??= new Map([...known].toReversed().map(([id, noun]) => [nameOf(noun), id]));
+      const id = text.toLowerCase();
+      return ids.get(text) ?? (known.has(id) ? id : undefined);
+    },
+  };
 }
 
 function identified(organization: OrganizationView, origin: string): Nouns | undefined {
@@ -97,11 +102,14 @@ export function checkKnownLiterals(
   environment: PolicyEnvironment,
   organization: OrganizationView,
 ): void {
+  const known = new Map<string, Nouns | undefined>();
   for (const clause of clauseNames) {
     const text = clauses[clause];
     if (text === undefined) continue;
     for (const literal of literalsOf(compileClause(text, clause, environment))) {
-      const mistake = unknownWord(literal, environment) ?? unknownId(literal, organization);
+      const { origin } = literal;
+      if (!known.has(origin)) known.set(origin, identified(organization, origin));
+      const mistake = unknownWord(literal, environment) ?? unknownId(literal, known.get(origin));
       if (mistake === undefined) continue;
       throw new CoordinatorError('INVALID_ARGUMENT', `invalid policy ${clause}: ${located(mistake, literal.at)}`, {
         category: 'REQUEST_INVALID',
@@ -188,14 +196,13 @@ function unknownWord({ origin, value }: Literal, { vocabulary = languageVocabula
   return `unknown ${nouns[origin] ?? lastName(origin)} \`${value}\`${suggestion(value, known)}`;
 }
 
-function unknownId({ origin, value }: Literal, organization: OrganizationView): string | undefined {
-  const known = identified(organization, origin);
+function unknownId({ origin, value }: Literal, known: Nouns | undefined): string | undefined {
   if (known === undefined || known.has(value)) return undefined;
   const isId = uuid.test(value);
-  const meant = known.all().find(({ id, name }) => name === value || id === value.toLowerCase());
+  const meant = known.meantBy(value);
   // Texts that are no ids are left alone, unless they show that a name was taken for one.
   if (meant === undefined && !isId) return undefined;
-  const hint = meant === undefined ? '' : `: did you mean \`${meant.id}\`?`;
+  const hint = meant === undefined ? '' : `: did you mean \`${meant}\`?`;
   return `unknown ${nouns[origin] ?? lastName(origin)} \`${value}\`${hint}`;
 }
 

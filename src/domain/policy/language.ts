@@ -1,35 +1,88 @@
 import { checkExpression } from './check.js';
 import { CoordinatorError } from '../errors.js';
+import type { Reading } from './evaluate.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import { parsePolicy } from './parse.js';
+import { maxNodes, parseCounted, parsePolicy } from './parse.js';
+import { partsOf } from './roots.js';
+import type { Steps } from '../steps.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause } from './types.js';
 
-export { checkExpression, parsePolicy };
+export { checkExpression, parseCounted, parsePolicy };
 
-/** Most characters of clause texts whose compiled form is kept, per environment: a few tens of megabytes. */
-const maxKeptCharacters = 1_000_000;
+/** Most bytes that compiled clauses take in memory, as reckoned, per environment; and how many of them are one tenant's. */
+const maxKeptBytes = 64 * 2 ** 20;
+const maxBytesOfTenant = maxKeptBytes / 8;
 
+/** A clause as it was read: what it came to, and what reading it cost, which is counted each time. */
+export interface ReadClause {
+  readonly compiled: CheckedExpression | PolicyError;
+  readonly parts: number;
+  readonly schedules: number;
+}
+
+type Readings = { [Name in Clause]?: ReadClause };
+
+/** The clauses of one tenant by their text, the one used last at the end. */
+interface Shelf {
+  readonly texts: Map<string, Readings>;
+  bytes: number;
+}
+
+/** Compiled clauses, with a share for each tenant, so that none can empty the memory of the others. */
 class CompiledClauses {
-  private readonly byClause: Readonly<Record<Clause, Map<string, CheckedExpression | PolicyError>>> = {
-    condition: new Map(),
-    consensus: new Map(),
-    time: new Map(),
-  };
-  private characters = 0;
+  private readonly shelves = new Map<string, Shelf>();
+  private bytes = 0;
 
-  get(text: string, clause: Clause): CheckedExpression | PolicyError | undefined {
-    return this.byClause[clause].get(text);
+  get(text: string, clause: Clause, tenant: string): ReadClause | undefined {
+    const shelf = this.shelves.get(tenant);
+    const readings = shelf?.texts.get(text);
+    if (!shelf || !readings) return undefined;
+    moveToEnd(this.shelves, tenant, shelf);
+    moveToEnd(shelf.texts, text, readings);
+    return readings[clause];
   }
 
-  set(text: string, clause: Clause, compiled: CheckedExpression | PolicyError): void {
-    if (this.characters + text.length > maxKeptCharacters) {
-      for (const texts of Object.values(this.byClause)) texts.clear();
-      this.characters = 0;
+  set(text: string, clause: Clause, tenant: string, read: ReadClause): void {
+    const shelf = this.shelves.get(tenant) ?? { texts: new Map<string, Readings>(), bytes: 0 };
+    moveToEnd(this.shelves, tenant, shelf);
+    const readings = shelf.texts.get(text) ?? {};
+    readings[clause] = read;
+    moveToEnd(shelf.texts, text, readings);
+    this.count(shelf, bytesOf(text, read));
+    while (shelf.bytes > maxBytesOfTenant) this.dropOldest(tenant, shelf);
+    while (this.bytes > maxKeptBytes) {
+      const [oldest] = this.shelves;
+      this.dropOldest(...oldest!);
     }
-    this.characters += text.length;
-    this.byClause[clause].set(text, compiled);
   }
+
+  private dropOldest(tenant: string, shelf: Shelf): void {
+    const [oldest] = shelf.texts;
+    if (!oldest) {
+      this.shelves.delete(tenant);
+      return;
+    }
+    const [text, readings] = oldest;
+    shelf.texts.delete(text);
+    for (const read of Object.values(readings)) this.count(shelf, -bytesOf(text, read));
+    if (shelf.texts.size === 0) this.shelves.delete(tenant);
+  }
+
+  private count(shelf: Shelf, bytes: number): void {
+    shelf.bytes += bytes;
+    this.bytes += bytes;
+  }
+}
+
+function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
+}
+
+/** An upper bound, as heap snapshots have it. */
+function bytesOf(text: string, { parts, schedules }: ReadClause): number {
+  return 500 + 2 * text.length + 300 * parts + 2_000 * schedules;
 }
 
 /**
@@ -39,22 +92,80 @@ class CompiledClauses {
 const memory = new WeakMap<PolicyEnvironment, CompiledClauses>();
 
 /**
- * A clause ready to be evaluated. Texts repeat from request to request, so each is compiled once.
- * @throws {PolicyError}
+ * A clause ready to be evaluated, if it is one. Texts repeat from request to request, so each is compiled once; `tenant`
+ * pays for the memory.
  */
-export function compileClause(text: string, clause: Clause, environment: PolicyEnvironment): CheckedExpression {
+export function readClause(text: string, clause: Clause, environment: PolicyEnvironment, tenant = ''): ReadClause {
   let compiledClauses = memory.get(environment);
   if (!compiledClauses) {
     compiledClauses = new CompiledClauses();
     memory.set(environment, compiledClauses);
   }
-  let compiled = compiledClauses.get(text, clause);
-  if (!compiled) {
-    compiled = compile(text, clause, environment);
-    compiledClauses.set(text, clause, compiled);
+  let read = compiledClauses.get(text, clause, tenant);
+  if (!read) {
+    read = compile(text, clause, environment);
+    compiledClauses.set(text, clause, tenant, read);
   }
+  return read;
+}
+
+/**
+ * A clause ready to be evaluated.
+ * @throws {PolicyError}
+ */
+export function compileClause(text: string, clause: Clause, environment: PolicyEnvironment): CheckedExpression {
+  const { compiled } = readClause(text, clause, environment);
   if (compiled instanceof PolicyError) throw compiled;
   return compiled;
+}
+
+/** Clauses that one request, or one page, has read: each is counted once, however often it is asked for. */
+export class ClausesRead {
+  private readonly known = new Map<Clause, Map<string, CheckedExpression | PolicyError>>();
+  private readonly readings = new WeakMap<object, Map<CheckedExpression, Reading>>();
+  private taken = 0;
+
+  constructor(
+    private readonly environment: PolicyEnvironment,
+    private readonly tenant: string,
+  ) {}
+
+  /** Steps that reading took so far. */
+  get spent(): number {
+    return this.taken;
+  }
+
+  /** What clauses were found to be of a request, or of one of its payloads. */
+  readingsOf(request: object): Map<CheckedExpression, Reading> {
+    let readings = this.readings.get(request);
+    if (!readings) {
+      readings = new Map<CheckedExpression, Reading>();
+      this.readings.set(request, readings);
+    }
+    return readings;
+  }
+
+  /**
+   * What reading takes is the same whether or not the clause was still in memory.
+   * @throws {OutOfSteps}
+   */
+  read(text: string, clause: Clause, steps: Steps): CheckedExpression | PolicyError {
+    let texts = this.known.get(clause);
+    if (!texts) {
+      texts = new Map<string, CheckedExpression | PolicyError>();
+      this.known.set(clause, texts);
+    }
+    const known = texts.get(text);
+    if (known) return known;
+    const before = steps.spent;
+    steps.take('clauseCharacter', text.length);
+    const { compiled, parts, schedules } = readClause(text, clause, this.environment, this.tenant);
+    steps.take('clausePart', parts);
+    steps.take('scheduleRead', schedules);
+    this.taken += steps.spent - before;
+    texts.set(text, compiled);
+    return compiled;
+  }
 }
 
 /**
@@ -62,7 +173,7 @@ export function compileClause(text: string, clause: Clause, environment: PolicyE
  * @throws {CoordinatorError} INVALID_ARGUMENT, with the message that policy authors know (client protocol 3.4)
  */
 export function checkPolicyText(text: string, clause: Clause, environment: PolicyEnvironment): void {
-  const compiled = compile(text, clause, environment);
+  const { compiled } = readClause(text, clause, environment);
   if (!(compiled instanceof PolicyError)) return;
   throw new CoordinatorError(
     'INVALID_ARGUMENT',
@@ -71,11 +182,19 @@ export function checkPolicyText(text: string, clause: Clause, environment: Polic
   );
 }
 
-function compile(text: string, clause: Clause, environment: PolicyEnvironment): CheckedExpression | PolicyError {
+function compile(text: string, clause: Clause, environment: PolicyEnvironment): ReadClause {
   try {
-    return checkExpression(parsePolicy(text), environment, clause);
+    const { expression, parts } = parseCounted(text);
+    const compiled = checkExpression(expression, environment, clause);
+    return { compiled, parts, schedules: schedulesIn(compiled) };
   } catch (error) {
-    if (error instanceof PolicyError) return error;
-    throw error;
+    if (!(error instanceof PolicyError)) throw error;
+    // How far it was read is not known.
+    return { compiled: error, parts: Math.min(text.length, maxNodes), schedules: 0 };
   }
+}
+
+function schedulesIn(node: CheckedExpression): number {
+  if (node.kind === 'cron-span') return 1;
+  return partsOf(node).reduce((count, part) => count + schedulesIn(part), 0);
 }

@@ -41,11 +41,20 @@ export function parsePolicy(text: string): Expression {
   return new Parser(text).whole();
 }
 
+/**
+ * As `parsePolicy`, with the number of parts that the text has.
+ * @throws {PolicyError}
+ */
+export function parseCounted(text: string): { readonly expression: Expression; readonly parts: number } {
+  const parser = new Parser(text);
+  return { expression: parser.whole(), parts: parser.nodes };
+}
+
 /** A Pratt parser: one loop over infix operators, told by their power when to stop. */
 class Parser {
   private readonly tokens: readonly Token[];
   private next = 0;
-  private nodes = 0;
+  nodes = 0;
 
   constructor(text: string) {
     this.tokens = tokenize(text);

@@ -21,7 +21,7 @@ function collect(node: CheckedExpression, found: Set<string>): void {
 }
 
 /** The expressions that an expression is made of. */
-function partsOf(node: CheckedExpression): readonly CheckedExpression[] {
+export function partsOf(node: CheckedExpression): readonly CheckedExpression[] {
   switch (node.kind) {
     case 'constant':
     case 'root':

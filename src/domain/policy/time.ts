@@ -1,3 +1,5 @@
+import { Steps } from '../steps.js';
+
 const minute = 60_000;
 const day = 24 * 60 * minute;
 /** Longest duration of a CronSpan, in milliseconds: 7 days (client protocol 9.2). */
@@ -92,19 +94,25 @@ export function parseCronSpan(cron: string, duration: string, zone: string): Cro
  * fires twice. The duration is elapsed time. A function of its arguments and the time zone data the process runs with:
  * two processes agree when their ICU data does.
  */
-export function isInCronSpan(span: CronSpan, now: number): boolean {
+export function isInCronSpan(span: CronSpan, now: number, steps = new Steps()): boolean {
   const opened = now - span.duration;
+  const offset = (at: number) => {
+    steps.take('zoneOffset');
+    return offsetAt(span.clock, at);
+  };
   // A clock changes at most once or twice in a week; sampling each day finds every offset that holds in the window.
-  const offsets = new Set([offsetAt(span.clock, now)]);
-  for (let at = opened; at < now; at += day) offsets.add(offsetAt(span.clock, at));
-  for (const offset of offsets) {
-    const firstDay = Math.floor((opened + offset) / day) * day;
-    for (let midnight = Math.floor((now + offset) / day) * day; midnight >= firstDay; midnight -= day) {
+  const offsets = new Set([offset(now)]);
+  for (let at = opened; at < now; at += day) offsets.add(offset(at));
+  for (const shown of offsets) {
+    const firstDay = Math.floor((opened + shown) / day) * day;
+    for (let midnight = Math.floor((now + shown) / day) * day; midnight >= firstDay; midnight -= day) {
+      steps.take('policyNode');
       if (!isFireDay(span, new Date(midnight))) continue;
+      steps.take('listElement', (span.hours.length * span.minutes.length) / 16);
       for (const hour of span.hours) {
         for (const minuteOfHour of span.minutes) {
-          const fire = midnight + (hour * 60 + minuteOfHour) * minute - offset;
-          if (fire <= now && fire > opened && offsetAt(span.clock, fire) === offset) return true;
+          const fire = midnight + (hour * 60 + minuteOfHour) * minute - shown;
+          if (fire <= now && fire > opened && offset(fire) === shown) return true;
         }
       }
     }
@@ -149,7 +157,20 @@ function parseDuration(text: string): number | undefined {
   return days! * day + hours! * 60 * minute + minutes! * minute;
 }
 
+/** By name in lower case, as letter case does not matter in it. Only names of zones are kept, of which there are some hundred. */
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** Making a clock takes as long as a thousand steps of a policy. */
 function clockOf(zone: string): Intl.DateTimeFormat | undefined {
+  const name = zone.toLowerCase();
+  const known = clocks.get(name);
+  if (known) return known;
+  const clock = makeClock(zone);
+  if (clock) clocks.set(name, clock);
+  return clock;
+}
+
+function makeClock(zone: string): Intl.DateTimeFormat | undefined {
   // Offsets such as `+05:00` are zones to Intl in some versions, and are none to IANA.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(zone)) return undefined;
   try {

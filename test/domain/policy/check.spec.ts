@@ -1,7 +1,15 @@
 import { CoordinatorError } from '../../../src/domain/errors.js';
-import { checkExpression, checkPolicyText, compileClause, parsePolicy } from '../../../src/domain/policy/language.js';
+import {
+  checkExpression,
+  checkPolicyText,
+  ClausesRead,
+  compileClause,
+  parsePolicy,
+  readClause,
+} from '../../../src/domain/policy/language.js';
 import { policyEnvironment } from '../../../src/domain/policy/namespaces.js';
 import type { Clause } from '../../../src/domain/policy/types.js';
+import { Steps, weights } from '../../../src/domain/steps.js';
 import { environment } from './environment.js';
 
 const maxInt = 2n ** 127n - 1n;
@@ -230,15 +238,40 @@ describe('checking the types of a policy', () => {
     );
   });
 
-  it('keeps what it compiled, but not without bound', () => {
+  it('keeps what it compiled, for each tenant up to its share', () => {
     const own = policyEnvironment({});
-    const first = compileClause("activity.type == 'x'", 'condition', own);
-    expect(compileClause("activity.type == 'x'", 'condition', own)).toBe(first);
-    for (let index = 0; index < 17; index += 1) {
-      compileClause(`${String(index).padEnd(4)} == 1${' '.repeat(60_000)}`, 'condition', own);
+    const text = "activity.type == 'x'";
+    const read = (tenant: string) => readClause(text, 'condition', own, tenant).compiled;
+    const first = read('a');
+    const other = read('b');
+    expect(read('a')).toBe(first);
+    const many = (index: number) =>
+      `${String(index).padEnd(4)} in [${Array.from({ length: 8_000 }, () => '1').join()}]`;
+    for (let index = 0; index < 5; index += 1) readClause(many(index), 'condition', own, 'a');
+    expect(read('a')).not.toBe(first);
+    expect(read('a')).toEqual(first);
+    expect(read('b')).toBe(other);
+    // Together they have a bound too, and who used it last keeps it.
+    for (let index = 0; index < 30; index += 1) {
+      readClause(many(index), 'condition', own, `tenant ${index}`);
+      if (index % 10 === 0) expect(read('b')).toBe(other);
     }
-    expect(compileClause("activity.type == 'x'", 'condition', own)).not.toBe(first);
-    expect(compileClause("activity.type == 'x'", 'condition', own)).toEqual(first);
+    expect(read('b')).toBe(other);
+    expect(read('a')).not.toBe(first);
+  });
+
+  it('counts what reading takes, whether or not it is remembered', () => {
+    const text = "approvers.count() >= 2 && approvers.any(u, u.id == 'x')";
+    const taken = () => {
+      const [steps, clauses] = [new Steps(), new ClausesRead(environment, 'a')];
+      clauses.read(text, 'consensus', steps);
+      clauses.read(text, 'consensus', steps);
+      expect(clauses.spent).toBe(steps.spent);
+      return steps.spent;
+    };
+    const once = taken();
+    expect(once).toBeGreaterThan(text.length * weights.clauseCharacter);
+    expect(taken()).toBe(once);
   });
 
   it('declares no namespace twice', () => {

@@ -236,7 +236,7 @@ describe('consensus', () => {
       { isSatisfied: false, isReachable: false, contributors: 'a' },
     ],
   ])('%s', (text, cast, expected) => {
-    const electorate = new Electorate([a, b, c, d], cast, outer);
+    const electorate = new Electorate(() => [a, b, c, d], cast, outer);
     const expression = consensus(text);
     const isSatisfied = electorate.read(expression).isMet;
     expect({
@@ -247,7 +247,7 @@ describe('consensus', () => {
   });
 
   it('has nothing to expect of who has no credential, or is not there', () => {
-    const electorate = new Electorate([a, user('e', [], [])], [approval(a)], outer);
+    const electorate = new Electorate(() => [a, user('e', [], [])], [approval(a)], outer);
     const two = consensus('approvers.count() >= 2');
     expect(electorate.isReachable(two)).toBe(false);
     expect(electorate.contributes(two, 'e')).toBe(false);
@@ -261,7 +261,7 @@ describe('consensus', () => {
       user('n', []),
     ];
     const count = (tag: string) => `approvers.filter(u, u.tags.contains('${tag}')).count()`;
-    const outvoted = new Electorate(users, [approval(users[0]!), approval(users[1]!)], outer);
+    const outvoted = new Electorate(() => users, [approval(users[0]!), approval(users[1]!)], outer);
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')}`))).toBe(true);
     expect(outvoted.isReachable(consensus(`[${count('t1')}].all(c, ${count('t2')} < c)`))).toBe(true);
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')} && ${count('t1')} < 3`))).toBe(false);
@@ -275,7 +275,7 @@ describe('consensus', () => {
       value: () => undefined,
     };
     const labelled = policyEnvironment({}, [labels]);
-    const electorate = new Electorate([b, a], [], { now: 0, value: () => ({ a: false, b: true, two: 2n }) });
+    const electorate = new Electorate(() => [b, a], [], { now: 0, value: () => ({ a: false, b: true, two: 2n }) });
     const inOrder = compileClause('labels[approvers[0].id] && approvers.count() == 2', 'consensus', labelled);
     expect(electorate.contributors(inOrder)).toEqual(['b', 'a']);
     const enough = compileClause("approvers.count() >= labels['two']", 'consensus', labelled);
@@ -284,7 +284,7 @@ describe('consensus', () => {
   });
 
   it('is never had without an approval', () => {
-    const electorate = new Electorate([a, b], [], outer);
+    const electorate = new Electorate(() => [a, b], [], outer);
     for (const text of ['true', "approvers.all(u, u.id == 'z')", 'approvers.count() < 3', '!(approvers.count() > 0)']) {
       expect(electorate.read(consensus(text)).isMet).toBe(false);
     }
@@ -292,7 +292,7 @@ describe('consensus', () => {
 
   it('answers for large organizations', () => {
     const users = Array.from({ length: 200 }, (_, index) => user(`u${index}`, [`t${index % 3}`], [apiKey, passkey]));
-    const electorate = new Electorate(users, [approval(users[0]!)], outer);
+    const electorate = new Electorate(() => users, [approval(users[0]!)], outer);
     const named = users.slice(0, 30).map(({ userId }) => `approvers.any(u, u.id == '${userId}')`);
     const all = consensus(named.join(' && '));
     expect(electorate.isReachable(all)).toBe(true);
@@ -307,7 +307,7 @@ describe('consensus', () => {
 
   it('gives up on what takes too long, and then says no', () => {
     const users = Array.from({ length: 60 }, (_, index) => user(`u${index}`));
-    const electorate = new Electorate(users, [approval(users[0]!)], outer);
+    const electorate = new Electorate(() => users, [approval(users[0]!)], outer);
     // Exactly these thirty of sixty: neither everybody nor a small set.
     const odd = users.filter((_, index) => index % 2 === 0).map(({ userId }) => `'${userId}'`);
     const exact = consensus(
@@ -434,7 +434,7 @@ describe('consensus', () => {
     fc.assert(
       fc.property(texts, situations(most), (text, { users, cast }) => {
         const expression = consensus(text);
-        const electorate = new Electorate(users, cast, outer);
+        const electorate = new Electorate(() => users, cast, outer);
         const reference = new Reference(expression, users, cast, isOrdered);
         const isReachable = reference.isReachable();
         expect(electorate.isReachable(expression)).toBe(isReachable);

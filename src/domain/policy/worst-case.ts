@@ -1,0 +1,100 @@
+import { weights } from '../steps.js';
+import { maxSteps } from './evaluate.js';
+import { readClause } from './language.js';
+import type { PolicyEnvironment } from './namespaces.js';
+import { partsOf } from './roots.js';
+import { PolicyError, type CheckedExpression } from './syntax.js';
+import type { Clause } from './types.js';
+
+/**
+ * What policies are reckoned with when they are written: approvals given, elements of a list in a request, and elements of
+ * a list within an element. A request that brings more may use up its steps, and is then in doubt.
+ */
+export const reckoned = { approvals: 100, elements: 256, nested: 16 } as const;
+
+/** Most steps of all clauses of an organization's policies as reckoned: what a request has, less what votes may take. */
+export const maxPolicySteps = 300_000;
+
+/** Remembers a pure function of an expression, by its identity. */
+const known = new WeakMap<CheckedExpression, number>();
+
+/** The most steps that evaluating a clause takes, with lists as long as they are reckoned. */
+export function worstSteps(clause: CheckedExpression): number {
+  let steps = known.get(clause);
+  if (steps === undefined) {
+    steps = Math.ceil(worst(clause));
+    known.set(clause, steps);
+  }
+  return steps;
+}
+
+/** The most steps that reading and evaluating these clauses takes. One that cannot be read has none to evaluate. */
+export function worstStepsOf(
+  clauses: { readonly [Name in Clause]?: string },
+  environment: PolicyEnvironment,
+  tenant: string,
+): number {
+  let steps: number = weights.policyAsked;
+  for (const clause of ['condition', 'consensus', 'time'] as const) {
+    const text = clauses[clause];
+    if (text === undefined) continue;
+    const { compiled, parts, schedules } = readClause(text, clause, environment, tenant);
+    steps += text.length * weights.clauseCharacter + parts * weights.clausePart + schedules * weights.scheduleRead;
+    if (!(compiled instanceof PolicyError)) steps += worstSteps(compiled);
+  }
+  return Math.ceil(steps);
+}
+
+/** Why a clause may not be written, if it could take more steps than an evaluation has. */
+export function tooCostly(clause: CheckedExpression): string | undefined {
+  const steps = worstSteps(clause);
+  if (steps <= maxSteps) return undefined;
+  const { approvals, elements } = reckoned;
+  return `it could take ${steps} steps with ${approvals} approvals and lists of ${elements} elements, the most is ${maxSteps}: relate fewer lists to each other`;
+}
+
+/** Of a week: each day is looked at, and each hour and minute, and the clock as often as it may have changed. */
+const scheduleSteps = 1_000;
+
+function worst(node: CheckedExpression): number {
+  const own: number = weights.policyNode;
+  const parts = () => partsOf(node).reduce<number>((sum, part) => sum + worst(part), own);
+  switch (node.kind) {
+    case 'cron-span':
+      return own + scheduleSteps;
+    case 'quantifier': {
+      const length = longest(node.of);
+      return own + worst(node.of) + length * (weights.listElement + worst(node.body));
+    }
+    case 'contains':
+      return parts() + (node.members ? 0 : longest(node.of) * weights.elementSought);
+    case 'root':
+      return node.type.kind === 'list' ? own + longest(node) * weights.ballotCopied : own;
+    default:
+      return parts();
+  }
+}
+
+/** How many elements a list is reckoned with. */
+function longest(list: CheckedExpression): number {
+  switch (list.kind) {
+    case 'constant':
+      return Array.isArray(list.value) ? list.value.length : 1;
+    case 'list':
+      return list.items.length;
+    case 'quantifier':
+    case 'slice':
+    case 'cast':
+      return longest(list.of);
+    case 'root':
+      return list.name === 'approvers' || list.name === 'credentials' ? reckoned.approvals : reckoned.elements;
+    default:
+      return isWithinElement(list) ? reckoned.nested : reckoned.elements;
+  }
+}
+
+/** Whether it is read from a variable: there is one such list for each element of another. */
+function isWithinElement(node: CheckedExpression): boolean {
+  if (node.kind === 'variable') return true;
+  return (node.kind === 'field' || node.kind === 'index' || node.kind === 'cast') && isWithinElement(node.of);
+}
