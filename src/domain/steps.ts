@@ -28,7 +28,7 @@ export const weights = {
   /** One credential of a user made an approval that could be given, or told apart from others. */
   ballotTold: 16,
   /** One set of approvals that a consensus is tried with, beside its evaluation. */
-  trialMade: 48,
+  trialMade: 8,
   /** One character of two texts compared. */
   characterCompared: 0.00390625,
   /** One character changed in letter case, or looked at whether it is hexadecimal. */
