@@ -12,7 +12,7 @@ import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
-import { answerRoom, smallAnswer } from '../rate-limits/answer-room.js';
+import { answerRoom, smallAnswer } from './answer-room.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';

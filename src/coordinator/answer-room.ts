@@ -9,7 +9,7 @@ const usualPlaces = 16;
 const usualWaitMs = 10_000;
 
 /** Places for large answers, which take memory until the caller has read them. Whoever waits for one takes turns. */
-export class AnswerRoom {
+class AnswerRoom {
   readonly #waiting = new FairQueue<() => void>();
   readonly #busy = new Map<string, number>();
   #taken = 0;
