@@ -35,6 +35,7 @@ module.exports = {
     only('stores-know-errors', '^src/event-store/', ['^src/domain/(errors|activity/recorded-form)\\.ts$']),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
+      '^src/fairness/',
       '^src/domain/(errors|key-formats)\\.ts$',
       '^src/domain/organization/signing-keys\\.ts$',
       '^src/event-store/event-store\\.ts$',

@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { accountSecret, privateKeySecret } from '../domain/organization/signing-keys.js';
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
+import { thisThread } from '../fairness/turns.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import type { NamedSecret, SecretRef } from '../vault/vault.js';
 import { addressOf, checkAddressFormat } from './addresses.js';
@@ -41,8 +41,8 @@ const mnemonicSecret = 'mnemonic';
 const seedSecret = 'seed';
 const targetSecret = 'target';
 
-/** Derivations and signatures are half a millisecond each: other requests get their turn after so many. */
-const stepsPerTurn = 8;
+/** Derivations and signatures are half a millisecond each: organizations take turns with theirs, and others with all of them. */
+const turnOf = (organizationId: string) => thisThread.next(['keys', organizationId]);
 
 /**
  * Key material in use: everything secret is made here, sealed into the vault, and opened again only inside a method of
@@ -67,7 +67,9 @@ export class Keyring {
 
   /** Accounts of a wallet; with `keep` their keys are sealed, so that signing needs no derivation. */
   async deriveAccounts(wallet: Place, accounts: readonly AccountToDerive[], keep: boolean): Promise<DerivedAccount[]> {
-    const derived = await this.ports.vault.open({ ...wallet, name: seedSecret }, (seed) => derive(seed, accounts));
+    const derived = await this.ports.vault.open({ ...wallet, name: seedSecret }, (seed) =>
+      derive(wallet.organizationId, seed, accounts),
+    );
     try {
       if (keep) await this.ports.vault.seal(wallet.vaultId, wallet.organizationId, derived.secrets);
       return derived.accounts;
@@ -174,7 +176,7 @@ export class Keyring {
       const signPayload = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
       const signatures: Signature[] = [];
       for (const payload of payloads) {
-        if (signatures.length > 0 && signatures.length % stepsPerTurn === 0) await setImmediate();
+        await turnOf(place.organizationId);
         signatures.push(signPayload(payload));
       }
       return signatures;
@@ -186,7 +188,7 @@ export class Keyring {
     try {
       const seed = await mnemonicToSeed(phrase);
       secrets.push({ name: mnemonicSecret, secret: Buffer.from(phrase) }, { name: seedSecret, secret: seed });
-      const derived = await derive(seed, accounts);
+      const derived = await derive(organizationId, seed, accounts);
       secrets.push(...derived.secrets);
       const vaultId = this.ports.newId();
       await this.ports.vault.seal(vaultId, organizationId, secrets);
@@ -248,6 +250,7 @@ export class Keyring {
 
 /** Derives accounts from a seed, with the keys behind them as secrets to be sealed. The caller wipes both. */
 async function derive(
+  organizationId: string,
   seed: Uint8Array,
   accounts: readonly AccountToDerive[],
 ): Promise<{ accounts: DerivedAccount[]; secrets: NamedSecret[] }> {
@@ -257,13 +260,13 @@ async function derive(
     for (const { curve, path: asked, addressFormat } of accounts) {
       checkAddressFormat(addressFormat, curve);
       const path = canonicalPath(curve, asked);
+      await turnOf(organizationId);
       const name = accountSecret(curve, path);
       const key = secrets.get(name) ?? derivePrivateKey(curve, seed, path);
       secrets.set(name, key);
       const publicKey = publicKeyOf(curve, key);
       const address = addressOf(addressFormat, curve, publicKey);
       derived.push({ curve, path, addressFormat, address, publicKey: publicKey.toString('hex') });
-      if (derived.length % stepsPerTurn === 0) await setImmediate();
     }
   } catch (error) {
     for (const key of secrets.values()) key.fill(0);
