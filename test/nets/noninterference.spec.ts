@@ -53,6 +53,7 @@ let server: Run & { readonly url: string };
 let slow: Server;
 let slowUrl: string;
 let configId: string;
+let rootUserId: string;
 let root: StampingClient;
 let member: Caller;
 let strangers: Caller[];
@@ -98,11 +99,11 @@ const proxy = (path: string, body: string | object, address = '203.0.113.99') =>
   });
 
 /** Somebody whom nobody knows. */
-async function signUp(address: string): Promise<Caller> {
+async function signUp(address: string): Promise<Caller & { readonly userId: string }> {
   const key = newKey();
   const { text } = await proxy('signup', { userName: 'Stranger', apiKeys: [agentKey(key)] }, address);
-  const { organizationId } = JSON.parse(text) as { organizationId: string };
-  return { key, organizationId, address };
+  const { organizationId, userId } = JSON.parse(text) as { organizationId: string; userId: string };
+  return { key, organizationId, userId, address };
 }
 
 const resultOf = <Result>({ text, status }: Answer): Result => {
@@ -160,6 +161,7 @@ beforeAll(async () => {
   });
   root = await installation.client(server.url);
   configId = (await installation.root())['authProxyConfigId']!;
+  rootUserId = (await installation.root())['userId']!;
   const key = newKey();
   await root.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
     users: [{ userName: 'Member', apiKeys: [agentKey(key)], authenticators: [], oauthProviders: [], userTags: [] }],
@@ -213,6 +215,8 @@ const upload = (caller: Caller, type: 'ETHEREUM' | 'SOLANA', address: string, sm
     notes: '',
     smartContractInterface,
   });
+const rename = (owner: Caller & { readonly userId: string }, at: number) =>
+  submit(owner, 'ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: owner.userId, userName: `name ${at}` });
 const program = () => base58.encode(randomness.bytes(32));
 const policies = (caller: Caller, count: number, characters: number, consensus = 'approvers.count() >= 1') =>
   submit(caller, 'ACTIVITY_TYPE_CREATE_POLICIES', {
@@ -235,7 +239,7 @@ const users = (count: number) =>
 const token = '0x6b175474e89094c44da98b954eedeac495271d0f';
 
 /** How many payloads of 2 MB are signed, and how many lists of them are asked for at a time. */
-const twoMegabytes = { payloads: 3, lists: 2 };
+const twoMegabytes = { payloads: 12, lists: 6 };
 
 /** Everything that was shown to cost others: what is sent, and how many at a time. */
 const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
@@ -315,12 +319,12 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
   },
   'typed data of 2 MB, by a member without any right': () =>
     sendAll(
-      times(3, () => signTyped(member, parents.ethereum, emptyStructs(200_000))),
+      times(3, () => signTyped(member, parents.ethereum, emptyStructs(150_000))),
       3,
     ),
   'typed data of 2 MB, by its owner': () =>
     sendAll(
-      times(3, () => signTyped(strangers[0]!, own.ethereum, emptyStructs(200_000))),
+      times(3, () => signTyped(strangers[0]!, own.ethereum, emptyStructs(150_000))),
       3,
     ),
   'PSBTs of many keys and outputs': () => {
@@ -378,7 +382,7 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
         2,
       )),
       ...(await sendAll(
-        times(30, (at) => submit(owner, 'ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${at}`, userIds: [] })),
+        times(30, (at) => rename(owner, at)),
         30,
       )),
       ...(await sendAll(
@@ -396,7 +400,7 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
       )),
       await policies(owner, 3, 200, `['x'].any(x, approvers.count() >= 50)`),
       ...(await sendAll(
-        times(6, (at) => submit(owner, 'ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${at}`, userIds: [] })),
+        times(6, (at) => rename(owner, at)),
         6,
       )),
       ...(await sendAll(
@@ -443,7 +447,7 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
       2,
     );
     return sendAll(
-      times(60, (at) => submit(owner, 'ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${at}`, userIds: [] })),
+      times(60, (at) => rename(owner, at)),
       60,
     );
   },
@@ -466,8 +470,7 @@ function victim() {
     for (let turn = 0; !state.isOver; turn++) {
       for (const ask of [
         () => root.query('whoami'),
-        () =>
-          root.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `victim ${Date.now()} ${turn}`, userIds: [] }),
+        () => root.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: rootUserId, userName: `victim ${turn}` }),
         () => root.query('list_activities', { paginationOptions: { limit: '5' } }),
         async () => {
           const { status, text } = await proxy('wallet_kit_config', {}, '198.51.100.1');
@@ -619,9 +622,14 @@ function drawn(schema: Schema, document: Document, large: () => boolean, room: R
 
 /** What becomes of a request that is well formed: some of it doubled, nested or repeated. */
 function neighbour(value: unknown, kind: 'as it is' | 'doubled' | 'nested' | 'repeated', times: number): unknown {
-  if (typeof value === 'string') return kind === 'doubled' ? value.repeat(Math.min(2 ** times, 4_096)) : value;
+  // As often as goes into a body.
+  const often = (length: number) => Math.max(1, Math.min(2 ** times, Math.floor(2 ** 20 / Math.max(1, length))));
+  if (typeof value === 'string') return kind === 'doubled' ? value.repeat(often(value.length)) : value;
   if (Array.isArray(value)) {
-    if (kind === 'repeated' && value.length > 0) return Array.from({ length: 2 ** times }, () => value[0] as unknown);
+    if (kind === 'repeated' && value.length > 0) {
+      const [first] = value as unknown[];
+      return Array.from({ length: often(JSON.stringify(first).length) }, () => first);
+    }
     return value.map((item) => neighbour(item, kind, times));
   }
   if (typeof value !== 'object' || value === null) return value;
