@@ -26,7 +26,8 @@ describe('large activities', () => {
       coordinator.clock.advance(1);
       const { id } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
         smartContractAddress: `0x${String(index).padStart(40, '0')}`,
-        smartContractInterface: JSON.stringify([{ type: 'function', name: 'f', inputs: [] }]).padEnd(399_000),
+        // A line break takes two bytes of an answer.
+        smartContractInterface: JSON.stringify([{ type: 'function', name: 'f', inputs: [] }]).padEnd(399_000, '\n'),
         type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
         label: `large ${index}`,
       });
@@ -66,17 +67,6 @@ describe('large activities', () => {
 });
 
 describe('lists without pages', () => {
-  beforeAll(async () => {
-    for (let index = 0; index < 3; index++) {
-      await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
-        smartContractAddress: `0x${String(100 + index).padStart(40, '0')}`,
-        smartContractInterface: JSON.stringify([{ type: 'function', name: 'f', inputs: [] }]).padEnd(399_000),
-        type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
-        label: `more ${index}`,
-      });
-    }
-  });
-
   test('list_smart_contract_interfaces ends at 4 MiB too, and goes on after its last element', async () => {
     type Listed = { smartContractInterfaces: { smartContractInterfaceId: string; label: string }[]; hasMore?: true };
     const first = await asked<Listed>('list_smart_contract_interfaces', {});
@@ -88,12 +78,7 @@ describe('lists without pages', () => {
     const labels = [...first.answer.smartContractInterfaces, ...rest.answer.smartContractInterfaces].map(
       ({ label }) => label,
     );
-    expect(labels).toEqual([
-      ...Array.from({ length: 9 }, (_, index) => `large ${index}`),
-      'more 0',
-      'more 1',
-      'more 2',
-    ]);
+    expect(labels).toEqual(Array.from({ length: 9 }, (_, index) => `large ${index}`));
     const back = await asked<Listed>('list_smart_contract_interfaces', {
       paginationOptions: { before: after, limit: '2' },
     });
