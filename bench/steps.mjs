@@ -15,7 +15,8 @@ import { buildRegistry } from '../dist/coordinator/registry.js';
 import { authorize } from '../dist/domain/policy/authorize.js';
 import { Electorate } from '../dist/domain/policy/consensus.js';
 import { evaluate } from '../dist/domain/policy/evaluate.js';
-import { checkExpression, compileClause, parseCounted, parsePolicy } from '../dist/domain/policy/language.js';
+import { checkExpression, compileClause, parsePolicy } from '../dist/domain/policy/language.js';
+import { parseCounted } from '../dist/domain/policy/parse.js';
 import { Steps, weights } from '../dist/domain/steps.js';
 
 const isQuick = process.argv.includes('--quick');

@@ -232,22 +232,6 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
   }
 }
 
-/**
- * Whether anything could allow this submit, so that it is worth reading what it is about. Reads no resources.
- */
-export function couldBeAllowed(
-  given: Bench,
-  { type, intent }: Pick<Submission, 'type' | 'intent'>,
-  party: Party,
-): boolean {
-  const bench = metered(given);
-  const { definition } = activityVersion(bench.registry, type);
-  const { authority } = party;
-  const home = authority?.organization ?? bench.organization;
-  const question = questionOf(bench.registry, type, definition, intent, party.userId, home, {});
-  return couldAllow(question, [party], policyContext({ ...bench, ...authority }));
-}
-
 /** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
 export function rightsOf(bench: Bench, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
   return votingRights(waiting(metered(bench), open).snapshot, userId);

@@ -8,7 +8,7 @@ import type { Steps } from '../steps.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause } from './types.js';
 
-export { checkExpression, parseCounted, parsePolicy };
+export { checkExpression, parsePolicy };
 
 /** Most bytes that compiled clauses take in memory, as reckoned, per environment; and how many of them are one tenant's. */
 const maxKeptBytes = 64 * 2 ** 20;

@@ -19,7 +19,7 @@ export const maxPolicySteps = 300_000;
 const known = new WeakMap<CheckedExpression, number>();
 
 /** The most steps that evaluating a clause takes, with lists as long as they are reckoned. */
-export function worstSteps(clause: CheckedExpression): number {
+function worstSteps(clause: CheckedExpression): number {
   let steps = known.get(clause);
   if (steps === undefined) {
     steps = Math.ceil(worst(clause));
