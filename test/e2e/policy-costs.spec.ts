@@ -24,6 +24,9 @@ const longCondition = (characters: number, salt: string) => {
 const createPolicies = (policies: readonly object[]) =>
   coordinator.client.submit('ACTIVITY_TYPE_CREATE_POLICIES', { policies });
 
+/** Beside the root user, the auth proxy's and Alice. */
+const mostUsers = 97;
+
 async function createUsers(count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let from = 0; from < count; from += 100) {
@@ -80,13 +83,13 @@ describe('the clauses of an organization', () => {
 });
 
 describe('a consensus', () => {
-  test('of half of a thousand users is decided, and answered in lists', async () => {
-    await createUsers(1_000);
+  test('of half of all users that an organization may have is decided, and answered in lists', async () => {
+    await createUsers(mostUsers);
     const alice = await coordinator.createUser('Alice');
     await coordinator.createPolicy({
       policyName: 'half of all',
       condition: `activity.type == '${renameType}'`,
-      consensus: "['x'].any(x, approvers.count() >= 500)",
+      consensus: "['x'].any(x, approvers.count() >= 50)",
     });
     const asked = await alice.client.submit(renameType, { userId: alice.userId, userName: 'Alicia' });
     expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
@@ -100,8 +103,8 @@ describe('a consensus', () => {
     expect(read.activity).toMatchObject({ canApprove: true, canReject: true });
   }, 25_000);
 
-  test('of users by their ids is decided for a thousand', async () => {
-    const ids = await createUsers(1_000);
+  test('of users by their ids is decided for as many', async () => {
+    const ids = await createUsers(mostUsers);
     const alice = await coordinator.createUser('Alice');
     const named = [alice.userId, ...ids.slice(0, 3)].map((userId) => `'${userId}'`).join();
     await coordinator.createPolicy({
