@@ -40,6 +40,12 @@ export interface Redecided {
 
 type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
+const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
+  'ActivitySubmitted',
+  'ActivityApproved',
+  'ActivityRejected',
+]);
+
 /** What is said of each decision that an earlier release made by rules without a number. */
 const beforeNumbers = 'made before rules were numbered, not decided again';
 
@@ -53,9 +59,8 @@ export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: n
   });
 }
 
-/** Whether a deciding event says by which rules. */
-export function isNumbered(recorded: RecordedEvent): boolean {
-  const event = eventOf(recorded);
+/** Whether an event says by which rules it was decided. */
+export function isNumbered(event: OrganizationEvent): boolean {
   return isDeciding(event) && rulesOf(event) !== undefined;
 }
 
@@ -95,7 +100,7 @@ export class Redeciding {
 
   /** Whether the event begins another decision, so that the one before it is to be settled first. */
   isNextDecision(recorded: RecordedEvent): boolean {
-    return isDeciding(eventOf(recorded));
+    return decidingTypes.has(recorded.type);
   }
 
   /**
@@ -345,13 +350,14 @@ function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {
   throw new Error(`revision ${effect.revision} does not follow from revision ${deciding.revision}: ${of(effect)}`);
 }
 
-function eventOf(recorded: RecordedEvent): OrganizationEvent {
+/** A recorded event as everybody reads it: nothing is left out of it that the store keeps once. */
+export function eventOf(recorded: RecordedEvent): OrganizationEvent {
   const { type, data } = upcast(recorded);
   return { type, data } as OrganizationEvent;
 }
 
 function isDeciding(event: OrganizationEvent): event is Deciding {
-  return ['ActivitySubmitted', 'ActivityApproved', 'ActivityRejected'].includes(event.type);
+  return decidingTypes.has(event.type);
 }
 
 const plain = (value: object): object => JSON.parse(JSON.stringify(value)) as object;

@@ -7,9 +7,9 @@ import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
 import { foldTo } from './fold-to.js';
-import { isNumbered, NotDecidable, Redeciding, type ParentAt, type Redecided } from './decide-again.js';
+import { eventOf, isNumbered, NotDecidable, Redeciding, type ParentAt, type Redecided } from './decide-again.js';
 import { everythingIn } from './everything.js';
 import { verifyDenial, verifyVote } from './verify-vote.js';
 
@@ -94,6 +94,10 @@ class History {
   readonly counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0 };
   private readonly hashes = new Map<string, { hash: string; revision: number }>();
   private readonly organizations = new Map<string, Followed>();
+  /** The organization whose last decision was not made again yet. */
+  private open: Followed | undefined;
+  /** The parent as that decision has seen it, if it was the parent's. */
+  private parent: ReturnType<ParentAt> | undefined;
 
   constructor(
     private readonly store: EventStore,
@@ -105,6 +109,8 @@ class History {
   }
 
   async take(recorded: RecordedEvent): Promise<void> {
+    // A decision is one append, and nothing of another stream stands between its events.
+    if (this.open?.deciding?.stream !== recorded.stream) this.end();
     if (!chained.test(recorded.stream)) return;
     const isWhole = this.follow(recorded);
     const organizationId = organizationName.exec(recorded.stream)?.[1];
@@ -118,9 +124,10 @@ class History {
     await this.checkEvent(organizationId, followed, recorded);
   }
 
-  /** Makes the last decision of each organization again. */
+  /** Makes the decision again whose events were taken last. */
   end(): void {
-    for (const [, followed] of this.organizations) if (!followed.isLost) this.settle(followed);
+    if (this.open && !this.open.isLost) this.settle(this.open);
+    this.open = undefined;
   }
 
   /** Whether the event is the next link of its stream's chain. */
@@ -148,28 +155,29 @@ class History {
     return made;
   }
 
-  /** Parents as decisions that are about to be made again have seen them. */
-  private readonly seen = new Map<string, ReturnType<ParentAt>>();
-
   private parentsAt({ organizationId, revision }: Parameters<ParentAt>[0]): ReturnType<ParentAt> {
-    const parent = this.seen.get(`${organizationId} ${revision}`);
-    if (!parent)
-      throw new Error(
-        `it was decided on revision ${revision} of organization \`${organizationId}\`, which cannot be folded`,
-      );
-    return parent;
+    if (this.parent) return this.parent;
+    throw new Error(
+      `it was decided on revision ${revision} of organization \`${organizationId}\`, which cannot be folded`,
+    );
   }
 
   private async checkEvent(organizationId: string, followed: Followed, recorded: RecordedEvent): Promise<void> {
-    const event = { type: recorded.type, data: recorded.data } as OrganizationEvent;
-    if (followed.redeciding.isNextDecision(recorded)) this.settle(followed);
-    if (followed.isLost) return;
-    await this.lookUpParent(event);
     followed.last = recorded;
-    if (followed.redeciding.isNextDecision(recorded)) this.begin(followed, recorded);
+    let event: OrganizationEvent;
     try {
+      event = eventOf(recorded);
+      if (followed.redeciding.isNextDecision(recorded)) {
+        this.end();
+        if (followed.isLost) return;
+        this.open = followed;
+        followed.deciding = recorded;
+        if (!isNumbered(event)) this.counts.unnumbered++;
+        this.parent = await this.parentOf(event);
+      }
       followed.redeciding.take(recorded);
     } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
       this.lost(followed, error);
       return;
     }
@@ -177,33 +185,17 @@ class History {
     if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
   }
 
-  private begin(followed: Followed, recorded: RecordedEvent): void {
-    followed.deciding = recorded;
-    if (!isNumbered(recorded)) this.counts.unnumbered++;
-  }
-
   /** What a parent decided in its sub-organization was decided on one revision of the parent's stream. */
-  private async lookUpParent(event: OrganizationEvent): Promise<void> {
-    if (event.type !== 'ActivitySubmitted' || !event.data.decision.authority) return;
+  private async parentOf(event: OrganizationEvent): Promise<ReturnType<ParentAt> | undefined> {
+    if (event.type !== 'ActivitySubmitted' || !event.data.decision.authority) return undefined;
     const { organizationId, revision } = event.data.decision.authority;
-    const key = `${organizationId} ${revision}`;
-    if (this.seen.has(key)) return;
-    const parent = this.organizations.get(organizationId);
-    const last = parent?.last;
-    if (parent && last && !parent.isLost && parent.redeciding.revision === revision) {
-      this.settle(parent);
-      const { organization } = parent.redeciding.folded();
-      // It is decided on at once, before the parent moves on.
-      this.seen.clear();
-      this.seen.set(key, { organization, revision });
-      return;
-    }
-    try {
-      this.seen.clear();
-      this.seen.set(key, await foldTo(this.store, organizationId, revision));
-    } catch {
-      // The decision itself is found not to have a parent.
-    }
+    const followed = this.organizations.get(organizationId);
+    if (followed && !followed.isLost && followed.redeciding.revision === revision) return followed.redeciding.folded();
+    // The parent has gone on meanwhile. Without one, the decision is found to have none.
+    return foldTo(this.store, organizationId, revision).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      return undefined;
+    });
   }
 
   private async checkVote(followed: Followed, recorded: RecordedEvent, vote: Vote): Promise<void> {

@@ -37,11 +37,20 @@ function forge(file: string): { readonly stream: string; readonly revision: numb
   };
 }
 
-/** Tells the whole tour, and stops. */
+/** Tells the whole tour, and sends a body so long that the store keeps it in base64; then stops. */
 async function history(): Promise<void> {
   const server = await installation.start();
   const { exit, stderr } = installation.run(tour, { URL: server.url });
   expect({ ...(await exit), stderr: stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
+  const inputs = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, type: 'bool' }));
+  const functions = Array.from({ length: 1_000 }, (_, at) => ({ type: 'function', name: `f${at}`, inputs }));
+  const client = await installation.client(server.url);
+  await client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+    smartContractAddress: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48',
+    smartContractInterface: JSON.stringify(functions),
+    type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+    label: 'long',
+  });
   await stop(server);
 }
 

@@ -17,7 +17,7 @@ const registry = buildRegistry(activities);
 
 /** Streams of organizations as the release before the next one has recorded them; read anew for each forger. */
 function golden(): History {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.v2.jsonl'));
+  const files = readdirSync(folder).filter((name) => name.endsWith('.v3.jsonl'));
   const streams = files.map((file): Event[] =>
     readFileSync(new URL(file, folder), 'utf8')
       .trimEnd()
@@ -42,6 +42,24 @@ async function verified(history: History): Promise<Verification> {
     return await verifyHistory(store, { registry });
   } finally {
     await store.close();
+  }
+}
+
+/** The same history, as two organizations have recorded it by turns, a decision each. */
+async function byTurns(store: InMemoryEventStore, history: History): Promise<void> {
+  const heads = new Map<string, number>();
+  const waiting = [...history].map(([stream, events]) => {
+    const starts = events.flatMap((event, at) => (at === 0 || isDeciding(event) ? [at] : []));
+    return { stream, runs: starts.map((start, index) => events.slice(start, starts[index + 1])) };
+  });
+  while (waiting.some(({ runs }) => runs.length > 0)) {
+    for (const { stream, runs } of waiting) {
+      const run = runs.shift();
+      if (!run) continue;
+      const plain = run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
+      const { revision } = await store.append(stream, plain, heads.get(stream) ?? 'no-stream');
+      heads.set(stream, revision);
+    }
   }
 }
 
@@ -92,6 +110,23 @@ describe('verifyHistory', () => {
       isCut: false,
     });
     expect(all.filter(isDeciding).length).toBeGreaterThan(100);
+  });
+
+  it('makes decisions of parents again, whatever their sub-organizations have recorded by turns', async () => {
+    const history = golden();
+    const isParents = ({ data }: Event) => (data['decision'] as { authority?: object } | undefined)?.authority;
+    const children = [...history].filter(([, events]) => events.some(isParents));
+    expect(children.length).toBeGreaterThanOrEqual(2);
+    const store = new InMemoryEventStore();
+    for (const [stream] of children) history.delete(stream);
+    await byTurns(store, history);
+    await byTurns(store, new Map(children));
+    const { findings, decisions } = await verifyHistory(store, { registry });
+    expect(findings).toEqual([]);
+    expect(decisions).toBe(
+      [...history.values(), ...children.map(([, events]) => events)].flat().filter(isDeciding).length,
+    );
+    await store.close();
   });
 
   /** Each forges one event, says where it must be found, and what must be said of it. */
