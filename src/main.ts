@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Coordinator, Server } from './app.module.js';
+import type { Server } from './app.module.js';
 import { BadSetting, environment, readConfig, type Config } from './config.js';
 import { systemClock, systemRandomness } from './coordinator/world.js';
 import type { DeliveryReport } from './delivery/delivery.js';
@@ -37,7 +37,7 @@ function reported(report: DeliveryReport, logger: Logger): void {
 }
 
 /** The auth proxy by itself. It keeps nothing. */
-async function startAuthProxy(config: Config): Promise<Server> {
+async function startAuthProxy(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const { createAuthProxy } = await application();
   const proxy = await createAuthProxy(config, { secret: (await readProxySecret(config)) ?? '', logger });
@@ -50,7 +50,6 @@ async function startAuthProxy(config: Config): Promise<Server> {
     `  API            ${config.apiUrl}`,
   ];
   process.stdout.write([...lines, ''].join('\n'));
-  return proxy;
 }
 
 /** Refuses to begin anew where data was expected, before anything is made. */
@@ -69,7 +68,7 @@ async function checkData({ requireData, eventStore, dataDir }: Config, store: Ev
   );
 }
 
-async function start(given: Config): Promise<Coordinator> {
+async function start(given: Config): Promise<void> {
   await checkData(given, undefined);
   const source = kekSource(given);
   // Before anything is made: with the wrong key nothing must be written.
@@ -155,7 +154,6 @@ async function start(given: Config): Promise<Coordinator> {
       '',
     ].join('\n'),
   );
-  return coordinator;
 }
 
 /** Never the connection string itself: it may hold a password. */
@@ -164,7 +162,9 @@ function whereEventsAre({ eventStore, dataDir }: Config): string {
   return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB, as EVENT_STORE says';
 }
 
-async function listen({ app }: Server, { host, port }: Config, logger: Logger): Promise<void> {
+/** Takes requests, and signals: whoever is told that it is up may stop it at once. */
+async function listen(server: Server, { host, port }: Config, logger: Logger): Promise<void> {
+  const { app } = server;
   // Nest would log a failure as well, in its own words.
   app.useLogger(false);
   try {
@@ -174,6 +174,8 @@ async function listen({ app }: Server, { host, port }: Config, logger: Logger): 
     throw new Error(`${host}:${port} is in use: stop what listens there, or set PORT`, { cause: error });
   }
   app.useLogger(nestLogger(logger));
+  stopOn('SIGTERM', server);
+  stopOn('SIGINT', server);
 }
 
 function stopOn(signal: NodeJS.Signals, server: Server): void {
@@ -210,9 +212,7 @@ try {
   // What is not in the environment any more is in no diagnostic report either, and in no thread's copy of it.
   delete process.env['KEK'];
   delete process.env['PROXY_SECRET'];
-  const server = config.app === 'proxy' ? await startAuthProxy(config) : await start(config);
-  stopOn('SIGTERM', server);
-  stopOn('SIGINT', server);
+  await (config.app === 'proxy' ? startAuthProxy(config) : start(config));
 } catch (error) {
   // One line that says what to do; the operator has no use for our stack.
   const message = error instanceof Error ? error.message : String(error);
