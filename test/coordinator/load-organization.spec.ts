@@ -49,6 +49,23 @@ async function deleteKeyOf(coordinator: BareCoordinator, { userId }: Member): Pr
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** A request whose events are recorded, while the store has not answered their append: `answer` has it do so. */
+async function writtenAndNotAnswered(store: SteeredStore, coordinator: BareCoordinator) {
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const written = store.inner.append.bind(store.inner);
+  let isWritten = false;
+  store.append = async (...append) => {
+    const appended = await written(...append);
+    isWritten = true;
+    await answered;
+    return appended;
+  };
+  const slow = tag(coordinator, 'slow');
+  while (!isWritten) await soon();
+  return { slow, answer };
+}
+
 describe('a reader', () => {
   it('sees what another writer has recorded while an append of its own coordinator is on its way', async () => {
     const { store, one, other } = await together();
@@ -69,18 +86,7 @@ describe('a reader', () => {
   it('sees all of it when its own append is recorded and not answered yet', async () => {
     const { store, one, other } = await together();
     const gone = await one.createUser('Gone');
-    let answer = (): void => undefined;
-    const answered = new Promise<void>((resolve) => (answer = resolve));
-    const written = store.inner.append.bind(store.inner);
-    let isWritten = false;
-    store.append = async (...append) => {
-      const appended = await written(...append);
-      isWritten = true;
-      await answered;
-      return appended;
-    };
-    const slow = tag(one, 'slow');
-    while (!isWritten) await soon();
+    const { slow, answer } = await writtenAndNotAnswered(store, one);
     expect(await knows(one, gone)).toBe(true);
     await deleteKeyOf(other, gone);
     expect(await knows(one, gone)).toBe(false);
@@ -133,18 +139,7 @@ describe('a reader', () => {
 
   it('whose events the answer to their append has confirmed meanwhile does not fold the organization again', async () => {
     const { store, one } = await together();
-    let answer = (): void => undefined;
-    const answered = new Promise<void>((resolve) => (answer = resolve));
-    const written = store.inner.append.bind(store.inner);
-    let isWritten = false;
-    store.append = async (...append) => {
-      const appended = await written(...append);
-      isWritten = true;
-      await answered;
-      return appended;
-    };
-    const slow = tag(one, 'slow');
-    while (!isWritten) await soon();
+    const { slow, answer } = await writtenAndNotAnswered(store, one);
     store.holdReads();
     const reading = one.loader.load(organizationId);
     while (store.heldReads === 0) await soon();

@@ -1,5 +1,6 @@
 import { hashTypedData as hashWithViem } from 'viem';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
+import { doublingTypes } from '../nets/costly-shapes.js';
 import { refusal } from './exchange.js';
 
 /*
@@ -81,35 +82,7 @@ it('typed data of 3 000 structs is read in another thread, and signed; who appro
 });
 
 it.each<[string, string, unknown, string]>([
-  [
-    'generic types that double at each level',
-    'SOLANA',
-    {
-      instructions: [
-        {
-          name: 'go',
-          args: [{ name: 'x', type: { defined: { name: 'D14', generics: [{ kind: 'type', type: 'u8' }] } } }],
-        },
-      ],
-      types: Array.from({ length: 15 }, (_, at) => ({
-        name: `D${at}`,
-        generics: [{ kind: 'type', name: 'T' }],
-        type: {
-          kind: 'struct',
-          fields:
-            at === 0
-              ? []
-              : ['vec', 'option'].map((kind) => ({
-                  name: kind,
-                  type: {
-                    defined: { name: `D${at - 1}`, generics: [{ kind: 'type', type: { [kind]: { generic: 'T' } } }] },
-                  },
-                })),
-        },
-      })),
-    },
-    'more than 4096 types',
-  ],
+  ['generic types that double at each level', 'SOLANA', JSON.parse(doublingTypes(14)), 'more than 4096 types'],
   [
     'account names of 300 000 characters',
     'SOLANA',

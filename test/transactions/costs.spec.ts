@@ -10,6 +10,7 @@ import {
   parseContractInterface,
 } from '../../src/transactions/contract-interface.js';
 import { read, readIfShort, type ToRead } from '../../src/transactions/reading.js';
+import { doublingTypes } from '../nets/costly-shapes.js';
 
 /*
  * What reading costs is counted before it is done: what is small to write and large to read is refused or unreadable, and
@@ -18,41 +19,15 @@ import { read, readIfShort, type ToRead } from '../../src/transactions/reading.j
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const all = () => new Steps(decodingSteps);
-const program = (idl: unknown) => parseContractInterface('SOLANA', JSON.stringify(idl), all());
+const readProgram = (text: string) => parseContractInterface('SOLANA', text, all());
+const program = (idl: unknown) => readProgram(JSON.stringify(idl));
 const contract = (abi: unknown) => parseContractInterface('ETHEREUM', JSON.stringify(abi), all());
 const word = (value: number): string => value.toString(16).padStart(64, '0');
 
-/** Types of which each uses the one before it for two instances of what it is given itself. */
-const doubling = (levels: number) => ({
-  instructions: [
-    {
-      name: 'go',
-      accounts: [],
-      args: [{ name: 'x', type: { defined: { name: `D${levels}`, generics: [{ kind: 'type', type: 'u8' }] } } }],
-    },
-  ],
-  types: Array.from({ length: levels + 1 }, (_, at) => ({
-    name: `D${at}`,
-    generics: [{ kind: 'type', name: 'T' }],
-    type: {
-      kind: 'struct',
-      fields:
-        at === 0
-          ? [{ name: 'a', type: { generic: 'T' } }]
-          : ['vec', 'option'].map((kind) => ({
-              name: kind,
-              type: {
-                defined: { name: `D${at - 1}`, generics: [{ kind: 'type', type: { [kind]: { generic: 'T' } } }] },
-              },
-            })),
-    },
-  })),
-});
-
 describe('an interface', () => {
   it('of generic types that double at each level is refused for the types it makes', () => {
-    expect(() => program(doubling(24))).toThrow(/makes more than 4096 types/);
-    expect(() => program(doubling(6))).not.toThrow();
+    expect(() => readProgram(doublingTypes(24))).toThrow(/makes more than 4096 types/);
+    expect(() => readProgram(doublingTypes(6))).not.toThrow();
   });
 
   it('makes each type once: instances of the same types are the same', () => {
