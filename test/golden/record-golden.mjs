@@ -26,7 +26,7 @@ import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.j
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 3;
+const version = 4;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1020,10 +1020,66 @@ async function contacts(coordinator) {
   return { child: subOrganizationId };
 }
 
+/** Policies and questions about votes whose steps do not suffice, and others whose steps just do. */
+async function budgets(coordinator) {
+  const { client } = coordinator;
+  const people = [];
+  for (let index = 0; index < 14; index += 1) people.push(await coordinator.createUser(`Person ${index}`));
+  const [ann] = people;
+  const renamed = "activity.type == 'ACTIVITY_TYPE_UPDATE_USER_NAME'";
+  const has = ({ userId }) => `approvers.any(user, user.id == '${userId}')`;
+  for (const count of [2, 3, 4, 5, 6, 7]) {
+    await coordinator.createPolicy({
+      policyName: `${count} people and no others`,
+      condition: renamed,
+      consensus: people.map((one, index) => (index < count ? has(one) : `!${has(one)}`)).join(' && '),
+    });
+  }
+  await coordinator.createPolicy({ policyName: 'Two of anybody', condition: renamed, consensus: 'approvers.count() >= 2' });
+  await ann.client.submit(type('UPDATE_USER_NAME'), { userId: ann.userId, userName: 'Anna' });
+
+  const made = await client.submit(type('CREATE_PRIVATE_KEYS_V2'), {
+    privateKeys: [
+      {
+        privateKeyName: 'Signing',
+        curve: 'CURVE_SECP256K1',
+        privateKeyTags: [],
+        addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+      },
+    ],
+  });
+  const [{ privateKeyId }] = made.result.createPrivateKeysResultV2.privateKeys;
+  await client.submit(type('CREATE_POLICIES'), {
+    policies: Array.from({ length: 40 }, (_, index) => ({
+      policyName: `Asked for each payload ${index}`,
+      effect: index % 8 === 0 ? 'EFFECT_DENY' : 'EFFECT_ALLOW',
+      condition: Array.from({ length: 20 }, (_, name) => `eth.eip_712.domain.name == '${index} ${name}'`).join(' || '),
+    })),
+  });
+  await client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 2, userIds: [coordinator.root.userId, ann.userId] });
+  const signed = (count) =>
+    client.submit(type('SIGN_RAW_PAYLOADS'), {
+      signWith: privateKeyId,
+      payloads: Array.from({ length: count }, (_, index) =>
+        JSON.stringify({
+          types: { EIP712Domain: [{ name: 'name', type: 'string' }], Note: [{ name: 'text', type: 'string' }] },
+          primaryType: 'Note',
+          domain: { name: `app ${index}` },
+          message: { text: '' },
+        }),
+      ),
+      encoding: 'PAYLOAD_ENCODING_EIP712',
+      hashFunction: 'HASH_FUNCTION_NO_OP',
+    });
+  await signed(5);
+  // Left waiting: each is in doubt.
+  await signed(200);
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }
