@@ -32,7 +32,10 @@ module.exports = {
       '^src/delivery/(templates|mail-layout)\\.ts$',
     ]),
     only('schema-knows-errors', '^src/schema/', ['^src/domain/(errors|without-nulls)\\.ts$']),
-    only('stores-know-errors', '^src/event-store/', ['^src/domain/(errors|activity/recorded-form)\\.ts$']),
+    only('stores-know-errors', '^src/event-store/', [
+      '^src/domain/(errors|activity/recorded-form)\\.ts$',
+      '^src/file-lock\\.ts$',
+    ]),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
       '^src/fairness/',
@@ -162,7 +165,7 @@ module.exports = {
     {
       name: 'one-driver-for-sqlite',
       severity: 'error',
-      from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database|data-folder)\\.ts$' },
+      from: { pathNot: '^src/(event-store/sqlite-worker|read-models/database|file-lock)\\.ts$' },
       to: { path: 'node_modules/libsql/' },
     },
     {

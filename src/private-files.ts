@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** What a coordinator keeps in its folder, and the folders of which it keeps everything. */
 const files =
-  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid)?|outbox\.jsonl|root\.json(?:\.new)?|(?:old-)?kek(?:\.\w+)?)$/;
+  /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|root\.json(?:\.new)?|(?:old-)?kek(?:\.\w+)?)$/;
 const folders = ['snapshots'];
 
 /**

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { activities } from '../activities/index.js';
 import { environment, readConfig } from '../config.js';
 import { buildRegistry } from '../coordinator/registry.js';
-import { eventsFile, openEventStore } from '../event-store/open-event-store.js';
+import { eventsFile, openForReading } from '../event-store/open-event-store.js';
 import { verifyHistory, type Verification } from '../replay/verify.js';
 import { BadUsage } from './bad-usage.js';
 
@@ -34,7 +34,7 @@ export async function verify(args: readonly string[]): Promise<Outcome> {
   if (eventStore === 'sqlite:' && !existsSync(eventsFile(dataDir))) {
     throw new BadUsage(`there is no ${eventsFile(dataDir)}: set DATA_DIR to the folder of the coordinator\n`);
   }
-  const store = await openEventStore(eventStore, dataDir);
+  const store = await openForReading(eventStore, dataDir);
   try {
     const isShown = !quiet && !json && process.stderr.isTTY;
     const verification = await verifyHistory(store, {

@@ -51,6 +51,9 @@ export interface SubscribeOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** What there is for whoever only reads, also while another process writes. */
+export type EventReader = Pick<EventStore, 'read' | 'subscribe' | 'head' | 'close'>;
+
 export interface EventStore {
   /** True when no other process can write to this store while it is open: what was read here stays true here. */
   readonly exclusive: boolean;

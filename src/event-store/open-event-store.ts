@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { EventStore } from './event-store.js';
+import type { EventReader, EventStore } from './event-store.js';
 import { InMemoryEventStore } from './in-memory.js';
 import { SqliteEventStore } from './sqlite.js';
 
@@ -36,4 +36,13 @@ export async function openEventStore(eventStore: string, dataDir: string): Promi
   // Its client is large: who keeps events in a file does not wait for it.
   const { EventStoreDbEventStore } = await import('./event-store-db.js');
   return EventStoreDbEventStore.open(eventStore);
+}
+
+/**
+ * Opens the store that EVENT_STORE names for reading only, also while a coordinator runs on it.
+ * @throws {StoreUnavailable} when it is not there, does not answer, or is no event store
+ */
+export async function openForReading(eventStore: string, dataDir: string): Promise<EventReader> {
+  if (eventStore === 'sqlite:') return SqliteEventStore.openForReading(eventsFile(dataDir));
+  return openEventStore(eventStore, dataDir);
 }

@@ -6,21 +6,26 @@
 /** A recorded event in seven fields: position, stream, revision, id, type, data and metadata as JSON text. */
 export const FIELDS_PER_ROW = 7;
 
+/** A file is written by one process; any number may read it meanwhile. */
+export type OpenedFor = 'writing' | 'reading';
+
 export type Request =
   /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
   | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
   | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
   | { readonly kind: 'read-all'; readonly after: number }
   | { readonly kind: 'delete'; readonly stream: string }
+  | { readonly kind: 'head' }
   | { readonly kind: 'close' };
 
 export type Answer =
-  /** The file is open and ours; `head` is the position of its last event, 0 when it has none. */
+  /** The file is open; `head` is the position of its last event, 0 when it has none. */
   | { readonly kind: 'opened'; readonly head: number }
   /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
   | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
   | { readonly kind: 'page'; readonly rows: readonly (string | number)[]; readonly last: boolean }
   | { readonly kind: 'deleted'; readonly head: number }
+  | { readonly kind: 'head'; readonly head: number }
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly message: string };
 

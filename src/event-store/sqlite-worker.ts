@@ -1,9 +1,10 @@
 import Database from 'libsql';
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { FileLocked, lockFile } from '../file-lock.js';
 import { PAGE_SIZE } from './feed.js';
 import { OUTCOME } from './sqlite-protocol.js';
-import type { Answer, Request } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
 
 /** Version of the tables below, kept in the file as `user_version`. */
 const SCHEMA_VERSION = 1;
@@ -35,8 +36,15 @@ const MAX_HEADS = 100_000;
 const CACHE_KIB = 64 * 1024;
 /** Pages (4 KiB) in the write-ahead log before it is copied back and written from its beginning again. */
 const CHECKPOINT_PAGES = 4_000;
-/** Bytes the write-ahead log is cut back to after a commit larger than that. */
-const MAX_IDLE_LOG = 64 * 1024 * 1024;
+/**
+ * Bytes the write-ahead log is cut back to after a commit larger than that, and those after which writing waits for the
+ * readers that keep the log from beginning again.
+ */
+const MAX_LOG = 64 * 1024 * 1024;
+/** Milliseconds that a statement waits for another process: readers hold the file for a page at a time. */
+const PATIENCE = 1_000;
+/** Milliseconds between two tries to empty the log that deleted bytes came through, while a reader needs it. */
+const BETWEEN_TRIES = 50;
 
 /** Last revision of a stream that has no events, and of one that was deleted. */
 const EMPTY = -1;
@@ -55,6 +63,11 @@ interface Row {
 /** One open database file, used by one thread. */
 class EventFile {
   readonly #database: Database.Database;
+  readonly #log: string;
+  readonly #release: () => void;
+  /** Size of the log from which on it is to begin again. */
+  #maxLog = MAX_LOG;
+  #emptying: NodeJS.Timeout | undefined;
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #insert: Database.Statement;
@@ -65,7 +78,10 @@ class EventFile {
   readonly #allRows: Database.Statement;
   readonly #heads = new Map<string, number>();
 
-  constructor(database: Database.Database) {
+  /** @param release gives back what was locked for writing */
+  constructor(file: string, database: Database.Database, release: () => void = () => undefined) {
+    this.#log = `${file}-wal`;
+    this.#release = release;
     const columns = 'position, stream, revision, id, type, data, metadata';
     this.#database = database;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
@@ -86,8 +102,8 @@ class EventFile {
 
   /** Position of the last event, 0 when there is none. */
   head(): number {
-    const row = this.#database.prepare('SELECT max(position) AS position FROM events').get([]) as { position: number };
-    return row.position ?? 0;
+    const [row] = this.#database.prepare('SELECT max(position) AS position FROM events').all([]) as Partial<Row>[];
+    return row?.position ?? 0;
   }
 
   /**
@@ -103,7 +119,26 @@ class EventFile {
       at += 3 + 4 * count;
     }
     this.#commit.run([]);
+    this.#boundLog();
     return outcomes;
+  }
+
+  /** SQLite begins the log again by itself whenever no reader needs it; under readers all the time that may be never. */
+  #boundLog(): void {
+    const size = sizeOf(this.#log);
+    if (size <= this.#maxLog) {
+      if (size <= MAX_LOG) this.#maxLog = MAX_LOG;
+      return;
+    }
+    const isDone = this.#checkpoint('RESTART');
+    // A transaction that another program leaves open is not ours to end: it is waited for once in so many bytes.
+    this.#maxLog = isDone ? MAX_LOG : size + MAX_LOG;
+  }
+
+  /** Whether it was done to the end: a reader that needs the log outlasts our patience. */
+  #checkpoint(mode: 'RESTART' | 'TRUNCATE'): boolean {
+    const [result] = this.#database.pragma(`wal_checkpoint(${mode})`) as { readonly busy: number }[];
+    return result?.busy === 0;
   }
 
   #appendOne(
@@ -197,8 +232,17 @@ class EventFile {
     this.#commit.run([]);
     this.#database.exec('PRAGMA secure_delete = OFF');
     this.#remember(stream, DELETED);
-    this.#database.pragma('wal_checkpoint(TRUNCATE)');
+    this.emptyLog();
     return this.head();
+  }
+
+  /** Moves everything out of the log. While a reader looks at the file as it was, the log stays, and this is tried again. */
+  emptyLog(): void {
+    clearTimeout(this.#emptying);
+    this.#database.exec('PRAGMA busy_timeout = 0');
+    const isDone = this.#checkpoint('TRUNCATE');
+    this.#database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+    this.#emptying = isDone ? undefined : setTimeout(() => this.emptyLog(), BETWEEN_TRIES).unref();
   }
 
   rollback(): void {
@@ -206,7 +250,9 @@ class EventFile {
   }
 
   close(): void {
+    clearTimeout(this.#emptying);
     this.#database.close();
+    this.#release();
   }
 }
 
@@ -228,39 +274,79 @@ function page(next: (last: Row | undefined) => Row[]): Answer {
   }
 }
 
+/** Bytes of a file, 0 where there is none. */
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 /**
- * Opens the file as the only process that may. The lock is the kernel's (a POSIX record lock that SQLite takes on the
- * file and, in this locking mode, keeps): it ends with the process however that ends, so that it is never stale. The
- * pid file only serves the message of whoever is refused.
+ * Opens the file as the only process that writes it; others may read meanwhile (docs/adr/0057). The lock is on a file
+ * beside it, and ends with the process however that ends. The pid file only serves the message of whoever is refused.
  */
-function open(file: string): EventFile {
+function openForWriting(file: string): EventFile {
   createPrivate(file);
+  const release = lockFile(lockOf(file));
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(file);
+    database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+    const version = schemaVersion(file, database);
+    database.pragma('journal_mode = WAL');
+    database.exec('PRAGMA synchronous = FULL');
+    database.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
+    database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    database.pragma(`journal_size_limit = ${MAX_LOG}`);
+    // Fails while an earlier release has the file: it locks the file itself.
+    database.exec('BEGIN EXCLUSIVE');
+    if (version === 0) {
+      if (tablesIn(database) > 0) throw notOurs(file);
+      database.exec(SCHEMA);
+    }
+    database.exec('COMMIT');
+    writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
+    const events = new EventFile(file, database, release);
+    // A process that died may have left a log that deleted bytes came through.
+    events.emptyLog();
+    return events;
+  } catch (error) {
+    database?.close();
+    release();
+    throw error;
+  }
+}
+
+/** Opens a file that is there, whether or not another process writes it; writes nothing. */
+function openForReading(file: string): EventFile {
+  if (!existsSync(file)) throw new Error(`there is no event store \`${file}\``);
   const database = new Database(file);
-  // INVARIANT: before anything else, and so before the first access: then no shared memory file is made, and no other
-  // process can even read.
-  database.pragma('locking_mode = EXCLUSIVE');
-  const { user_version: version } = database.prepare('PRAGMA user_version').get([]) as { user_version: number };
-  if (version > SCHEMA_VERSION) {
-    throw new Error(
-      `the event store \`${file}\` has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: ` +
-        'start the release that wrote it, or a newer one',
-    );
+  try {
+    database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+    database.exec('PRAGMA query_only = ON');
+    if (schemaVersion(file, database) === 0) throw notOurs(file);
+    return new EventFile(file, database);
+  } catch (error) {
+    database.close();
+    throw error;
   }
-  database.pragma('journal_mode = WAL');
-  database.exec('PRAGMA synchronous = FULL');
-  database.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
-  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  database.pragma(`journal_size_limit = ${MAX_IDLE_LOG}`);
-  // Takes the lock for writing too, which a file that was in this mode before gives only now.
-  database.exec('BEGIN EXCLUSIVE');
-  if (version === 0) {
-    const { tables } = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get([]) as { tables: number };
-    if (tables > 0) throw new Error(`the file \`${file}\` is a database, but not an event store: choose another file`);
-    database.exec(SCHEMA);
-  }
-  database.exec('COMMIT');
-  writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
-  return new EventFile(database);
+}
+
+/** @throws {Error} when a newer release wrote it */
+function schemaVersion(file: string, database: Database.Database): number {
+  const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
+  if (version <= SCHEMA_VERSION) return version;
+  throw new Error(
+    `the event store \`${file}\` has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: ` +
+      'start the release that wrote it, or a newer one',
+  );
+}
+
+function tablesIn(database: Database.Database): number {
+  const [{ tables }] = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').all([]) as [{ tables: number }];
+  return tables;
+}
+
+function notOurs(file: string): Error {
+  return new Error(`the file \`${file}\` is a database, but not an event store: choose another file`);
 }
 
 /** Makes a missing file readable by its owner only. An existing one is not opened: closing it would drop its locks. */
@@ -276,10 +362,14 @@ function pidFile(file: string): string {
   return `${file}.pid`;
 }
 
+function lockOf(file: string): string {
+  return `${file}.lock`;
+}
+
 function openingFailed(file: string, error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? error.code : undefined;
-  if (code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') {
+  if (error instanceof FileLocked || code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') {
     return `the event store \`${file}\` is in use by ${holder(file)}: stop it first, or choose another file`;
   }
   if (code === 'SQLITE_NOTADB') return `the file \`${file}\` is not a database: choose another file`;
@@ -297,10 +387,10 @@ function holder(file: string): string {
 }
 
 /** Answers requests until `close`. After a write that failed it only reads: what is on disk then is not certain. */
-function serve(file: string, port: NonNullable<typeof parentPort>): void {
+function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentPort>): void {
   let events: EventFile;
   try {
-    events = open(file);
+    events = openedFor === 'writing' ? openForWriting(file) : openForReading(file);
   } catch (error) {
     answer({ kind: 'failed', message: openingFailed(file, error) });
     port.close();
@@ -323,8 +413,11 @@ function serve(file: string, port: NonNullable<typeof parentPort>): void {
       case 'read-all':
         attempt(() => events.readAll(request.after));
         break;
+      case 'head':
+        attempt(() => ({ kind: 'head', head: events.head() }));
+        break;
       case 'close':
-        rmSync(pidFile(file), { force: true });
+        if (openedFor === 'writing') rmSync(pidFile(file), { force: true });
         attempt(() => {
           events.close();
           return { kind: 'closed' };
@@ -368,4 +461,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-if (parentPort !== null) serve((workerData as { file: string }).file, parentPort);
+interface WorkerData {
+  readonly file: string;
+  readonly openedFor: OpenedFor;
+}
+
+if (parentPort !== null) serve(workerData as WorkerData, parentPort);

@@ -3,6 +3,7 @@ import { checkAppend, checkDelete, firstRevision } from './append-rules.js';
 import { StoreUnavailable, StreamDeleted, WrongRevision } from './event-store.js';
 import type {
   Appended,
+  EventReader,
   EventStore,
   ExpectedRevision,
   NewEvent,
@@ -12,7 +13,7 @@ import type {
 } from './event-store.js';
 import { eventsAfter, Feed } from './feed.js';
 import { FIELDS_PER_ROW, OUTCOME } from './sqlite-protocol.js';
-import type { Answer, Request } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
 import { jsonText, parseEvent } from './stored-event.js';
 import type { StoredEvent } from './stored-event.js';
 
@@ -31,14 +32,17 @@ interface PendingAppend {
 const MAX_RECENT = 1_024;
 /** Larger events (UTF-16 units of text) are read from disk instead, which bounds the memory of the above. */
 const MAX_RECENT_TEXT = 16 * 1024;
+/** Milliseconds after which whoever only reads looks for what the writing process has added. */
+const LOOK_AGAIN = 250;
 
 /**
- * The embedded event store: one SQLite file, written by a worker thread, locked against every other process. Appends
+ * The embedded event store: one SQLite file, written by a worker thread, and by no other process meanwhile. Appends
  * that wait while a commit runs share the next one; a write that fails makes the store read-only until it is reopened.
  */
 export class SqliteEventStore implements EventStore {
   readonly exclusive = true;
   readonly #file: string;
+  readonly #openedFor: OpenedFor;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
   /** INVARIANT: the worker answers each request once and in order, so the first one here is whose answer is next. */
@@ -57,9 +61,11 @@ export class SqliteEventStore implements EventStore {
   /** Everything recorded after `#recentAfter`, while there are feeds. */
   #recent: StoredEvent[] = [];
   #recentAfter = 0n;
+  #lookingAgain: NodeJS.Timeout | undefined;
 
-  private constructor(file: string, worker: Worker) {
+  private constructor(file: string, openedFor: OpenedFor, worker: Worker) {
     this.#file = file;
+    this.#openedFor = openedFor;
     this.#worker = worker;
     worker.on('message', (answer: Answer) => this.#waiting.shift()?.(answer));
     worker.on('error', (error) => this.#lose(error.message));
@@ -73,12 +79,25 @@ export class SqliteEventStore implements EventStore {
 
   /**
    * Opens or creates the file (its directory must exist).
-   * @throws {StoreUnavailable} when another process has it open, a newer release wrote it, or it is no event store
+   * @throws {StoreUnavailable} when another process writes it, a newer release wrote it, or it is no event store
    */
-  static async open(file: string): Promise<SqliteEventStore> {
+  static open(file: string): Promise<SqliteEventStore> {
+    return SqliteEventStore.#open(file, 'writing');
+  }
+
+  /**
+   * Opens a file that is there for reading only, whoever writes it meanwhile. Reads are page by page, so that a slow
+   * reader keeps nothing from the writer.
+   * @throws {StoreUnavailable} when it is not there, a newer release wrote it, or it is no event store
+   */
+  static openForReading(file: string): Promise<EventReader> {
+    return SqliteEventStore.#open(file, 'reading');
+  }
+
+  static async #open(file: string, openedFor: OpenedFor): Promise<SqliteEventStore> {
     // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
-    const options = { workerData: { file }, name: 'event-store', execArgv: [] };
-    const store = new SqliteEventStore(file, new Worker(workerFile(), options));
+    const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
+    const store = new SqliteEventStore(file, openedFor, new Worker(workerFile(), options));
     const answer = await new Promise<Answer>((resolve) => store.#waiting.push(resolve));
     if (answer.kind !== 'opened') {
       await store.#exited;
@@ -124,14 +143,29 @@ export class SqliteEventStore implements EventStore {
     const feed: Feed = new Feed(
       (after) => this.#eventsAfter(after),
       options,
-      () => this.#feeds.delete(feed),
+      () => {
+        this.#feeds.delete(feed);
+        if (this.#feeds.size > 0) return;
+        clearInterval(this.#lookingAgain);
+        this.#lookingAgain = undefined;
+      },
     );
     this.#feeds.add(feed);
+    if (this.#openedFor === 'reading') this.#lookingAgain ??= setInterval(() => this.#wakeFeeds(), LOOK_AGAIN).unref();
     return feed;
+  }
+
+  #wakeFeeds(): void {
+    for (const feed of this.#feeds) feed.wake();
   }
 
   async head(): Promise<bigint | undefined> {
     this.#checkOpen();
+    if (this.#openedFor === 'reading') {
+      const answer = await this.#ask({ kind: 'head' });
+      if (answer.kind !== 'head') throw this.#unexpected(answer);
+      this.#head = answer.head;
+    }
     return this.#head === 0 ? undefined : BigInt(this.#head);
   }
 
@@ -227,7 +261,7 @@ export class SqliteEventStore implements EventStore {
           break;
       }
     }
-    if (this.#head > before) for (const feed of this.#feeds) feed.wake();
+    if (this.#head > before) this.#wakeFeeds();
   }
 
   #refuse(appends: readonly PendingAppend[], error: StoreUnavailable): void {
@@ -261,7 +295,7 @@ export class SqliteEventStore implements EventStore {
 
   #eventsAfter(after: bigint): Promise<readonly RecordedEvent[]> | readonly RecordedEvent[] {
     if (this.#gone !== undefined) throw this.#isGone(this.#gone);
-    if (after >= this.#recentAfter) return eventsAfter(this.#recent, after);
+    if (this.#openedFor === 'writing' && after >= this.#recentAfter) return eventsAfter(this.#recent, after);
     return this.#page({ kind: 'read-all', after: Number(after) }).then(({ events }) => events);
   }
 
@@ -311,7 +345,7 @@ export class SqliteEventStore implements EventStore {
     const { message } = this.#isGone(reason);
     for (const onAnswer of this.#waiting.splice(0)) onAnswer({ kind: 'failed', message });
     this.#refuse([], new StoreUnavailable(message));
-    for (const feed of this.#feeds) feed.wake();
+    this.#wakeFeeds();
   }
 }
 

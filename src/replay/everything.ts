@@ -1,10 +1,10 @@
-import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import type { EventReader, RecordedEvent } from '../event-store/event-store.js';
 
 /**
  * Every event that is in the store when this begins, in the order of positions; a page is read ahead, and no more.
  * @throws {StoreUnavailable} when the store cannot be read
  */
-export async function* everythingIn(store: EventStore): AsyncGenerator<RecordedEvent> {
+export async function* everythingIn(store: EventReader): AsyncGenerator<RecordedEvent> {
   const head = await store.head();
   if (head === undefined) return;
   const pages = new Pages();

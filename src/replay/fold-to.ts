@@ -1,6 +1,6 @@
 import { apply, nothingLoaded, type LoadedOrganization } from '../coordinator/load-organization.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventStore } from '../event-store/event-store.js';
+import type { EventReader } from '../event-store/event-store.js';
 
 /**
  * An organization as it was when its stream ended at a revision, its chain checked so far.
@@ -8,7 +8,7 @@ import type { EventStore } from '../event-store/event-store.js';
  * @throws {RangeError} when the stream ends before the revision
  */
 export async function foldTo(
-  store: EventStore,
+  store: EventReader,
   organizationId: string,
   revision: number,
 ): Promise<Pick<LoadedOrganization, 'organization' | 'revision'>> {

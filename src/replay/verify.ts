@@ -7,7 +7,7 @@ import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
-import { StoreUnavailable, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
+import { StoreUnavailable, type EventReader, type RecordedEvent } from '../event-store/event-store.js';
 import { foldTo } from './fold-to.js';
 import { eventOf, isNumbered, NotDecidable, Redeciding, type ParentAt, type Redecided } from './decide-again.js';
 import { everythingIn } from './everything.js';
@@ -56,7 +56,7 @@ const progressEvery = 1_000;
  * @throws {StoreUnavailable} when the store cannot be read
  */
 export async function verifyHistory(
-  store: EventStore,
+  store: EventReader,
   { registry, onProgress, maxFindings = 100 }: VerifyOptions,
 ): Promise<Verification> {
   const history = new History(store, registry);
@@ -100,7 +100,7 @@ class History {
   private parent: ReturnType<ParentAt> | undefined;
 
   constructor(
-    private readonly store: EventStore,
+    private readonly store: EventReader,
     private readonly registry: Registry,
   ) {}
 

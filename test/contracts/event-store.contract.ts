@@ -656,7 +656,7 @@ export async function all(events: AsyncIterable<RecordedEvent>): Promise<Recorde
 
 /** A subscription that notes what it gets, of which it waits for `sees(n)` events in all. */
 export function follow(
-  store: EventStore,
+  store: Pick<EventStore, 'subscribe'>,
   after: bigint | 'start',
   handler: SubscribeOptions['onEvents'] = () => undefined,
 ): { events: RecordedEvent[]; sees(count: number): Promise<void>; stop(): Promise<void> } {

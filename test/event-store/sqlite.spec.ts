@@ -1,14 +1,24 @@
 import Database from 'libsql';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
+import { StoreUnavailable, WrongRevision, type EventReader } from '../../src/event-store/event-store.js';
 import { SqliteEventStore } from '../../src/event-store/sqlite.js';
-import { all, anEvent, aStream, eventStoreContract, follow, someEvents } from '../contracts/event-store.contract.js';
+import {
+  all,
+  anEvent,
+  aStream,
+  eventStoreContract,
+  follow,
+  pause,
+  someEvents,
+} from '../contracts/event-store.contract.js';
 
+const libsql = fileURLToPath(import.meta.resolve('libsql'));
 const dist = (name: string): string => fileURLToPath(new URL(`../../dist/event-store/${name}`, import.meta.url));
 
 let directory: string;
@@ -43,15 +53,28 @@ eventStoreContract('the SQLite event store', async () => {
   };
 });
 
+/** All bytes of the file and its log. */
+function bytes(): string {
+  // In another process: closing the file here would drop the locks of the store under test.
+  const { stdout } = spawnSync('cat', [file, ...(existsSync(`${file}-wal`) ? [`${file}-wal`] : [])], {
+    encoding: 'latin1',
+    maxBuffer: 1 << 28,
+  });
+  return stdout;
+}
+
 describe('the SQLite file', () => {
-  it('is the only file left after close, and readable by its owner only', async () => {
+  it('is left after close with an empty lock beside it, and every file is readable by its owner only', async () => {
     const store = await open();
     await store.append(aStream(), someEvents(1), 'no-stream');
-    for (const name of ['events.db', 'events.db-wal']) {
+    const files = ['events.db', 'events.db-shm', 'events.db-wal', 'events.db.lock', 'events.db.pid'];
+    expect((await readdir(directory)).sort()).toEqual(files);
+    for (const name of files) {
       expect([name, (await stat(join(directory, name))).mode & 0o077]).toEqual([name, 0]);
     }
     await store.close();
-    expect(await readdir(directory)).toEqual(['events.db']);
+    expect((await readdir(directory)).sort()).toEqual(['events.db', 'events.db.lock']);
+    expect((await stat(join(directory, 'events.db.lock'))).size).toBe(0);
   });
 
   it('has the documented table', async () => {
@@ -102,22 +125,13 @@ describe('the SQLite file', () => {
     await store.append(stream, [anEvent({ sealed: secret }), anEvent(large)], 'no-stream');
     await store.append('vault-2', [anEvent({ sealed: 'another secret' })], 'no-stream');
     await store.append(stream, [anEvent({ sealed: secret })], 1);
-    expect((await bytes()).includes(secret)).toBe(true);
+    expect(bytes().includes(secret)).toBe(true);
 
     await store.delete(stream);
-    expect((await bytes()).includes(secret)).toBe(false);
-    expect((await bytes()).includes('another secret')).toBe(true);
+    expect(bytes().includes(secret)).toBe(false);
+    expect(bytes().includes('another secret')).toBe(true);
     await store.close();
-    expect((await bytes()).includes(secret)).toBe(false);
-
-    async function bytes(): Promise<string> {
-      // In another process: closing the file here would drop the locks of the store under test.
-      const { stdout } = spawnSync('cat', [file, ...(existsSync(`${file}-wal`) ? [`${file}-wal`] : [])], {
-        encoding: 'latin1',
-        maxBuffer: 1 << 28,
-      });
-      return stdout;
-    }
+    expect(bytes().includes(secret)).toBe(false);
   });
 });
 
@@ -141,13 +155,20 @@ describe('opening', () => {
     );
   });
 
-  it('is refused to plain SQLite while the store is open', async () => {
-    await open();
-    const libsql = fileURLToPath(import.meta.resolve('libsql'));
-    const script = `new (require(process.argv[1]))(process.argv[2]).prepare('SELECT count(*) FROM events').get()`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['-p', script, libsql, file], { encoding: 'utf8', env: {} });
-    expect(stdout).toBe('');
-    expect(stderr).toContain('SQLITE_BUSY');
+  it('is refused to a release that locks the file itself, and while one has it', async () => {
+    const store = await open();
+    const exclusive = `
+      const database = new (require(process.argv[1]))(process.argv[2]);
+      database.pragma('locking_mode = EXCLUSIVE');
+      database.exec('BEGIN EXCLUSIVE');`;
+    expect(inAnotherProcess(exclusive).stderr).toContain('SQLITE_BUSY');
+    await store.close();
+
+    const older = await holding(`${exclusive} database.exec('COMMIT');`);
+    await expect(open()).rejects.toThrow(`the event store \`${file}\` is in use by another process`);
+    await expect(SqliteEventStore.openForReading(file)).rejects.toThrow(`\`${file}\` is in use by another process`);
+    await older.end();
+    await (await open()).close();
   });
 
   it('works again after close, in another process too', async () => {
@@ -207,6 +228,10 @@ describe('opening', () => {
     expect(Date.now() - started).toBeLessThan(5_000);
   });
 
+  function inAnotherProcess(script: string): { readonly stdout: string; readonly stderr: string } {
+    return spawnSync(process.execPath, ['-e', script, libsql, file], { encoding: 'utf8', env: {}, timeout: 60_000 });
+  }
+
   function openElsewhere(): string {
     const script = `
       import { SqliteEventStore } from ${JSON.stringify(dist('sqlite.js'))};
@@ -216,6 +241,127 @@ describe('opening', () => {
     return spawnSync(process.execPath, ['--input-type=module', '-e', script, file], { encoding: 'utf8', env: {} })
       .stdout;
   }
+});
+
+/** Runs a script of plain SQLite in another process, which holds what it has taken until it is told to end. */
+async function holding(script: string): Promise<{ end(): Promise<void> }> {
+  const whole = `${script} process.stdout.write('holds'); process.stdin.on('end', () => process.exit()).resume();`;
+  const child = spawn(process.execPath, ['-e', whole, libsql, file], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await Promise.race([once(child.stdout, 'data'), gone]);
+  if (child.exitCode !== null) throw new Error('the other process has ended');
+  return {
+    end() {
+      child.stdin.end();
+      return gone;
+    },
+  };
+}
+
+/** A transaction that looks at the file as it is now. */
+const looking = `
+  const database = new (require(process.argv[1]))(process.argv[2]);
+  database.exec('BEGIN');
+  database.prepare('SELECT count(*) FROM events').all([]);`;
+
+describe('reading while the store is open', () => {
+  const readers: EventReader[] = [];
+
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) await reader.close();
+  });
+
+  async function openForReading(): Promise<EventReader> {
+    const reader = await SqliteEventStore.openForReading(file);
+    readers.push(reader);
+    return reader;
+  }
+
+  it('is for everybody: plain SQLite, and whoever opens it for reading', async () => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, someEvents(3), 'no-stream');
+    await (await holding(looking)).end();
+
+    const reader = await openForReading();
+    expect(await reader.head()).toBe(3n);
+    expect((await all(reader.read(stream, 1))).map(({ revision }) => revision)).toEqual([1, 2]);
+    await store.append(stream, someEvents(2), 2);
+    expect(await reader.head()).toBe(5n);
+    expect(await all(reader.read(stream))).toEqual(await all(store.read(stream)));
+    await reader.close();
+    await store.append(stream, someEvents(1), 4);
+    await expect(open()).rejects.toThrow('in use by this process');
+  });
+
+  it('follows what the writing process adds', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(2), 'no-stream');
+    const feed = follow(await openForReading(), 'start');
+    await feed.sees(2);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await feed.sees(3);
+    await feed.stop();
+  });
+
+  it('writes nothing, and makes no file', async () => {
+    await expect(openForReading()).rejects.toThrow(`there is no event store \`${file}\``);
+    expect(await readdir(directory)).toEqual([]);
+
+    await (await open()).close();
+    const reader = await openForReading();
+    const forbidden = (reader as SqliteEventStore).append(aStream(), someEvents(1), 'no-stream');
+    await expect(forbidden).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await reader.head()).toBeUndefined();
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    expect(await reader.head()).toBe(1n);
+  });
+
+  it('leaves the write-ahead log bounded: a slow reader holds nothing, and of those that overlap all are waited for', async () => {
+    const store = await open();
+    const stream = aStream();
+    const many = (count: number) => Array.from({ length: count }, () => anEvent({ text: 'x'.repeat(100_000) }));
+    await store.append(stream, many(200), 'no-stream');
+    const slow = (await openForReading()).read(stream)[Symbol.asyncIterator]();
+    await slow.next();
+    const overlapping = await holding(`
+      const open = () => new (require(process.argv[1]))(process.argv[2]);
+      const connections = [open(), open()];
+      let at = 0;
+      const look = (database) => { database.exec('BEGIN'); database.prepare('SELECT count(*) FROM events').all([]); };
+      look(connections[0]);
+      setInterval(() => {
+        const ends = connections[at];
+        look(connections[(at = 1 - at)]);
+        ends.exec('COMMIT');
+      }, 20);`);
+    let largest = 0;
+    for (let revision = 200; revision < 1_400; revision += 20) {
+      await store.append(stream, many(20), revision - 1);
+      largest = Math.max(largest, (await stat(`${file}-wal`)).size);
+    }
+    await overlapping.end();
+    // What SQLite does by itself ends at 24 MB where nobody reads, and nowhere where somebody always does.
+    expect(largest).toBeGreaterThan(24_000_000);
+    expect(largest).toBeLessThan(72_000_000);
+    for (let revision = 1; revision < 200; revision++) expect((await slow.next()).value).toMatchObject({ revision });
+    await slow.return?.();
+  });
+
+  it('keeps the bytes of what is deleted no longer than a transaction looks at them', async () => {
+    const store = await open();
+    const secret = 'sealed-secret-to-be-shredded';
+    await store.append('vault-1', [anEvent({ sealed: secret.repeat(2_000) })], 'no-stream');
+    const other = await holding(looking);
+    await store.delete('vault-1');
+    expect(await all(store.read('vault-1'))).toEqual([]);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    expect(bytes()).toContain(secret);
+    await other.end();
+    // Nothing more is written.
+    while (bytes().includes(secret)) await pause(20);
+  });
 });
 
 describe('a disk that takes no more', () => {
