@@ -1,7 +1,15 @@
 import type { AnyActivity, DecideContext, ToReadAhead } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
-import { activityAt, activityStatus, step, votingRights, type ActivitySnapshot } from '../domain/activity/machine.js';
+import {
+  activityAt,
+  activityStatus,
+  afterEffects,
+  afterSubmit,
+  step,
+  votingRights,
+  type ActivitySnapshot,
+} from '../domain/activity/machine.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { Steps } from '../domain/steps.js';
 import { ClausesRead } from '../domain/policy/language.js';
@@ -137,8 +145,7 @@ export function decideSubmit(
   if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
 
-  const created = activityAt('created', { eligible: [], approved: [party.userId] });
-  const snapshot = step(created, { type: 'evaluated', outcome });
+  const snapshot = afterSubmit[outcome];
   const submitted: ActivityEvent = {
     type: 'ActivitySubmitted',
     data: {
@@ -515,11 +522,11 @@ function endOf(
   effects: { readonly result: object } | { readonly failure: CoordinatorError },
 ): ActivityEvent {
   if ('failure' in effects) return failed(activityId, pending, effects.failure);
-  const status = activityStatus(step(pending, { type: 'completed' }));
+  const status = activityStatus(afterEffects(pending, 'completed'));
   return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
 }
 
 function failed(activityId: string, pending: ActivitySnapshot, { code, message }: CoordinatorError): ActivityEvent {
-  const status = activityStatus(step(pending, { type: 'failed' }));
+  const status = activityStatus(afterEffects(pending, 'failed'));
   return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
 }

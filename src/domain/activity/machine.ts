@@ -98,8 +98,12 @@ export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters)
  * @throws when the machine does not take the step: xstate itself would ignore it silently
  */
 export function step(snapshot: ActivitySnapshot, event: Step): ActivitySnapshot {
-  if (!snapshot.can(event)) throw new Error(`an activity that is ${snapshot.value} does not take \`${event.type}\``);
+  if (!snapshot.can(event)) throw notTaken(snapshot, event.type);
   return activityMachine.transition(snapshot, event, inertScope);
+}
+
+function notTaken({ value }: ActivitySnapshot, type: Step['type']): Error {
+  return new Error(`an activity that is ${value} does not take \`${type}\``);
 }
 
 /**
@@ -131,4 +135,25 @@ export function votingRights(
     canApprove: snapshot.can({ type: 'approve', userId }),
     canReject: snapshot.can({ type: 'reject', userId }),
   };
+}
+
+// Voters play no part in how a submit is taken, nor in how what was allowed ends: the machine is asked once, not for
+// every request.
+const begun = activityAt('created', { eligible: [], approved: [] });
+const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
+const ended = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
+
+/** The machine after a submit, by what policies say of it. */
+export const afterSubmit = {
+  allow: allowed,
+  'consensus-needed': step(begun, { type: 'evaluated', outcome: 'consensus-needed' }),
+} as const satisfies Readonly<Record<string, ActivitySnapshot>>;
+
+/**
+ * The machine once the effects of what was allowed have happened, or could not.
+ * @throws when it was not allowed before
+ */
+export function afterEffects(snapshot: ActivitySnapshot, how: 'completed' | 'failed'): ActivitySnapshot {
+  if (snapshot.value !== 'pending') throw notTaken(snapshot, how);
+  return ended[how];
 }

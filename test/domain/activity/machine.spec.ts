@@ -10,6 +10,8 @@ import {
   activityAt,
   activityMachine,
   activityStatus,
+  afterEffects,
+  afterSubmit,
   step,
   votingRights,
   type ActivitySnapshot,
@@ -143,6 +145,24 @@ describe('the activity machine, explored from every start', () => {
       );
       expect(cast.filter((userId) => !['bob', 'eve'].includes(userId))).toEqual([]);
       expect(state.context.approved.toSorted()).toEqual(['ann', ...cast].toSorted());
+    }
+  });
+
+  it('is after a submit where it would be whoever the voters are', () => {
+    for (const voters of everyStart) {
+      for (const outcome of ['allow', 'consensus-needed'] as const) {
+        const { value } = step(activityAt('created', voters), { type: 'evaluated', outcome });
+        expect(afterSubmit[outcome].value).toBe(value);
+      }
+    }
+  });
+
+  it('is after the effects where it would be whoever the voters are, and takes none that was not allowed', () => {
+    for (const snapshot of everySnapshot) {
+      for (const type of ['completed', 'failed'] as const) {
+        if (snapshot.can({ type })) expect(afterEffects(snapshot, type).value).toBe(step(snapshot, { type }).value);
+        else expect(() => afterEffects(snapshot, type)).toThrow(`an activity that is ${snapshot.value} does not take`);
+      }
     }
   });
 
