@@ -922,7 +922,7 @@ function sealEvents(
     hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     links.push(hash);
     size += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
-    return { id, type, data, metadata: { ...metadata, hash } };
+    return { id, type, data, dataJson: texts[0], metadata: { ...metadata, hash } };
   });
   if (size > maxActivityBytes) throw tooMuchToRecord(size, maxActivityBytes);
   loaded.hash = hash;

@@ -40,6 +40,11 @@ export function parseEvent(stored: StoredEvent): RecordedEvent {
   return event;
 }
 
+/** The event by its JSON alone, whatever its store has made it from. */
+export function onlyStored(event: RecordedEvent): RecordedEvent {
+  return storedOf.has(event) ? event : parseEvent(storedEvent(event));
+}
+
 /** The event with its JSON as text, as it can be handed to another thread cheaply. */
 export function storedEvent(event: RecordedEvent): StoredEvent {
   const { stream, revision, position, id, type } = event;
@@ -58,6 +63,7 @@ export function storedEvent(event: RecordedEvent): StoredEvent {
 
 /** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */
 export function jsonText(event: NewEvent, member: 'data' | 'metadata'): string {
+  if (member === 'data' && event.dataJson !== undefined) return event.dataJson;
   const value = event[member];
   const text: string | undefined = JSON.stringify(value);
   if (text === undefined) {

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { EventStore, RecordedEvent, Subscription } from '../event-store/event-store.js';
-import { parseEvent, storedEvent } from '../event-store/stored-event.js';
+import { onlyStored, storedEvent } from '../event-store/stored-event.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
 
@@ -117,10 +117,11 @@ export class ReadModelRunner {
   /** Reads ahead while the events before are projected, and no further than there is room for. */
   private async take(events: readonly RecordedEvent[]): Promise<void> {
     for (const event of events) {
-      const stored = storedEvent(event);
-      this.receivedText += stored.data.length + stored.metadata.length;
-      // Whatever the store has made the event from, its texts are what is kept, measured and handed on.
-      this.received.push(parseEvent(stored));
+      // What is kept, measured and handed on is text.
+      const kept = onlyStored(event);
+      const { data, metadata } = storedEvent(kept);
+      this.receivedText += data.length + metadata.length;
+      this.received.push(kept);
     }
     this.working ??= this.work();
     if (this.received.length >= backlog) this.hurry();

@@ -284,6 +284,15 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         expect((await all(store.read(stream))).map(({ data }) => data)).toEqual(values);
       });
 
+      it('keeps data whose JSON the writer has made already, in whatever order its members are', async () => {
+        const stream = aStream();
+        const event = { ...anEvent({ b: 1, a: { d: '🔐', c: null } }), dataJson: '{"a":{"c":null,"d":"🔐"},"b":1}' };
+        await store.append(stream, [event], 'no-stream');
+        const [read] = await all(store.read(stream));
+        expect(read?.data).toEqual({ b: 1, a: { d: '🔐', c: null } });
+        expect(read?.metadata).toEqual(event.metadata);
+      });
+
       it('keeps payloads of nearly 1 MiB', async () => {
         const stream = aStream();
         const text = 'ab🔐'.repeat(170_000);
