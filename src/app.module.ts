@@ -169,7 +169,7 @@ function coordinatorModule(
           AuthProxyModule.register({
             apiUrl: () => config.apiUrl ?? ownAddress(),
             secret: proxySecret,
-            limits: config.proxyLimits,
+            limits: { ...config.proxyLimits, keys: config.rateLimitKeys },
             clock,
             isAlone: false,
           }),
@@ -189,7 +189,7 @@ function coordinatorModule(
   const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
   const page = () => config.invitationUrl ?? `${address()}/invitations/accept`;
   const invitations = new InvitationLinks({ randomness, page });
-  const contactLimits = new ContactLimits(clock);
+  const contactLimits = new ContactLimits(clock, config.rateLimitKeys);
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -601,7 +601,8 @@ export async function createAuthProxy(
   config: Config,
   { secret, logger }: { readonly secret: string; readonly logger: Logger },
 ): Promise<Server> {
-  const { apiUrl = '', proxyLimits: limits } = config;
+  const { apiUrl = '' } = config;
+  const limits = { ...config.proxyLimits, keys: config.rateLimitKeys };
   const refused = (message: string) => logger.error(message);
   const proxy = AuthProxyModule.register({ apiUrl: () => apiUrl, secret, limits, clock: Date, isAlone: true, refused });
   const providers = [

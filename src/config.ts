@@ -65,6 +65,8 @@ export interface Config {
     readonly perConfiguration: number | undefined;
     readonly perContact: number | undefined;
   };
+  /** Keys that each limit remembers at a time. */
+  readonly rateLimitKeys: number;
   /** Where this server is reached from outside; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
   /** The page that invitations lead to; undefined means the one of this server. */
@@ -181,6 +183,11 @@ export const settings = [
   ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit when empty.'],
   ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit when empty.'],
   ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit when empty.'],
+  [
+    'RATE_LIMIT_REMEMBERED_KEYS',
+    '65536',
+    'Callers and contacts that each limit remembers at a time, in about 100 bytes each. None that counts is forgotten: when so many are remembered, new ones are refused.',
+  ],
   [
     'HEADERS_TIMEOUT',
     '15',
@@ -368,6 +375,10 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
     throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
   };
+  const rateLimitKeys = text('RATE_LIMIT_REMEMBERED_KEYS');
+  if (!/^[1-9]\d{1,6}$/.test(rateLimitKeys) || Number(rateLimitKeys) < 16) {
+    throw new BadSetting('RATE_LIMIT_REMEMBERED_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
+  }
   const [headersTimeout, requestTimeout] = [seconds('HEADERS_TIMEOUT'), seconds('REQUEST_TIMEOUT')];
   if (headersTimeout > requestTimeout) {
     const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which counts the whole request`;
@@ -422,6 +433,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
       perOrganization: rate('RATE_LIMIT_PER_ORGANIZATION'),
       perCredential: rate('RATE_LIMIT_PER_CREDENTIAL'),
     }),
+    rateLimitKeys: Number(rateLimitKeys),
     requestTimeoutMs: requestTimeout * 1_000,
     headersTimeoutMs: headersTimeout * 1_000,
     trustProxy: oneOf('TRUST_PROXY', ['true', 'false']) === 'true',

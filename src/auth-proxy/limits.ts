@@ -7,6 +7,8 @@ export interface ProxyLimits {
   readonly perAddress: number | undefined;
   readonly perConfiguration: number | undefined;
   readonly perContact: number | undefined;
+  /** Keys that each of them remembers at a time. */
+  readonly keys?: number;
 }
 
 const minute = 60_000;
@@ -18,7 +20,11 @@ export class Limits {
   private readonly contacts: KeyedLimit | undefined;
   private readonly key = randomBytes(32);
 
-  constructor({ perAddress, perConfiguration, perContact }: ProxyLimits) {
+  constructor({ perAddress, perConfiguration, perContact, keys: maxKeys }: ProxyLimits) {
+    const limit = (most: number | undefined, windowMs: number, what: string): KeyedLimit | undefined => {
+      if (most === undefined) return undefined;
+      return new KeyedLimit({ most, windowMs, name: `${most} ${what}`, ...(maxKeys === undefined ? {} : { maxKeys }) });
+    };
     this.address = limit(perAddress, minute, 'requests a minute from one address to the auth proxy');
     this.configurations = limit(perConfiguration, minute, 'requests a minute for one configuration of the auth proxy');
     this.contacts = limit(perContact, 10 * minute, 'codes in ten minutes from one address to one contact');
@@ -45,8 +51,4 @@ export class Limits {
     this.contacts?.take(key);
     return createHmac('sha256', this.key).update(key).digest('hex').slice(0, 32);
   }
-}
-
-function limit(most: number | undefined, windowMs: number, what: string): KeyedLimit | undefined {
-  return most === undefined ? undefined : new KeyedLimit({ most, windowMs, name: `${most} ${what}` });
 }

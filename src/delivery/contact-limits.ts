@@ -28,9 +28,11 @@ export class ContactLimits {
   private readonly callersToContact: KeyedLimit;
   private readonly callers: KeyedLimit;
 
-  constructor(clock: { now(): number }) {
+  /** @param maxKeys contacts, and callers, that are remembered at a time */
+  constructor(clock: { now(): number }, maxKeys?: number) {
     const now = () => clock.now();
-    const limit = (most: number, windowMs: number, name: string) => new KeyedLimit({ most, windowMs, name, now });
+    const limit = (most: number, windowMs: number, name: string) =>
+      new KeyedLimit({ most, windowMs, name, now, ...(maxKeys === undefined ? {} : { maxKeys }) });
     this.all = limit(perContact.all, window, `${perContact.all} messages to one contact in three minutes`);
     this.strangers = limit(
       perContact.strangers,

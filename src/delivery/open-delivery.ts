@@ -34,11 +34,27 @@ export function openDelivery(
     sms: !sms ? outbox : sms.kind === 'twilio' ? new TwilioCarrier(sms) : new SmsWebhookCarrier(sms),
   };
   return {
-    delivery: restored ? new NoDelivery(report) : new RetryingDelivery(carriers, report, { now }),
+    delivery: deliveryBy(carriers, { restored, report, now }),
     destinations: {
       email: smtp && `${smtp.host}:${smtp.port}`,
       sms: sms && (sms.kind === 'twilio' ? sms.host : new URL(sms.url).host),
     },
     outboxFile: outbox.file,
   };
+}
+
+/** Delivery by carriers, which a copy that is only looked at leaves alone. */
+export function deliveryBy(
+  carriers: ConstructorParameters<typeof RetryingDelivery>[0],
+  {
+    restored,
+    report,
+    now,
+  }: {
+    readonly restored: boolean;
+    readonly report: (report: DeliveryReport) => void;
+    readonly now: () => number;
+  },
+): OpenDelivery['delivery'] {
+  return restored ? new NoDelivery(report) : new RetryingDelivery(carriers, report, { now });
 }

@@ -169,7 +169,7 @@ export const invitationScript = `'use strict';
       isBusy = false;
     }
   };
-  element('greeting').textContent = 'Hello ' + (link.userName || '') + ', choose how you want to be known here.';
+  element('greeting').textContent = 'Hello' + (link.userName ? ' ' + link.userName : '') + ', choose how you want to be known here.';
   element('web').hidden = link.accessType === 'ACCESS_TYPE_API';
   element('api').hidden = link.accessType === 'ACCESS_TYPE_WEB';
   element('passkey').addEventListener('click', run(async () => ({ authenticators: [await passkey()] })));

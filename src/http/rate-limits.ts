@@ -21,10 +21,10 @@ export class RateLimits {
   private readonly organization: Limit | undefined;
   private readonly credential: Limit | undefined;
 
-  constructor(@Inject(CONFIG) { rateLimits }: Config) {
-    this.address = limitOf(rateLimits.perAddress, 'from one address');
-    this.organization = limitOf(rateLimits.perOrganization, 'for one organization');
-    this.credential = limitOf(rateLimits.perCredential, 'with one credential');
+  constructor(@Inject(CONFIG) { rateLimits, rateLimitKeys: maxKeys }: Config) {
+    this.address = limitOf(rateLimits.perAddress, 'from one address', maxKeys);
+    this.organization = limitOf(rateLimits.perOrganization, 'for one organization', maxKeys);
+    this.credential = limitOf(rateLimits.perCredential, 'with one credential', maxKeys);
   }
 
   /** True when any limit is on. */
@@ -57,10 +57,10 @@ function credentialIn(by: Stamp | SessionHeader): string {
   return by.kind === 'webauthn' ? by.credentialId : by.publicKey;
 }
 
-function limitOf(perSecond: number | undefined, what: string): Limit | undefined {
+function limitOf(perSecond: number | undefined, what: string, maxKeys: number): Limit | undefined {
   if (perSecond === undefined) return undefined;
   const name = `${perSecond} requests a second ${what}`;
-  return { perSecond, limiter: new KeyedLimit({ most: perSecond, windowMs: 1_000, name }) };
+  return { perSecond, limiter: new KeyedLimit({ most: perSecond, windowMs: 1_000, name, maxKeys }) };
 }
 
 function consume(limit: Limit | undefined, key: string, reply: FastifyReply): void {

@@ -51,6 +51,7 @@ const measures: Measure = {
   rootApiPublicKey: itself,
   logLevel: itself,
   rateLimits: itself,
+  rateLimitKeys: itself,
   headersTimeoutMs: itself,
   requestTimeoutMs: itself,
   trustProxy: itself,

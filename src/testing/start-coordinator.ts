@@ -12,8 +12,7 @@ import type { Rows } from '../read-models/database.js';
 import { projectInMemory, projectIntoFile, type Projecting } from '../read-models/projecting.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { StampingClient } from '../client/stamping-client.js';
-import { NoDelivery } from '../delivery/no-delivery.js';
-import { RetryingDelivery } from '../delivery/retrying.js';
+import { deliveryBy } from '../delivery/open-delivery.js';
 import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { KeptMessages } from './kept-messages.js';
@@ -172,9 +171,10 @@ async function boot(
     clock,
     randomness,
     keyEncryption,
-    delivery: config.restored
-      ? new NoDelivery()
-      : new RetryingDelivery({ email: world.kept, sms: world.kept }, () => undefined, { now: () => clock.now() }),
+    delivery: deliveryBy(
+      { email: world.kept, sms: world.kept },
+      { restored: config.restored, report: () => undefined, now: () => clock.now() },
+    ),
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting: failingRows(
       folder

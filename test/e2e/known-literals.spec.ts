@@ -1,21 +1,9 @@
-import { Writable } from 'node:stream';
-import { createCoordinator } from '../../src/app.module.js';
-import { readConfig } from '../../src/config.js';
-import { derivedId } from '../../src/coordinator/ids.js';
-import { NoDelivery } from '../../src/delivery/no-delivery.js';
-import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
-import { createLogger } from '../../src/http/logger.js';
-import { projectInMemory } from '../../src/read-models/projecting.js';
-import { ManualClock, SeededRandomness, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
-import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
+import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { refusal, textLike } from './exchange.js';
-import { until } from './until.js';
 
 /*
  * A policy that compares with what nothing can be says nothing, and nobody sees that a DENY is silent: it is refused when it
- * is written, and what a DENY names cannot be deleted under it.
+ * is written. test/nets/names.spec.ts tries each place and each way to say it.
  */
 
 let coordinator: TestCoordinator;
@@ -82,113 +70,4 @@ describe('a policy that compares with what nothing can be is refused, with what 
       status: 'ACTIVITY_STATUS_COMPLETED',
     });
   });
-});
-
-describe('what a DENY names cannot be deleted before the policy is changed', () => {
-  const denied = async (clauses: object, attempt: () => Promise<unknown>) => {
-    const policyName = `denial of ${JSON.stringify(clauses)}`.slice(0, 60);
-    const policyId = await coordinator.createPolicy({ policyName, effect: 'EFFECT_DENY', ...clauses });
-    expect(await refusal(attempt())).toMatchObject({
-      status: 400,
-      code: 9,
-      message: textLike(`^policy \`${policyId}\` \\(\`.*\`\\) denies by the .*: change or delete it first`),
-    });
-    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
-    await attempt();
-  };
-
-  test('a user tag', async () => {
-    const tagId = await newUserTag('intern');
-    await denied({ consensus: `approvers.any(user, user.tags.contains('${tagId}'))` }, () => deleteUserTag(tagId));
-  });
-
-  test('a private key tag', async () => {
-    const { privateKeyTagId } = await result<{ privateKeyTagId: string }>(
-      'CREATE_PRIVATE_KEY_TAG',
-      { privateKeyTagName: 'cold', privateKeyIds: [] },
-      'createPrivateKeyTagResult',
-    );
-    await denied({ condition: `private_key.tags.contains('${privateKeyTagId}')` }, () =>
-      coordinator.client.submit('ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS', { privateKeyTagIds: [privateKeyTagId] }),
-    );
-  });
-
-  test('the interface of a contract, unless the DENY is about others', async () => {
-    const upload = async (smartContractAddress: string) => {
-      const { smartContractInterfaceId } = await result<{ smartContractInterfaceId: string }>(
-        'CREATE_SMART_CONTRACT_INTERFACE',
-        {
-          smartContractAddress,
-          smartContractInterface: '[]',
-          type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
-          label: smartContractAddress,
-        },
-        'createSmartContractInterfaceResult',
-      );
-      return () =>
-        coordinator.client.submit('ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE', { smartContractInterfaceId });
-    };
-    const [one, other] = [`0x${'A1'.repeat(20)}`, `0x${'b2'.repeat(20)}`];
-    const [deleteOne, deleteOther, deleteThird] = [
-      await upload(one),
-      await upload(other),
-      await upload(`0x${'c3'.repeat(20)}`),
-    ];
-    const condition = `eth.tx.to == '${one.toLowerCase()}' && eth.tx.contract_call_args['wad'] > 5`;
-    await denied({ condition }, async () => {
-      // Whichever way this ends, the other one may go.
-      await deleteOther().catch(() => undefined);
-      return deleteOne();
-    });
-    expect(await refusal(deleteOther())).toMatchObject({ status: 404 });
-    await denied({ condition: "eth.tx.function_name == 'burn'" }, deleteThird);
-  });
-});
-
-test('a start tells of a stored policy that compares with what nothing can be', async () => {
-  const store = new InMemoryEventStore();
-  const organizationId = derivedId('organization', 'old');
-  const stream = organizationStream(organizationId);
-  const typo = { policyId: nobody, policyName: 'wallets', effect: 'EFFECT_DENY', notes: '' } as const;
-  const facts: readonly OrganizationEvent[] = [
-    { type: 'OrganizationCreated', data: { organizationId, name: 'Old' } },
-    { type: 'PolicyCreated', data: { ...typo, condition: "activity.resource == 'WALLETS'" } },
-  ];
-  let hash = GENESIS_HASH;
-  const events = facts.map(({ type, data }, revision) => {
-    const id = derivedId(stream, String(revision));
-    const metadata = { at: 0, schemaVersion: 1, $correlationId: organizationId, $causationId: id };
-    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
-    return { id, type, data, metadata: { ...metadata, hash } };
-  });
-  await store.append(stream, events, 'no-stream');
-  const lines: string[] = [];
-  const log = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(chunk.toString());
-      done();
-    },
-  });
-  const randomness = new SeededRandomness('old');
-  const old = await createCoordinator(readConfig({ PORT: '0' }), {
-    store,
-    projecting: projectInMemory(),
-    clock: new ManualClock(Date.UTC(2026, 0, 1)),
-    randomness,
-    delivery: new NoDelivery(),
-    keyEncryption: new LocalKeyEncryption([randomness.bytes(32)], randomness),
-    logger: createLogger('warn', log),
-  });
-  try {
-    const told = () => lines.find((line) => line.includes('a policy compares with what nothing can be'));
-    await until('the typo is told', () => told() !== undefined);
-    expect(JSON.parse(told()!)).toMatchObject({
-      organizationId,
-      policyId: nobody,
-      policyName: 'wallets',
-      mistake: textLike(/unknown activity resource `WALLETS`: did you mean `WALLET`\?/),
-    });
-  } finally {
-    await old.close();
-  }
 });

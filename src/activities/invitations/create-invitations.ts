@@ -82,7 +82,14 @@ export const createInvitations = defineActivity({
       invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
         const [invitationId, userId] = [newId(), newId()];
         const { organizationId, name: organizationName } = organization;
-        const { publicKey, url } = links.newLink({ organizationId, invitationId, receiverUserName, accessType });
+        // The page that the link leads to greets by this name, which a sub-organization may write anything into.
+        const greeted = words ? '' : receiverUserName;
+        const { publicKey, url } = links.newLink({
+          organizationId,
+          invitationId,
+          receiverUserName: greeted,
+          accessType,
+        });
         const mail = invitationEmail({
           organizationName,
           senderName: existingUser(organization, senderUserId).userName,

@@ -147,7 +147,7 @@ const readOfInterfaces = new Set(['EthereumTransaction.function_name', 'Ethereum
 
 /**
  * Refuses to delete the interface of an Ethereum contract while a DENY reads functions or arguments by it: calls of a
- * contract without one have neither. A DENY that names other contracts in `eth.tx.to` is not concerned.
+ * contract without one have neither. A DENY that is false of this contract by its `eth.tx.to` alone is not concerned.
  * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
  */
 export function checkNoDenialReads(
@@ -158,10 +158,47 @@ export function checkNoDenialReads(
   for (const policy of policies.values()) {
     const condition = compiledOrUndefined(policy.condition, 'condition', environment);
     if (policy.effect !== 'EFFECT_DENY' || condition === undefined || !reads(condition, readOfInterfaces)) continue;
-    const contracts = literalsOf(condition).filter(({ origin }) => origin === 'EthereumTransaction.to');
-    const isMeant = contracts.some(({ value }) => value.toLowerCase() === contractAddress.toLowerCase());
-    if (isMeant || contracts.length === 0) throw namedByDenial(`calls of contract \`${contractAddress}\``, policy);
+    if (truthFor(condition, contractAddress.toLowerCase()) === false) continue;
+    throw namedByDenial(`calls of contract \`${contractAddress}\``, policy);
   }
+}
+
+/** What a condition says of a call of a contract whatever else the request has; undefined where that matters. */
+function truthFor(node: CheckedExpression, contract: string): boolean | undefined {
+  const among = (of: CheckedExpression, texts: CheckedExpression): boolean | undefined => {
+    const isTo = of.kind === 'field' && of.field === 'to' && of.of.type.kind === 'record';
+    if (!isTo || of.of.type.name !== 'EthereumTransaction') return undefined;
+    const values = constantsOf(texts);
+    return values?.some((value) => typeof value === 'string' && value.toLowerCase() === contract);
+  };
+  const negated = (truth: boolean | undefined): boolean | undefined => (truth === undefined ? undefined : !truth);
+  switch (node.kind) {
+    case 'logical': {
+      const truths = node.operands.map((operand) => truthFor(operand, contract));
+      const decisive = node.operator === '||';
+      if (truths.includes(decisive)) return decisive;
+      return truths.includes(undefined) ? undefined : !decisive;
+    }
+    case 'not':
+      return negated(truthFor(node.operand, contract));
+    case 'comparison': {
+      const isSame = among(node.left, node.right) ?? among(node.right, node.left);
+      if (node.operator === '==') return isSame;
+      return node.operator === '!=' ? negated(isSame) : undefined;
+    }
+    case 'contains':
+      return among(node.item, node.of);
+    default:
+      return undefined;
+  }
+}
+
+/** The values of a literal, or of a list of literals. */
+function constantsOf(node: CheckedExpression): readonly unknown[] | undefined {
+  if (node.kind === 'constant') return Array.isArray(node.value) ? (node.value as readonly unknown[]) : [node.value];
+  if (node.kind !== 'list') return undefined;
+  const items = node.items.map(constantsOf);
+  return items.every((item) => item !== undefined) ? items.flat() : undefined;
 }
 
 function namedByDenial(what: string, { policyId, policyName }: Policy): CoordinatorError {
