@@ -125,6 +125,8 @@ async function start(given: Config): Promise<void> {
     projecting,
     ...(config.eventStore === 'memory:' ? {} : { snapshotFolder: join(config.dataDir, 'snapshots') }),
   });
+  const { makeCurvesReady } = await import('./keyring/make-curves-ready.js');
+  makeCurvesReady();
   await listen(coordinator, config, logger);
 
   const apiUrl = config.publicUrl ?? (await coordinator.app.getUrl()).replace('[::1]', 'localhost');

@@ -3,6 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { parseStrictJson } from '../schema/strict-json.js';
+import { turnOfLarge } from '../stamps/stamp.guard.js';
 import { Api } from './api.js';
 import { endpoints } from './endpoints.js';
 import { Limits } from './limits.js';
@@ -77,6 +78,7 @@ export class AuthProxyController {
     const origin = allowedOrigin(configuration.settings.allowedOrigins, request.headers.origin);
     void reply.header('access-control-allow-origin', origin);
     this.limits.countConfiguration(configuration.configId);
+    await turnOfLarge(request);
     const body = bodyOf(request);
     return endpoint.run({
       api,

@@ -20,7 +20,7 @@ import { canonicalJson, linkTexts } from '../event-store/chain.js';
 import { schemaVersionOf } from '../event-store/upcast.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../event-store/event-store.js';
 import { organizationPath } from '../fairness/fair-queue.js';
-import { thisThread } from '../fairness/turns.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 import { proveEnded } from './app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
@@ -455,6 +455,8 @@ export class Driver {
         break;
       }
       try {
+        // Writing out what was decided takes as long as deciding it.
+        if (decided.some(({ job }) => job.request.body.length > largeBody)) await thisThread.next(path);
         await this.append(loaded, readAt, events, decided);
       } catch (error) {
         loader.drop(organizationId);

@@ -54,12 +54,11 @@ export function canonicalJson(value: unknown): string {
 }
 
 const NEEDS_CARE = /["\\\u0000-\u001f\ud800-\udfff]/;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 function canonicalString(text: string): string {
   // Nearly every string needs no escape, and the test is several times cheaper than JSON.stringify.
   if (!NEEDS_CARE.test(text)) return `"${text}"`;
-  if (LONE_SURROGATE.test(text)) {
+  if (!text.isWellFormed()) {
     throw new TypeError(`the text ${JSON.stringify(text)} has a lone surrogate: RFC 8785 allows valid Unicode only`);
   }
   return JSON.stringify(text);

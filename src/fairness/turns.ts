@@ -53,5 +53,8 @@ export class Turns {
   }
 }
 
+/** Bytes of a body that is read, or answered, in a turn of its own: ten of the largest together would take a second. */
+export const largeBody = 64 * 1024;
+
 /** Turns on this thread: it is one, however many coordinators run on it. */
 export const thisThread = new Turns();

@@ -6,7 +6,7 @@ import { REGISTRY } from '../coordinator/ports.js';
 import type { Registry } from '../coordinator/registry.js';
 import { SubmitActivity } from '../coordinator/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';
-import { rawBody, StampGuard } from '../stamps/stamp.guard.js';
+import { rawBody, StampGuard, turnOfLarge } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
 
@@ -40,6 +40,8 @@ export class SubmitController {
     const submit = new SubmitActivity({ path, body, stamp }, this.freshness.wanted(request));
     const { activity, position } = await this.commands.execute(submit);
     this.freshness.answered(position, reply);
+    // The answer has what was sent.
+    await turnOfLarge(request);
     return { activity };
   }
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { ed25519 } from '@noble/curves/ed25519.js';
+import { createHash, sign } from 'node:crypto';
+import { ed25519KeyObject } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 
 /** What signs deliveries of webhooks (client protocol, section 10). */
@@ -24,6 +24,6 @@ export class WebhookKey {
 
   /** A signature over the message, 64 bytes (RFC 8032). */
   sign(message: Uint8Array): Promise<Uint8Array> {
-    return this.keys.use('webhook', (key) => ed25519.sign(message, key));
+    return this.keys.use('webhook', (key) => sign(null, message, ed25519KeyObject(key)));
   }
 }

@@ -227,7 +227,7 @@ function submitAgain(
   const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
 
   // From the signed bytes it must come out the same as from what was kept of them.
-  const signed = parseStrictJson(Buffer.from(vote.message)).value;
+  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
   const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
   sameVerdict(verdict, fromBytes);
@@ -272,7 +272,7 @@ function checkWord(
   open: OpenActivity,
 ): void {
   const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
-  const signed = parseStrictJson(Buffer.from(vote.message)).value;
+  const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
   checkSignedFor(bench, signed['organizationId']);
   if (words.includes(vote.fingerprint)) {
     const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);

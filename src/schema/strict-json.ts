@@ -8,14 +8,20 @@ const bad = (what: string): CoordinatorError =>
 
 /** Deepest nesting of objects and arrays that a request may have. */
 const maxJsonDepth = 32;
+/** Values that a request may have, each element and member one: reading and checking as many takes 30 ms. */
+const maxJsonValues = 10_000;
 
 /**
  * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order mark,
  * no member named twice (two readers could pick different ones, and one of them checked the policy), no `__proto__`,
- * at most 32 levels. Members that are null are dropped: null means absent (client protocol 2.8).
+ * at most 32 levels and 10,000 values. Members that are null are dropped: null means absent (client protocol 2.8).
+ * @param mostValues more than `maxJsonValues` for what was taken before there was that limit
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong and where
  */
-export function parseStrictJson(body: Uint8Array): { readonly text: string; readonly value: Record<string, unknown> } {
+export function parseStrictJson(
+  body: Uint8Array,
+  mostValues = maxJsonValues,
+): { readonly text: string; readonly value: Record<string, unknown> } {
   if (body.length === 0) throw bad('is empty; send a JSON object');
   let text: string;
   try {
@@ -24,7 +30,7 @@ export function parseStrictJson(body: Uint8Array): { readonly text: string; read
     throw bad('is not valid UTF-8');
   }
   if (text.charCodeAt(0) === 0xfeff) throw bad('begins with a byte order mark; send plain UTF-8');
-  checkMembers(text);
+  checkMembers(text, mostValues);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -38,12 +44,16 @@ export function parseStrictJson(body: Uint8Array): { readonly text: string; read
 }
 
 /**
- * One pass over the text for what `JSON.parse` lets through: depth, and members named twice. It only tracks strings and
- * brackets; whether the text is JSON at all is the parser's to say.
+ * One pass over the text for what `JSON.parse` lets through: depth, members named twice, and how many values there are. It
+ * only tracks strings, brackets and commas; whether the text is JSON at all is the parser's to say.
  */
-function checkMembers(text: string): void {
+function checkMembers(text: string, mostValues: number): void {
   const open: (Set<string> | undefined)[] = [];
   let expectKey = false;
+  let values = 0;
+  const countValue = () => {
+    if (++values > mostValues) throw bad(`has more than ${mostValues} values; send them in several requests`);
+  };
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x22: {
@@ -62,6 +72,7 @@ function checkMembers(text: string): void {
       }
       case 0x7b:
       case 0x5b: {
+        countValue();
         const isObject = text.charCodeAt(at) === 0x7b;
         if (open.length >= maxJsonDepth) throw bad(`is nested deeper than ${maxJsonDepth} levels`);
         open.push(isObject ? new Set() : undefined);
@@ -74,6 +85,7 @@ function checkMembers(text: string): void {
         expectKey = false;
         break;
       case 0x2c:
+        countValue();
         expectKey = open.at(-1) !== undefined;
         break;
     }

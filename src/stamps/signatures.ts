@@ -66,6 +66,8 @@ export function ed25519SignatureProblem(signature: Uint8Array): string | undefin
   return undefined;
 }
 
+/** Bytes whose digest takes as long as the rest of a verification. */
+const longData = 64 * 1024;
 /** Verifications in the thread pool at a time, twice its usual threads; what is beyond waits for its turn. */
 const mostInThreadPool = 8;
 
@@ -88,7 +90,7 @@ export function verifySignature(
 ): Promise<boolean> {
   if (startedThisTurn === 0) setImmediate(() => (startedThisTurn = 0));
   startedThisTurn += 1;
-  if (startedThisTurn === 1 && inThreadPool === 0) {
+  if (startedThisTurn === 1 && inThreadPool === 0 && data.length <= longData) {
     return Promise.resolve(nodeVerify(digest, data, key, signature));
   }
   return new Promise((resolve, reject) => {

@@ -1,5 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { callerPath } from '../fairness/fair-queue.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 import { signatureOf } from './attested.js';
 import { readSessionHeader, refuseSession, type SessionHeader } from './session-header.js';
 import { readStamp, verifyApiKeyStamp, type Stamp } from './verify.js';
@@ -25,6 +27,7 @@ export class StampGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     refuseSession(request.headers);
     request.stamp = await verifiedStamp(request);
+    await turnOfLarge(request);
     return true;
   }
 }
@@ -37,6 +40,7 @@ export class ReadGuard implements CanActivate {
     const session = readSessionHeader(request.headers);
     if (session) request.session = session;
     else request.stamp = await verifiedStamp(request);
+    await turnOfLarge(request);
     return true;
   }
 }
@@ -46,6 +50,15 @@ async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
   if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, rawBody(request), request.caller.network);
   if (stamp.kind === 'attested') await verifyApiKeyStamp(signatureOf(stamp), rawBody(request), request.caller.network);
   return stamp;
+}
+
+/**
+ * What to wait for before a large body is read, or answered: bodies that come together are read in turns, and everybody
+ * else is served in between. Undefined for a small one.
+ */
+export function turnOfLarge(request: FastifyRequest): Promise<void> | undefined {
+  if (rawBody(request).length <= largeBody) return undefined;
+  return thisThread.next(callerPath(request.caller.network));
 }
 
 /** The body as it came over the wire; empty when there was none. */

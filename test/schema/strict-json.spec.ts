@@ -3,6 +3,7 @@ import { parseStrictJson } from '../../src/schema/strict-json.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 
 const maxJsonDepth = 32;
+const maxJsonValues = 10_000;
 
 const parse = (text: string) => parseStrictJson(Buffer.from(text));
 
@@ -128,6 +129,18 @@ test('objects and arrays both count towards the depth', () => {
   expect(refusedWith(nested(maxJsonDepth + 1))).toBe(`request body is nested deeper than ${maxJsonDepth} levels`);
   // Side by side is not deep.
   expect(parse(`{"a":[${Array.from({ length: 500 }, () => '[[]]').join(',')}]}`).value).toBeDefined();
+});
+
+test('ten thousand values are taken, whatever they are, and no more', () => {
+  const list = (count: number, value: string) => `{"a":[${Array.from({ length: count }, () => value).join(',')}]}`;
+  for (const value of ['1', '"x,y[z{"', 'null']) {
+    expect(parse(list(maxJsonValues - 1, value)).value).toBeDefined();
+    expect(refusedWith(list(maxJsonValues + 1, value))).toMatch(/has more than 10000 values; send them in several/);
+  }
+  expect(refusedWith(list(maxJsonValues / 2 + 1, '[]'))).toMatch(/more than 10000 values/);
+  expect(refusedWith(`{${Array.from({ length: 11_000 }, (_, at) => `"k${at}":1`).join(',')}}`)).toMatch(/values/);
+  // What was taken before there was the limit is read again when history is verified.
+  expect(parseStrictJson(Buffer.from(list(maxJsonValues * 2, '1')), Infinity).value).toBeDefined();
 });
 
 test('two megabytes of anything take no time to speak of', () => {

@@ -19,6 +19,11 @@ interface Form {
   readonly unpack: (data: Data) => Data;
 }
 
+const quotationMark = 0x22;
+const backslash = 0x5c;
+/** Backspace, tab, line feed, form feed and carriage return: two characters in JSON, other control characters six. */
+const hasShortEscape: ReadonlySet<number> = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);
+
 /** Members `name` and `nameBase64` of one object, of which one is kept. */
 function packText(object: Data, name: string): Data {
   const { [name]: text, ...rest } = object as Readonly<Record<string, string>>;
@@ -34,8 +39,18 @@ function unpackText(object: Data, name: string): Data {
 function shorterBase64(text: string): string | undefined {
   if (text.length < longText) return undefined;
   const bytes = Buffer.from(text);
-  const inJson = Buffer.byteLength(JSON.stringify(text)) - 2;
-  return Math.ceil(bytes.length / 3) * 4 < inJson ? bytes.toString('base64') : undefined;
+  return Math.ceil(bytes.length / 3) * 4 < bytesInJson(bytes) ? bytes.toString('base64') : undefined;
+}
+
+/** How many bytes the JSON of a text has without its quotes: `JSON.stringify` would write it out. */
+function bytesInJson(bytes: Uint8Array): number {
+  let count = bytes.length;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === quotationMark || byte === backslash) count += 1;
+    else if (byte < 0x20) count += hasShortEscape.has(byte) ? 1 : 5;
+  }
+  return count;
 }
 
 /** Changes a member and leaves the object alone when nothing of it changes. */

@@ -1,0 +1,74 @@
+import type { ActivityRecord } from '../../../src/domain/activity/record.js';
+import { readableActivity, readableEventData } from '../../../src/domain/activity/redaction.js';
+
+const now = Date.UTC(2026, 0, 1);
+const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const token = (exp: number) => `${base64url({ alg: 'ES256' })}.${base64url({ exp, sub: 'somebody' })}.c2lnbmF0dXJl`;
+const [dead, live] = [token(now / 1000 - 1000), token(now / 1000 + 1000)];
+const unsigned = live.slice(0, live.lastIndexOf('.') + 1);
+/** What may be the header of a token, as far as can be told without decoding it. */
+const candidates = (count: number) => `${base64url({ b: 'no token' })}.`.repeat(count);
+
+const recorded = (payload: string): ActivityRecord<undefined> => ({
+  activityId: 'a',
+  organizationId: 'o',
+  type: 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2',
+  status: 'ACTIVITY_STATUS_COMPLETED',
+  intent: { payload },
+  votes: [],
+  decisions: [],
+  fingerprint: '',
+  timestampMs: '0',
+  createdAt: 0,
+  updatedAt: 0,
+});
+const payloadOf = (payload: string) => readableActivity(recorded(payload), now).intent['payload'];
+
+test.each([
+  ['in between', `before ${live} after`, `before ${unsigned} after`],
+  ['at the end', `before ${live}`, `before ${unsigned}`],
+  ['twice', `${live} ${live}`, `${unsigned} ${unsigned}`],
+  ['after others', `${dead} ${live}`, `${dead} ${unsigned}`],
+  ['with more parts', `x.${live}.y`, `x.${unsigned}.y`],
+  ['in base64', Buffer.from(live).toString('base64'), Buffer.from(unsigned).toString('base64')],
+  ['escaped in JSON', `{"t":"${live.replace('.', '\\u002e')}"}`, `{"t":"${unsigned}"}`],
+  ['in JSON in JSON', JSON.stringify([JSON.stringify([live])]), JSON.stringify([JSON.stringify([unsigned])])],
+])('a live token has no signature: %s', (_where, payload, told) => expect(payloadOf(payload)).toBe(told));
+
+test('whatever comes after two thousand possible tokens is taken for one', () => {
+  const few = `${candidates(1_000)} ${dead}`;
+  expect(payloadOf(few)).toBe(few);
+  expect(payloadOf(`${candidates(3_000)} ${live}`)).toMatch(new RegExp(`${unsigned}$`));
+  // Whether it is still good was not looked at.
+  const unread = dead.slice(0, dead.lastIndexOf('.') + 1);
+  expect(payloadOf(`${candidates(3_000)} ${dead}`)).toMatch(new RegExp(`${unread}$`));
+});
+
+test('JSON in texts is looked into only so far; what is spelled out has no signature all the same', () => {
+  const large = Array.from({ length: 10 }, () => JSON.stringify(['x'.repeat(60_000)]));
+  const padding = [...large, ...Array.from({ length: 400 }, () => '[]')];
+  const told = (last: string) => {
+    const intent = { payloads: [...padding, last] };
+    return readableActivity({ ...recorded(''), intent }, now).intent['payloads'] as string[];
+  };
+  expect(told(`["${live}"]`).at(-1)).toBe(`["${unsigned}"]`);
+  expect(told(`["${live.replace('.', '\\u002e')}"]`).at(-1)).toBe('');
+  expect(told(`["${dead}"]`).at(-1)).toBe(`["${dead}"]`);
+  expect(told('["otpCode"]').slice(0, -1)).toEqual(padding);
+  const short = Array.from({ length: 10_000 }, () => '{');
+  expect(readableActivity({ ...recorded(''), intent: { short } }, now).intent['short']).toEqual(short);
+});
+
+test('the signed texts of votes and proofs are looked into, however long they are, and what is in them as parameters are', () => {
+  const message = JSON.stringify({ parameters: { filler: 'x'.repeat(500_000), token: live } });
+  const proofPayload = JSON.stringify({ filler: 'x'.repeat(500_000), token: live });
+  const vote = { message: message.replace(live, live.replace('.', '\\u002e')), userId: 'u' };
+  const record = { status: 'ACTIVITY_STATUS_COMPLETED' } as const;
+  expect(readableEventData({ type: 'ActivitySubmitted', data: { vote } }, record, now)).toEqual({
+    vote: { userId: 'u', message: message.replace(live, unsigned) },
+  });
+  const data = { proofs: [{ proofPayload: proofPayload.replace(live, live.replace('.', '\\u002e')) }] };
+  expect(readableEventData({ type: 'ActivityProved', data }, record, now)).toEqual({
+    proofs: [{ proofPayload: proofPayload.replace(live, unsigned) }],
+  });
+});
