@@ -85,7 +85,18 @@ module.exports = {
       '^src/domain/(errors|key-formats|passkey-origins)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
-    only('client-knows-the-wire', '^src/client/', ['^src/domain/activity/envelope\\.ts$', '^src/stamps/']),
+    only('client-knows-the-wire', '^src/client/', [
+      '^src/domain/activity/envelope\\.ts$',
+      '^src/stamps/',
+      '^src/activities/index\\.ts$',
+    ]),
+    {
+      name: 'client-takes-types-only',
+      severity: 'error',
+      comment: 'the parameters and results of activities, for editors; a client loads no verbs',
+      from: { path: '^src/client/' },
+      to: { path: '^src/activities/', dependencyTypesNot: ['type-only'] },
+    },
     only('replay-knows-decisions', '^src/replay/', [
       '^src/domain/',
       '^src/activities/',

@@ -393,7 +393,7 @@ function errorsPage() {
         [
           '`type.googleapis.com/errors.v1.PolicyEnginePermissionError`',
           'denied submits and votes',
-          '`message`, and `policyEvaluations`: list of `{ policyId, outcome, error? }`',
+          '`message`, and `policyEvaluations`: list of `{ policyId, policyName, outcome, error? }`',
         ],
         [
           '`type.googleapis.com/errors.v1.TurnkeyErrorDetail`',

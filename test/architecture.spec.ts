@@ -63,6 +63,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'oidc-knows-json': { 'src/oidc/planted.ts': '../domain/nothing.js' },
   'transactions-know-policy-values': { 'src/transactions/planted.ts': '../domain/nothing.js' },
   'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },
+  'client-takes-types-only': { 'src/client/loading.ts': '../activities/index.js' },
   'client-knows-the-wire': { 'src/client/planted.ts': '../coordinator/nothing.js' },
   'fairness-knows-nothing': { 'src/fairness/planted.ts': '../domain/nothing.js' },
   'replay-knows-decisions': { 'src/replay/planted.ts': '../coordinator/drive.js' },
@@ -90,6 +91,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What the plants import, so that all but the last can be found. */
 const targets = [
+  'src/activities/index.ts',
   'src/app.module.ts',
   'src/main.ts',
   'src/coordinator/drive.ts',

@@ -29,7 +29,8 @@ export class StampingClient {
   private lastTimestamp = 0;
 
   constructor(
-    private readonly baseUrl: string,
+    /** Where the API is, or how to find out, where it may move. */
+    private readonly baseUrl: string | (() => string),
     /** The organization that requests name unless they say otherwise. */
     readonly organizationId: string,
     readonly key: ApiKeyPair,
@@ -52,6 +53,23 @@ export class StampingClient {
     const body = this.submitBody(type, parameters, options);
     const { body: answer } = await this.post<{ activity: ActivityEnvelope }>(submitPath(type), body);
     return answer.activity;
+  }
+
+  /**
+   * Submits an activity that is to be completed at once, and returns its result.
+   * @throws {ApiError} on every answer that is not a success
+   * @throws {Error} when it is not completed, as where it waits for votes
+   */
+  async perform<Result = Readonly<Record<string, unknown>>>(
+    type: string,
+    parameters: object,
+    options?: Parameters<StampingClient['submit']>[2],
+  ): Promise<Result> {
+    const { id, status, result } = await this.submit(type, parameters, options);
+    if (status !== 'ACTIVITY_STATUS_COMPLETED') {
+      throw new Error(`${type} was not completed: activity ${id} is ${status}; use submit where that is expected`);
+    }
+    return Object.values(result)[0] as Result;
   }
 
   /** The body of a submit, to be sent more than once or by more than one. */
@@ -86,7 +104,8 @@ export class StampingClient {
   /** Stamps exactly these bytes and posts them. @throws {ApiError} */
   async post<Body>(path: string, body: string | Uint8Array): Promise<ApiAnswer<Body>> {
     const { headerName, headerValue } = stampBody(body, this.key);
-    return send<Body>(`${this.baseUrl}${path}`, body, { [headerName]: headerValue });
+    const baseUrl = typeof this.baseUrl === 'string' ? this.baseUrl : this.baseUrl();
+    return send<Body>(`${baseUrl}${path}`, body, { [headerName]: headerValue });
   }
 
   /** Two requests in one millisecond of a standing clock would be one activity: each gets its own. */

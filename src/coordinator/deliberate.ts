@@ -128,7 +128,7 @@ export function decideSubmit(
   const questionOn = (about: About) => questionOf(bench.registry, type, definition, intent, party.userId, home, about);
   if (readsResources(definition) && !couldAllow(questionOn({}), [party], context)) {
     const nothing = { resources: unreadable('it was not read, as nothing could allow it') };
-    throw permissionDenied(authorize(questionOn(nothing), [party], context));
+    throw permissionDenied(authorize(questionOn(nothing), [party], context), context.policies);
   }
   const about = aboutOf(definition, intent, bench);
   const asked = authorize(questionOn(about), [party], context);
@@ -140,7 +140,8 @@ export function decideSubmit(
   // Votes are cast in the organization that an activity stands in, where users of the parent have none.
   // Nor would anybody be told a result that only the answer to its submission tells.
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
-  if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach) throw permissionDenied(authorization);
+  if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
+    throw permissionDenied(authorization, context.policies);
   readFirst(definition, intent, bench);
   if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
@@ -195,7 +196,7 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
     if (wish === 'approve' && !isRepeated) {
       // Nobody's approval counts while a policy forbids it: the policy is the reason.
       const forbidden = authorize(question, [...approvals, party], policyContext(bench));
-      if (forbidden.outcome === 'deny-explicit') throw permissionDenied(forbidden);
+      if (forbidden.outcome === 'deny-explicit') throw permissionDenied(forbidden, bench.organization.policies.values());
     }
     throw voteRefused(open, wish, approvals, userId);
   }
@@ -215,7 +216,8 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
   const member = memberInTheWay(bench, definition, intent, asked, word);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
   // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
-  if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
+  if (authorization.outcome === 'deny-explicit')
+    throw permissionDenied(authorization, bench.organization.policies.values());
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, bench);
   if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench.organization)) {

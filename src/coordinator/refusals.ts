@@ -3,8 +3,12 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Approval, Authorization } from '../domain/policy/authorize.js';
 import { StoreRefused, StoreUnavailable, WrongRevision } from '../event-store/event-store.js';
 
-/** A denial with every policy's outcome (client protocol 3.1). */
-export function permissionDenied({ outcome, evaluations }: Authorization): CoordinatorError {
+/** A denial with every policy's name and outcome (client protocol 3.1). */
+export function permissionDenied(
+  { outcome, evaluations }: Authorization,
+  policies: Iterable<{ readonly policyId: string; readonly policyName: string }>,
+): CoordinatorError {
+  const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
   const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT').map(({ policyId }) => policyId);
   const message =
     outcome === 'deny-explicit'
@@ -19,7 +23,11 @@ export function permissionDenied({ outcome, evaluations }: Authorization): Coord
         {
           '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
           message,
-          policyEvaluations: evaluations,
+          policyEvaluations: evaluations.map(({ policyId, ...said }) => ({
+            policyId,
+            policyName: names.get(policyId),
+            ...said,
+          })),
         },
       ],
     },

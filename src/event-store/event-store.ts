@@ -90,6 +90,8 @@ export interface EventStore {
    */
   check?(): Promise<void>;
 
+  /** Nothing of it keeps the process alive any more, where something did: whoever waits for an answer has to. */
+  unref?(): void;
   /** Finishes what was accepted, then releases the store. */
   close(): Promise<void>;
 }

@@ -180,6 +180,11 @@ export class SqliteEventStore implements EventStore {
     this.#head = answer.head;
   }
 
+  /** Its thread no longer keeps the process alive: whoever waits for an answer has to. */
+  unref(): void {
+    this.#worker.unref();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

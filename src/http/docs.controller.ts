@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { Controller, Get, Header, Inject, Param, Res } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config.js';
@@ -49,6 +49,13 @@ export class DocsController {
     @Inject(PROXY_ENDPOINTS) proxy: readonly ProxyEndpoint[],
   ) {
     this.document = openApiDocument(registry, queries, proxy, config.publicUrl ?? '/');
+  }
+
+  /** Whoever opens the address of the server in a browser finds out what it is. */
+  @Get()
+  @Redirect('/docs', 302)
+  home(): void {
+    return;
   }
 
   @Get('openapi.json')

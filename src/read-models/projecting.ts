@@ -13,6 +13,8 @@ export interface Projecting {
   progress(): readonly Progress[];
   /** Takes the next events; resolves when their rows can be read. @throws when the rows cannot be written at all */
   project(events: readonly RecordedEvent[]): Promise<void>;
+  /** Nothing of it keeps the process alive any more, where something did: whoever waits for an answer has to. */
+  unref?(): void;
   close(): Promise<void>;
 }
 
@@ -38,7 +40,8 @@ export async function projectIntoFile(
   store: Pick<EventStore, 'read'>,
 ): Promise<Projecting> {
   const source: EventSource = { identity, head, isAnother: !(await hasWhatWasProjected(store, file)) };
-  const worker = new Worker(workerFile(), { workerData: { file, source } });
+  // Flags of the process such as --input-type are not meant for the thread, and some would stop it.
+  const worker = new Worker(workerFile(), { workerData: { file, source }, execArgv: [] });
   const gone = new Promise<never>((_resolve, reject) => {
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
@@ -55,6 +58,7 @@ export async function projectIntoFile(
       worker.postMessage(packEvents(events));
       progress = await answer();
     },
+    unref: () => worker.unref(),
     async close() {
       rows.close();
       worker.postMessage('close');

@@ -1,7 +1,9 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCoordinator } from '../app.module.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createCoordinator, type Coordinator } from '../app.module.js';
 import { readConfig, refuseMisspelled, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
@@ -10,12 +12,16 @@ import { openEventStore } from '../event-store/open-event-store.js';
 import { createLogger } from '../http/logger.js';
 import type { Rows } from '../read-models/database.js';
 import { projectInMemory, projectIntoFile, type Projecting } from '../read-models/projecting.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { dueDeliveries, endpointsWithDeliveries } from '../read-models/webhooks.js';
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
-import { StampingClient } from '../client/stamping-client.js';
+import type { Delivery } from '../delivery/delivery.js';
 import { deliveryBy } from '../delivery/open-delivery.js';
 import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { KeptMessages } from './kept-messages.js';
+import { ActivityClient, type ParametersOf } from '../client/activity-client.js';
+import { WebhookSink, type DeliveredWebhook } from './webhook-sink.js';
 
 export interface StartOptions {
   /**
@@ -42,7 +48,7 @@ export interface StartOptions {
 export interface TestUser {
   readonly userId: string;
   readonly key: ApiKeyPair;
-  readonly client: StampingClient;
+  readonly client: ActivityClient;
 }
 
 /** A message to a person. */
@@ -80,13 +86,14 @@ export const ports = [
 export type Port = (typeof ports)[number];
 
 /** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
-export interface TestCoordinator {
+export interface TestCoordinator extends AsyncDisposable {
+  /** Where it listens, such as `http://127.0.0.1:40123`. A restart changes the port. */
   readonly url: string;
   readonly organizationId: string;
   /** The root user's credentials, as `root.json` has them. */
   readonly root: Required<RootCredentials>;
   /** Stamps as the root user. */
-  readonly client: StampingClient;
+  readonly client: ActivityClient;
   readonly clock: ManualClock;
   /** Creates a user with an API key, as the root user. */
   createUser(
@@ -99,9 +106,19 @@ export interface TestCoordinator {
     readonly effect?: 'EFFECT_ALLOW' | 'EFFECT_DENY';
     readonly condition?: string;
     readonly consensus?: string;
+    /** When it applies, in the policy language. */
+    readonly time?: string;
+    readonly notes?: string;
   }): Promise<string>;
+  /** Creates a user tag, as the root user, and returns its id. */
+  createTag(userTagName: string, users?: readonly { readonly userId: string }[]): Promise<string>;
+  /** Creates a wallet, as the root user; with one Ethereum account unless its accounts are named. */
+  createWallet(
+    walletName: string,
+    accounts?: ParametersOf<'ACTIVITY_TYPE_CREATE_WALLET'>['accounts'],
+  ): Promise<{ readonly walletId: string; readonly addresses: readonly string[] }>;
   /** A client for a key of the caller's choice. */
-  clientFor(key: ApiKeyPair, organizationId?: string): StampingClient;
+  clientFor(key: ApiKeyPair, organizationId?: string): ActivityClient;
   /** A new key pair that follows from the seed. */
   newKey(): ApiKeyPair;
   /** Everything recorded in a stream (default: the organization's) from a revision on (default: 0), in order. */
@@ -117,14 +134,34 @@ export interface TestCoordinator {
   breakAfter(writes: number, isWritten?: boolean): void;
   /** Messages that would have been sent to people so far, codes and all, the oldest first. */
   messages(): readonly SentMessage[];
+  /**
+   * Creates a webhook endpoint of the organization, as the root user, which takes every delivery: `webhooks()` has them. Needs
+   * the setting `ALLOW_PRIVATE_NETWORK: 'true'`, as it listens on loopback.
+   */
+  listenForWebhooks(): Promise<void>;
+  /** What `listenForWebhooks` has taken so far, the oldest first. */
+  webhooks(): readonly DeliveredWebhook[];
+  /**
+   * Resolves when the read models have seen everything that is recorded, every message is sent or given up, and no delivery of
+   * a webhook is due.
+   * @throws {Error} after 10 s, with what is still open
+   */
+  settled(): Promise<void>;
   /** Makes a port fail, as its real adapters do when what they need is not there, until it is told to work again. */
   fail(port: Port, isFailing?: boolean): void;
-  /** Stops and starts again on the same store: what was only in memory is gone. The port changes. */
-  restart(): Promise<TestCoordinator>;
+  /**
+   * Stops and starts again on the same store, with other settings too: what was only in memory is gone. The port changes, and
+   * clients follow. Resolves to this coordinator.
+   */
+  restart(options?: { readonly settings?: Readonly<Record<string, string>> }): Promise<TestCoordinator>;
+  /** Stops it. A second time does nothing. */
   close(): Promise<void>;
 }
 
-/** Starts a coordinator. Many can run side by side; each is closed with `close()`. */
+/**
+ * Starts a coordinator. Many can run side by side. Each is closed with `close()` or by `await using`; one that is left open,
+ * as when a test fails, does not keep the process alive.
+ */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
   const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
   refuseMisspelled(options.settings ?? {}, { only: true });
@@ -139,11 +176,31 @@ export async function startCoordinator(options: StartOptions = {}): Promise<Test
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
     kept: new KeptMessages((channel) => failing.has(channel) || failing.has('messages')),
   };
-  return boot(options, config, { store, folder, ...world }, undefined);
+  const whole = { store, folder, config, ...world };
+  const callOff = folder === undefined ? () => undefined : removeAtExit(folder);
+  return handleOf(options, whole, await held(boot(options, whole, undefined)), callOff);
+}
+
+/** Keeps the process alive until the work is done: nothing of an open coordinator does. */
+async function held<Result>(work: Promise<Result>): Promise<Result> {
+  const alive = setInterval(() => undefined, 60_000);
+  try {
+    return await work;
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+/** Removes a folder when the process ends, for those that were never closed. Returns what calls that off. */
+function removeAtExit(folder: string): () => void {
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  return () => void process.off('exit', remove);
 }
 
 interface World {
-  readonly store: EventStore;
+  store: EventStore;
+  config: Config;
   readonly folder: string | undefined;
   readonly clock: ManualClock;
   readonly randomness: SeededRandomness;
@@ -152,58 +209,164 @@ interface World {
   readonly failing: Set<Port>;
 }
 
-async function boot(
-  options: StartOptions,
-  config: Config,
-  world: World,
-  earlier: Omit<RootCredentials, 'apiUrl'> | undefined,
-): Promise<TestCoordinator> {
-  const { folder, clock, randomness } = world;
+type Credentials = Omit<RootCredentials, 'apiUrl'>;
+
+/** What a restart makes anew. */
+interface Running {
+  readonly url: string;
+  readonly credentials: Credentials;
+  readonly coordinator: Coordinator;
+  readonly persistent: SharedStore;
+  readonly delivery: Delivery & { readonly open?: number };
+  readonly rows: Rows;
+}
+
+async function boot(options: StartOptions, world: World, earlier: Credentials | undefined): Promise<Running> {
+  const { config, folder, clock, randomness, kept, failing } = world;
   let credentials = earlier;
-  const persistent = new SharedStore(world.store, world.failing);
-  const keyEncryption = new FailingKeyEncryption(new LocalKeyEncryption([world.kek], randomness), world.failing);
+  const persistent = new SharedStore(world.store, failing);
+  const keyEncryption = new FailingKeyEncryption(new LocalKeyEncryption([world.kek], randomness), failing);
   await install(config, { store: persistent, clock, randomness, keyEncryption }, undefined, (root) => {
     credentials = root;
     return Promise.resolve();
   });
+  const delivery = deliveryBy(
+    { email: kept, sms: kept },
+    { restored: config.restored, report: () => undefined, now: () => clock.now() },
+  );
+  const projecting = failingRows(
+    folder
+      ? await projectIntoFile(
+          join(folder, 'read-models.db'),
+          { identity: credentials!.organizationId, head: (await persistent.head()) ?? -1n },
+          persistent,
+        )
+      : projectInMemory(),
+    failing,
+  );
   const coordinator = await createCoordinator(config, {
     store: persistent,
     clock,
     randomness,
     keyEncryption,
-    delivery: deliveryBy(
-      { email: world.kept, sms: world.kept },
-      { restored: config.restored, report: () => undefined, now: () => clock.now() },
-    ),
+    delivery,
     logger: createLogger(options.logLevel ?? 'silent', options.log),
-    projecting: failingRows(
-      folder
-        ? await projectIntoFile(
-            join(folder, 'read-models.db'),
-            { identity: credentials!.organizationId, head: (await persistent.head()) ?? -1n },
-            persistent,
-          )
-        : projectInMemory(),
-      world.failing,
-    ),
+    projecting,
   });
+  const server = coordinator.app.getHttpServer();
+  server.on('connection', (socket) => socket.unref());
   await coordinator.app.listen(0, '127.0.0.1');
+  // Whoever waits for an answer keeps the process alive; a coordinator that a failing test has left open must not.
+  server.unref();
+  world.store.unref?.();
+  projecting.unref?.();
   const url = await coordinator.app.getUrl();
-  const root = { apiPrivateKey: '', authProxyConfigId: '', ...credentials!, apiUrl: url, authProxyUrl: url };
-  const { organizationId } = root;
-  const clientFor = (key: ApiKeyPair, organization = organizationId) =>
-    new StampingClient(url, organization, key, clock);
-  const newKey = () => generateApiKeyPair((count) => randomness.bytes(count));
-  const client = clientFor(root.apiPrivateKey ? apiKeyPairFromPrivate(root.apiPrivateKey) : newKey());
+  return { url, credentials: credentials!, coordinator, persistent, delivery, rows: projecting.rows };
+}
 
-  return {
-    url,
+/** Longest wait of `settled`, in milliseconds, and how long it pauses between two looks. */
+const settle = { longestMs: 10_000, pauseMs: 5 } as const;
+
+const ethereumAccount = {
+  curve: 'CURVE_SECP256K1',
+  pathFormat: 'PATH_FORMAT_BIP32',
+  path: "m/44'/60'/0'/0/0",
+  addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+} as const;
+
+/** Members of the handle are its own, so that a test can spread it and change some. */
+function handleOf(options: StartOptions, world: World, first: Running, callOff: () => void): TestCoordinator {
+  const { clock, randomness, kept, failing, folder } = world;
+  let running = first;
+  let sink: WebhookSink | undefined;
+  let closing: Promise<void> | undefined;
+  const { organizationId } = first.credentials;
+  const newKey = () => generateApiKeyPair((count) => randomness.bytes(count));
+  const clientFor = (key: ApiKeyPair, organization = organizationId) =>
+    new ActivityClient(() => running.url, organization, key, clock);
+  const { apiPrivateKey } = first.credentials;
+  const client = clientFor(apiPrivateKey ? apiKeyPairFromPrivate(apiPrivateKey) : newKey());
+
+  /** What has not ended yet, in words. */
+  async function openWork(): Promise<string | undefined> {
+    const { coordinator, delivery, rows } = running;
+    await coordinator.app.get(ReadModelRunner).passed((await world.store.head()) ?? -1n, settle.longestMs);
+    if (delivery.open) return `${delivery.open} messages are not delivered`;
+    for (const { endpointId } of endpointsWithDeliveries(rows)) {
+      const [due] = dueDeliveries(rows, endpointId, clock.now(), 1);
+      if (due) return `a delivery to webhook endpoint ${endpointId} is due`;
+    }
+    return undefined;
+  }
+
+  async function restart(settings: Readonly<Record<string, string>> | undefined): Promise<TestCoordinator> {
+    if (settings) {
+      refuseMisspelled(settings, { only: true });
+      world.config = readConfig({ PORT: '0', ...options.settings, ...settings });
+    }
+    await running.coordinator.close();
+    if (folder) {
+      await world.store.close();
+      world.store = await openEventStore('sqlite:', folder);
+    }
+    running = await boot(options, world, running.credentials);
+    return handle;
+  }
+
+  async function end(): Promise<void> {
+    await running.coordinator.close();
+    await sink?.close();
+    await world.store.close();
+    if (folder) await rm(folder, { recursive: true, force: true });
+    callOff();
+  }
+
+  async function settled(): Promise<void> {
+    const deadline = performance.now() + settle.longestMs;
+    for (let open = await openWork(); open !== undefined; open = await openWork()) {
+      if (performance.now() > deadline) throw new Error(`not settled after ${settle.longestMs} ms: ${open}`);
+      await pause(settle.pauseMs);
+    }
+  }
+
+  async function readStream(stream: string, from: number): Promise<readonly RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for await (const event of world.store.read(stream, from)) events.push(event);
+    return events;
+  }
+
+  async function readAll(): Promise<readonly RecordedEvent[]> {
+    const { store } = world;
+    const head = await store.head();
+    const events: RecordedEvent[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const subscription = store.subscribe({
+        after: 'start',
+        onEvents(batch) {
+          events.push(...batch);
+          if ((batch.at(-1)?.position ?? -1n) < (head ?? -1n)) return;
+          resolve();
+          void subscription.close();
+        },
+        onError: reject,
+      });
+    });
+    return events;
+  }
+
+  const handle: TestCoordinator = {
     organizationId,
-    root,
     client,
     clock,
     clientFor,
     newKey,
+    get url() {
+      return running.url;
+    },
+    get root() {
+      const { url, credentials } = running;
+      return { apiPrivateKey: '', authProxyConfigId: '', ...credentials, apiUrl: url, authProxyUrl: url };
+    },
     async createUser(userName, { userTags = [], userEmail } = {}) {
       const key = newKey();
       const { result } = await client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', {
@@ -214,7 +377,7 @@ async function boot(
             apiKeys: [{ apiKeyName: `${userName}'s key`, publicKey: key.publicKey, curveType: key.curve }],
             authenticators: [],
             oauthProviders: [],
-            userTags,
+            userTags: [...userTags],
           },
         ],
       });
@@ -225,48 +388,39 @@ async function boot(
       const { result } = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', { notes: '', effect, ...policy });
       return (result['createPolicyResult'] as { policyId: string }).policyId;
     },
-    async events(stream = organizationStream(organizationId), from = 0) {
-      const events: RecordedEvent[] = [];
-      for await (const event of world.store.read(stream, from)) events.push(event);
-      return events;
+    async createTag(userTagName, users = []) {
+      const userIds = users.map(({ userId }) => userId);
+      const { userTagId } = await client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName, userIds });
+      return userTagId;
     },
-    async recorded() {
-      const head = await world.store.head();
-      const events: RecordedEvent[] = [];
-      await new Promise<void>((resolve, reject) => {
-        const subscription = world.store.subscribe({
-          after: 'start',
-          onEvents(batch) {
-            events.push(...batch);
-            if ((batch.at(-1)?.position ?? -1n) < (head ?? -1n)) return;
-            resolve();
-            void subscription.close();
-          },
-          onError: reject,
-        });
-      });
-      return events;
+    createWallet: (walletName, accounts = [ethereumAccount]) =>
+      client.perform('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts }),
+    events: (stream = organizationStream(organizationId), from = 0) => held(readStream(stream, from)),
+    recorded: () => held(readAll()),
+    writes: () => running.persistent.writes,
+    breakAfter: (writes, isWritten = false) => running.persistent.breakAfter(writes, isWritten),
+    messages: () => [...kept.messages],
+    async listenForWebhooks() {
+      if (!world.config.allowPrivateNetwork) {
+        throw new Error(
+          "webhooks are delivered to loopback here: start with settings: { ALLOW_PRIVATE_NETWORK: 'true' }",
+        );
+      }
+      sink ??= await WebhookSink.open();
+      const { url } = sink;
+      await client.perform('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', { url, name: `test ${url}` });
     },
-    writes: () => persistent.writes,
-    breakAfter: (writes, isWritten = false) => persistent.breakAfter(writes, isWritten),
-    messages: () => [...world.kept.messages],
+    webhooks: () => [...(sink?.delivered ?? [])],
+    settled: () => held(settled()),
     fail(port, isFailing = true) {
-      if (isFailing) world.failing.add(port);
-      else world.failing.delete(port);
+      if (isFailing) failing.add(port);
+      else failing.delete(port);
     },
-    async restart() {
-      await coordinator.close();
-      if (!folder) return boot(options, config, world, credentials);
-      await world.store.close();
-      const store = await openEventStore('sqlite:', folder);
-      return boot(options, config, { ...world, store }, credentials);
-    },
-    async close() {
-      await coordinator.close();
-      await world.store.close();
-      if (folder) await rm(folder, { recursive: true, force: true });
-    },
+    restart: ({ settings } = {}) => held(restart(settings)),
+    close: () => (closing ??= held(end())),
+    [Symbol.asyncDispose]: () => handle.close(),
   };
+  return handle;
 }
 
 /** The coordinator closes its store when it stops; a restart of one in memory needs what is in it. It breaks on demand. */
@@ -403,6 +557,7 @@ function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projec
       if (failing.has('feed')) throw new Error('the events do not arrive');
       await projecting.project(events);
     },
+    unref: () => projecting.unref?.(),
     close: () => projecting.close(),
   };
 }

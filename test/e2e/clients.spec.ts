@@ -245,7 +245,7 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       objectWith({
         '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
         message: 'No policies evaluated to outcome: Allow',
-        policyEvaluations: listWith(...[{ policyId: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' }]),
+        policyEvaluations: listWith(...[{ policyId: anyText, policyName: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' }]),
       }),
     );
   });

@@ -304,9 +304,9 @@ describe('what changes between the votes', () => {
     expect(denial(refused)).toEqual({
       message: `The following policies denied this action: ${forbidding}`,
       policyEvaluations: [
-        { policyId: builtIn, outcome: 'OUTCOME_DENY_IMPLICIT' },
-        { policyId, outcome: 'OUTCOME_REQUIRES_CONSENSUS' },
-        { policyId: forbidding, outcome: 'OUTCOME_DENY_EXPLICIT' },
+        { policyId: builtIn, policyName: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' },
+        { policyId, policyName: 'three rename', outcome: 'OUTCOME_REQUIRES_CONSENSUS' },
+        { policyId: forbidding, policyName: 'nobody renames', outcome: 'OUTCOME_DENY_EXPLICIT' },
       ],
     });
     expect(await coordinator.events()).toEqual(before);

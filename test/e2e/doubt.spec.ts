@@ -128,11 +128,15 @@ const waits = { status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED' };
 const read = async ({ id }: ActivityEnvelope) =>
   (await coordinator.client.query<{ activity: ActivityEnvelope }>('get_activity', { activityId: id })).activity;
 
-/** What a policy said in a refusal. */
+/** What a policy said in a refusal, under its name. */
 async function saidBy(policyId: string, attempt: Promise<unknown>) {
   const refused = await refusal(attempt);
   expect(refused).toMatchObject({ status: 403, code: 7, turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED' });
-  return denial(refused).policyEvaluations!.filter((one) => one.policyId === policyId);
+  const said = denial(refused).policyEvaluations!.filter((one) => one.policyId === policyId);
+  return said.map(({ policyName, ...rest }) => {
+    expect(policyName).toMatch(/^policy \d+$/);
+    return rest;
+  });
 }
 
 describe('what a DENY cannot read, it denies', () => {

@@ -1,6 +1,31 @@
 import { Writable } from 'node:stream';
-import { ManualClock, SeededRandomness, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { base58 } from '@scure/base';
+import {
+  AccountRole,
+  decompileTransactionMessage,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+} from '@solana/kit';
+import { parseTransaction } from 'viem';
+import {
+  ethTransaction,
+  ManualClock,
+  matchers,
+  SeededRandomness,
+  solanaTransfer,
+  startCoordinator,
+  type CountersignMatchers,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
 import { refusal } from './exchange.js';
+
+declare global {
+  namespace jest {
+    interface Matchers<R> extends CountersignMatchers<R> {}
+  }
+}
+
+expect.extend(matchers);
 
 /** A little of everything that is recorded: users, a policy, votes, a denial, time that passes. */
 async function story(coordinator: TestCoordinator): Promise<string> {
@@ -103,22 +128,166 @@ test('seeded bytes do not depend on how they are asked for', () => {
   expect([...new SeededRandomness('another').bytes(100)]).not.toEqual(inPieces);
 });
 
-test.each(['memory', 'sqlite'] as const)('a restart on %s keeps what was recorded', async (store) => {
-  const first = await startCoordinator({ store });
-  const alice = await first.createUser('Alice');
-  const events = await first.events();
-  const second = await first.restart();
-  try {
-    expect(await second.events()).toEqual(events);
-    expect(second.root).toEqual({ ...first.root, apiUrl: second.url, authProxyUrl: second.url });
-    const { user } = await second.client.query<{ user: { userName: string } }>('get_user', { userId: alice.userId });
-    expect(user.userName).toBe('Alice');
-    // The client of before the restart points at a port where nobody listens any more.
-    await expect(alice.client.query('whoami')).rejects.toThrow('fetch failed');
-    expect(await second.clientFor(alice.key).query('whoami')).toMatchObject({ username: 'Alice' });
-  } finally {
-    await second.close();
+test.each(['memory', 'sqlite'] as const)(
+  'a restart on %s keeps what was recorded, and clients follow it',
+  async (store) => {
+    const coordinator = await startCoordinator({ store });
+    try {
+      const alice = await coordinator.createUser('Alice');
+      const [events, url] = [await coordinator.events(), coordinator.url];
+      expect(await coordinator.restart()).toBe(coordinator);
+      expect(coordinator.url).not.toBe(url);
+      expect(await coordinator.events()).toEqual(events);
+      expect(coordinator.root).toMatchObject({ apiUrl: coordinator.url, authProxyUrl: coordinator.url });
+      expect(await alice.client.query('whoami')).toMatchObject({ username: 'Alice' });
+      expect(await coordinator.client.query('get_user', { userId: alice.userId })).toMatchObject({
+        user: { userName: 'Alice' },
+      });
+    } finally {
+      await coordinator.close();
+    }
+  },
+);
+
+test('a restart takes other settings, and refuses those that there are not', async () => {
+  await using coordinator = await startCoordinator({ settings: { RATE_LIMIT_PER_CREDENTIAL: '100' } });
+  const whoami = () => coordinator.client.query('whoami');
+  await coordinator.restart({ settings: { RATE_LIMIT_PER_CREDENTIAL: '1' } });
+  await whoami();
+  expect(await refusal(whoami())).toMatchObject({ code: 8 });
+  await expect(coordinator.restart({ settings: { RATE_LIMIT_PER_CREDENTAL: '1' } })).rejects.toThrow(
+    'RATE_LIMIT_PER_CREDENTIAL',
+  );
+});
+
+test('closing twice, or at the end of a block, is closing once', async () => {
+  let url: string;
+  {
+    await using coordinator = await startCoordinator();
+    ({ url } = coordinator);
+    await coordinator.close();
   }
+  await expect(fetch(`${url}/health/ready`)).rejects.toThrow('fetch failed');
+});
+
+describe('builders', () => {
+  let coordinator: TestCoordinator;
+  beforeAll(async () => {
+    coordinator = await startCoordinator({ seed: 'builders', settings: { ALLOW_PRIVATE_NETWORK: 'true' } });
+  });
+  afterAll(() => coordinator.close());
+
+  test('a tag, a wallet and a policy with a time make a treasurer who may sign in the year of the clock', async () => {
+    const tom = await coordinator.createUser('Tom');
+    const treasurer = await coordinator.createTag('treasurer', [tom]);
+    const { addresses } = await coordinator.createWallet('Treasury');
+    const [from] = addresses;
+    await coordinator.createPolicy({
+      policyName: 'treasurers sign',
+      condition: "activity.action == 'SIGN'",
+      consensus: `approvers.any(user, user.tags.contains('${treasurer}'))`,
+      time: "time.now < Timestamp('2027-01-01T00:00:00Z')",
+    });
+    const sign = () =>
+      tom.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+        signWith: from!,
+        type: 'TRANSACTION_TYPE_ETHEREUM',
+        unsignedTransaction: ethTransaction({ to: `0x${'11'.repeat(20)}`, value: 5n }),
+      });
+    await expect(sign()).toBeAllowed();
+    coordinator.clock.advance('366d');
+    await expect(sign()).toBeDeniedBy();
+    await expect(sign()).not.toBeAllowed();
+  });
+
+  test('transactions are those that viem and Solana’s own library read', () => {
+    const to = `0x${'ab'.repeat(20)}`;
+    const eth = ethTransaction({ to, value: 10n ** 18n, data: '0xa9059cbb', chainId: 8453n, nonce: 7n });
+    expect(parseTransaction(eth as `0x02${string}`)).toMatchObject({
+      type: 'eip1559',
+      chainId: 8453,
+      nonce: 7,
+      to,
+      value: 10n ** 18n,
+      data: '0xa9059cbb',
+      gas: 21_000n,
+    });
+    const [from, receiver] = [base58.encode(new Uint8Array(32).fill(3)), base58.encode(new Uint8Array(32).fill(4))];
+    const solana = solanaTransfer({ from, to: receiver, lamports: 2n ** 63n });
+    const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(solana, 'hex'));
+    expect(Object.keys(signatures)).toEqual([from]);
+    const message = decompileTransactionMessage(getCompiledTransactionMessageDecoder().decode(messageBytes));
+    expect(message.instructions).toEqual([
+      {
+        programAddress: '11111111111111111111111111111111',
+        accounts: [
+          { address: from, role: AccountRole.WRITABLE_SIGNER },
+          { address: receiver, role: AccountRole.WRITABLE },
+        ],
+        data: new Uint8Array([2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128]),
+      },
+    ]);
+  });
+
+  test('what is delivered is there once it has settled', async () => {
+    await coordinator.listenForWebhooks();
+    const tagId = await coordinator.createTag('delivered');
+    await coordinator.settled();
+    expect(coordinator.webhooks().map(({ body }) => body)).toContainEqual(
+      expect.objectContaining({
+        type: 'ACTIVITY_TYPE_CREATE_USER_TAG',
+        result: { createUserTagResult: { userTagId: tagId, userIds: [] } },
+      }),
+    );
+    const { headers } = coordinator.webhooks()[0]!;
+    expect(Object.keys(headers)).toContain('x-turnkey-signature');
+  });
+
+  test('matchers say what happened instead', async () => {
+    const [ann, bea] = [await coordinator.createUser('Ann'), await coordinator.createUser('Bea')];
+    const two = `approvers.filter(user, user.id == '${ann.userId}' || user.id == '${bea.userId}').count() >= 2`;
+    await coordinator.createPolicy({
+      policyName: 'two',
+      condition: "activity.kind == 'UPDATE_WALLET'",
+      consensus: two,
+    });
+    await coordinator.createPolicy({
+      policyName: 'no deletion',
+      effect: 'EFFECT_DENY',
+      condition: "activity.kind == 'DELETE_WALLETS'",
+    });
+    const { walletId } = await coordinator.createWallet('Of two');
+    const asked = await ann.client.submit('ACTIVITY_TYPE_UPDATE_WALLET', { walletId, walletName: 'Of both' });
+    await expect(asked).toNeedApprovalFrom(bea);
+    await expect(expect(asked).toNeedApprovalFrom(ann)).rejects.toThrow(`may not approve it: ${ann.userId}`);
+    await expect(expect(asked).toBeAllowed()).rejects.toThrow('is ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    await expect(bea.client.approve(asked.fingerprint)).toBeAllowed();
+    await expect(coordinator).toHaveRecorded('WalletUpdated', { walletName: 'Of both' });
+    await expect(expect(coordinator).toHaveRecorded('WalletUpdated', { walletName: 'x' })).rejects.toThrow('Of both');
+    const deletion = () => ann.client.submit('ACTIVITY_TYPE_DELETE_WALLETS', { walletIds: [walletId] });
+    await expect(deletion()).toBeDeniedBy('no deletion');
+    await expect(expect(deletion()).toBeDeniedBy('two')).rejects.toThrow('no deletion: OUTCOME_DENY_EXPLICIT');
+    await expect(expect(deletion()).toBeAllowed()).rejects.toThrow('403');
+    await expect(expect(Promise.resolve({})).toBeAllowed()).rejects.toThrow('an activity, or the promise of one');
+  });
+
+  test('what is performed gives its result, or says that it was not completed', async () => {
+    const { userTagId } = await coordinator.client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'done' });
+    expect(userTagId).toMatch(/^[0-9a-f-]{36}$/);
+    const cleo = await coordinator.createUser('Cleo');
+    await coordinator.createPolicy({
+      policyName: 'two tag',
+      condition: "activity.kind == 'CREATE_USER_TAG'",
+      consensus: 'approvers.count() >= 2',
+    });
+    const waiting = cleo.client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'waits' });
+    await expect(waiting).rejects.toThrow('is ACTIVITY_STATUS_CONSENSUS_NEEDED; use submit');
+  });
+});
+
+test('webhooks are for those who have said that loopback is meant', async () => {
+  await using coordinator = await startCoordinator();
+  await expect(coordinator.listenForWebhooks()).rejects.toThrow("ALLOW_PRIVATE_NETWORK: 'true'");
 });
 
 const openWorkers = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;

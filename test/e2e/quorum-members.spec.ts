@@ -164,7 +164,7 @@ describe('what policies allow about a member of the root quorum', () => {
     expect(both).toMatchObject({ status: 'ACTIVITY_STATUS_CONSENSUS_NEEDED', votes: { length: 2 } });
     const own = await coordinator.client.approve(activity.fingerprint);
     expect(own.status).toBe('ACTIVITY_STATUS_COMPLETED');
-    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId, ...resultOf(own) });
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { ...resultOf(own), userId });
   });
 
   test('may be read by them as activity.params.user_id, whichever credential it is', async () => {

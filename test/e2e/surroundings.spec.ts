@@ -228,6 +228,11 @@ describe('the reference', () => {
     }
   });
 
+  test('the address of the server leads to the reference', async () => {
+    const response = await fetch(coordinator.url, { redirect: 'manual' });
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/docs']);
+  });
+
   test('its page and what the page needs come from here, and from nowhere else', async () => {
     const page = await get('/docs');
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
@@ -250,12 +255,16 @@ describe('the reference', () => {
     expect(start).toContain("url: '/openapi.json'");
   });
 
-  test.each(['package.json', 'index.html', '..%2fpackage.json', '%2e%2e', 'constructor', 'swagger-ui.js.map'])(
-    '/docs/%s is not served',
-    async (file) => {
-      expect(await get(`/docs/${file}`)).toMatchObject({ status: 404, body: { code: 5 } });
-    },
-  );
+  test.each([
+    'package.json',
+    'index.html',
+    '..%2fpackage.json',
+    '%2e%2e%2fpackage.json',
+    'constructor',
+    'swagger-ui.js.map',
+  ])('/docs/%s is not served', async (file) => {
+    expect(await get(`/docs/${file}`)).toMatchObject({ status: 404, body: { code: 5 } });
+  });
 });
 
 describe('rate limits', () => {

@@ -1,0 +1,4 @@
+/** What `import 'countersign'` gives: a client that stamps. It starts nothing; `npx countersign start` does. */
+export { ActivityClient, type ParametersOf, type ResultOf } from './client/activity-client.js';
+export { ApiError, send, StampingClient, submitPath, type ApiAnswer } from './client/stamping-client.js';
+export { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, type ApiKeyPair } from './stamps/sign.js';

@@ -1,0 +1,145 @@
+import { ApiError } from '../client/stamping-client.js';
+import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { RecordedEvent } from '../event-store/event-store.js';
+import type { StampingClient } from '../client/stamping-client.js';
+
+/** What jest and vitest give a matcher as `this`. */
+interface MatcherContext {
+  readonly isNot?: boolean;
+  equals(actual: unknown, expected: unknown): boolean;
+}
+
+interface Verdict {
+  readonly pass: boolean;
+  message(): string;
+}
+
+/** What became of a request: the activity, or the error that it was answered with. */
+type Outcome = { readonly activity: ActivityEnvelope } | { readonly error: ApiError };
+
+/** What one policy said, as a denial tells it. */
+interface PolicyEvaluation {
+  readonly policyId: string;
+  readonly policyName?: string;
+  readonly outcome: string;
+  readonly error?: string;
+}
+
+/** The types of the matchers, to extend those of jest or vitest with (docs/how-to/test-with-the-harness.md). */
+export interface CountersignMatchers<Returned = unknown> {
+  /** The activity is completed. Takes an activity, or the promise of one. */
+  toBeAllowed(): Promise<Returned>;
+  /** The activity waits for votes, and each of these users may approve it. */
+  toNeedApprovalFrom(...users: readonly Approver[]): Promise<Returned>;
+  /** The request is denied; by a DENY with this name or id, if one is given. */
+  toBeDeniedBy(policy?: string): Promise<Returned>;
+  /** The coordinator has recorded an event of this type, with at least these members in its data. */
+  toHaveRecorded(type: string, data?: object): Promise<Returned>;
+}
+
+/** Who is asked whether an activity may be approved: a `TestUser`. */
+interface Approver {
+  readonly userId: string;
+  readonly client: StampingClient;
+}
+
+/** Matchers for `expect.extend`. Each says in its failure what happened instead, and why. */
+export const matchers = {
+  async toBeAllowed(this: MatcherContext, received: unknown): Promise<Verdict> {
+    const outcome = await outcomeOf(received);
+    return verdict(this, isCompleted(outcome), 'to be allowed', described(outcome));
+  },
+
+  async toNeedApprovalFrom(this: MatcherContext, received: unknown, ...users: readonly Approver[]): Promise<Verdict> {
+    const outcome = await outcomeOf(received);
+    const isWaiting = 'activity' in outcome && outcome.activity.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
+    if (!isWaiting) return verdict(this, false, 'to wait for approval', described(outcome));
+    const { id: activityId } = outcome.activity;
+    const answers = await Promise.all(
+      users.map(async ({ userId, client }) => {
+        const { activity } = await client.query<{ activity: ActivityEnvelope }>('get_activity', { activityId });
+        return { userId, mayApprove: activity.canApprove };
+      }),
+    );
+    const unable = answers.filter(({ mayApprove }) => !mayApprove).map(({ userId }) => userId);
+    return verdict(
+      this,
+      unable.length === 0,
+      `to need the approval of ${users.map(({ userId }) => userId).join(', ') || 'somebody'}`,
+      unable.length === 0
+        ? 'each of them may approve it'
+        : `it waits, but these may not approve it: ${unable.join(', ')}`,
+    );
+  },
+
+  async toBeDeniedBy(this: MatcherContext, received: unknown, policy?: string): Promise<Verdict> {
+    const outcome = await outcomeOf(received);
+    const isDenied = 'error' in outcome && outcome.error.body.turnkeyErrorCode === 'REQUEST_NOT_AUTHORIZED';
+    const denying = ({ policyId, policyName, outcome: said }: PolicyEvaluation) =>
+      said === 'OUTCOME_DENY_EXPLICIT' && [policyId, policyName].includes(policy);
+    const pass = isDenied && (policy === undefined || evaluationsOf(outcome.error).some(denying));
+    return verdict(this, pass, `to be denied${policy === undefined ? '' : ` by ${policy}`}`, described(outcome));
+  },
+
+  async toHaveRecorded(
+    this: MatcherContext,
+    received: { events(): Promise<readonly RecordedEvent[]> },
+    type: string,
+    data: object = {},
+  ): Promise<Verdict> {
+    const events = await received.events();
+    const ofType = events.filter((event) => event.type === type);
+    const pass = ofType.some((event) => holds(this, event.data, data));
+    const wanted = `to have recorded ${type} ${JSON.stringify(data)}`;
+    const lines = ofType.map((event) => `  ${event.revision} ${JSON.stringify(event.data)}`);
+    const types = [...new Set(events.map((event) => event.type))].join(', ');
+    const instead = lines.length > 0 ? `of this type are recorded:\n${lines.join('\n')}` : `recorded are: ${types}`;
+    return verdict(this, pass, wanted, instead);
+  },
+};
+
+function verdict({ isNot }: MatcherContext, pass: boolean, wanted: string, instead: string): Verdict {
+  return { pass, message: () => `expected ${isNot ? 'not ' : ''}${wanted}; ${instead}` };
+}
+
+async function outcomeOf(received: unknown): Promise<Outcome> {
+  try {
+    const activity = (await received) as ActivityEnvelope | undefined;
+    if (typeof activity?.status !== 'string') {
+      throw new TypeError(`an activity, or the promise of one, is expected; got ${JSON.stringify(activity)}`);
+    }
+    return { activity };
+  } catch (error) {
+    if (error instanceof ApiError) return { error };
+    throw error;
+  }
+}
+
+function isCompleted(outcome: Outcome): boolean {
+  return 'activity' in outcome && outcome.activity.status === 'ACTIVITY_STATUS_COMPLETED';
+}
+
+function described(outcome: Outcome): string {
+  if ('activity' in outcome) {
+    const { id, status, failure } = outcome.activity;
+    return `activity ${id} is ${status}${failure ? `: ${JSON.stringify(failure)}` : ''}`;
+  }
+  const { error } = outcome;
+  const said = evaluationsOf(error).map(
+    ({ policyId, policyName = policyId, outcome: one, error: why }) =>
+      `  ${policyName}: ${one}${why ? ` (${why})` : ''}`,
+  );
+  return [`it was answered ${error.message}`, ...said].join('\n');
+}
+
+function evaluationsOf({ body }: ApiError): readonly PolicyEvaluation[] {
+  return body.details.flatMap((detail) => (detail['policyEvaluations'] as PolicyEvaluation[] | undefined) ?? []);
+}
+
+/** Whether all that is expected is there; members that are not spoken of do not matter. */
+function holds(context: MatcherContext, actual: unknown, expected: unknown): boolean {
+  const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain(expected)) return context.equals(actual, expected);
+  return isPlain(actual) && Object.entries(expected).every(([name, value]) => holds(context, actual[name], value));
+}
