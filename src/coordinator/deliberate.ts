@@ -196,7 +196,8 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
     if (wish === 'approve' && !isRepeated) {
       // Nobody's approval counts while a policy forbids it: the policy is the reason.
       const forbidden = authorize(question, [...approvals, party], policyContext(bench));
-      if (forbidden.outcome === 'deny-explicit') throw permissionDenied(forbidden, bench.organization.policies.values());
+      if (forbidden.outcome === 'deny-explicit')
+        throw permissionDenied(forbidden, bench.organization.policies.values());
     }
     throw voteRefused(open, wish, approvals, userId);
   }

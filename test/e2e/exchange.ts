@@ -47,7 +47,11 @@ export function violations({ details }: Pick<Refusal, 'details'>): readonly { fi
 /** Each policy's outcome in a denial, and the sentence that sums them up. */
 export function denial({ details }: Pick<Refusal, 'details'>) {
   const detail = details.find((one) => one['@type'] === 'type.googleapis.com/errors.v1.PolicyEnginePermissionError') as
-    { message: string; policyEvaluations: { policyId: string; policyName: string; outcome: string; error?: string }[] } | undefined;
+    | {
+        message: string;
+        policyEvaluations: { policyId: string; policyName: string; outcome: string; error?: string }[];
+      }
+    | undefined;
   return { message: detail?.message, policyEvaluations: detail?.policyEvaluations };
 }
 
