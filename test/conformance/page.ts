@@ -64,7 +64,9 @@ export function conformancePage(record: WalkRecord): string {
 
 The specification's endpoints as data (\`test/conformance/specification/\`), and every request that follows from them, sent over
 HTTP with real stamps to a running server. A cell counts requests that were answered as they must be, \`n of m\` where some
-were not. ${record.total} requests. No answer was a 5xx, and nothing that was refused was recorded.
+were not.
+
+${record.summary}
 
 The tables have ${specification} lines of the specification, and ${protocol} that it leaves open and that are taken from what the
 published clients send and expect; \`source\` in the data says which. 400kb are 400,000 characters.

@@ -75,7 +75,13 @@ function post(
   stamp: ApiKeyPair | Readonly<Record<string, string>> = world.client.key,
 ): Promise<Exchange> {
   const headers = 'privateKey' in stamp ? stampedBy(stamp as ApiKeyPair, text) : stamp;
-  return exchange(url, { method: 'POST', headers: { ...jsonHeaders, ...headers }, body: text });
+  return counted(url, { method: 'POST', headers: { ...jsonHeaders, ...headers }, body: text });
+}
+
+async function counted(url: string, request: RequestInit): Promise<Exchange> {
+  const answer = await exchange(url, request);
+  record.answered(answer.status);
+  return answer;
 }
 
 /** The walk has thousands of stamps, so OpenSSL signs where it can. */
@@ -100,28 +106,45 @@ function openSslKey({ publicKey, privateKey }: ApiKeyPair): KeyObject {
   return key;
 }
 
-/** Tries all of them, and fails with the names of those that went wrong. */
+/** What has gone wrong in the piece of the walk that is under way. */
+let wrong: string[] = [];
+
+/** Tests that are pieces of the walk: one that does not come to its end is missed in the page. */
+const pieces = (endpoint: string) => (title: string, run: () => Promise<void>) => {
+  const piece = `${endpoint}: ${title}`;
+  record.plan(piece);
+  test(title, async () => {
+    wrong = [];
+    await run();
+    record.end(piece);
+    expect(wrong).toEqual([]);
+  });
+};
+
+/** Tries all of them, and takes note of those that went wrong. */
 async function walk(endpoint: string, kind: Kind, trials: readonly Trial[], isRefused = true): Promise<void> {
   expect(trials).not.toEqual([]);
   if (isRefused) await world.recorded();
-  const wrong: string[] = [];
   const failed = new Set<string>();
   for (const { name, run } of trials) {
-    const problem = await run();
+    // A trial that breaks off has failed, and those behind it are tried all the same.
+    const problem = await run().catch(String);
     if (problem === undefined) continue;
     failed.add(name);
     wrong.push(`${name}: ${problem}`);
   }
   if (isRefused) {
     const names = new Map(trials.map(({ name, text }) => [text && fingerprintOf(Buffer.from(text)), name]));
+    let found = 0;
     for (const { type, data } of await world.recorded()) {
       const name = names.get((data as { fingerprint?: string }).fingerprint) ?? 'one of them';
       failed.add(name);
+      found += 1;
       wrong.push(`${name}: was refused, and yet recorded ${type} ${JSON.stringify(data).slice(0, 500)}`);
     }
+    record.soughtInRecords(trials.filter(({ text }) => text !== undefined).length, found);
   }
   for (const { name } of trials) record.tried(endpoint, kind, !failed.has(name));
-  expect(wrong).toEqual([]);
 }
 
 type Expected = (typeof refusals)[keyof typeof refusals];
@@ -143,13 +166,23 @@ function notRefused(answer: Exchange, expected: Expected | readonly Expected[], 
 
 /** A list names its elements, and an element its list; the proxy says where in its own request to the API a field stands. */
 function isNamed(field: string, body: Omit<Refusal, 'status'>): boolean {
-  const named = violations(body).map((violation) => violation.field);
-  const list = field.replace(/\[\d+\]$/, '');
-  if (named.some((one) => [field, list].some((own) => `.${one.replace(/\[\d+\]$/, '')}`.endsWith(`.${own}`))))
-    return true;
+  const { message } = body;
   const last = field.split('.').at(-1)!;
-  return body.message.toLowerCase().includes(last.replace(/^policy(?=C)/, '').toLowerCase());
+  // The published words for what is wrong with an expression.
+  const clause = /(condition|consensus)$/i.exec(last)?.[0].toLowerCase();
+  if (clause !== undefined && message.startsWith(`invalid policy ${clause}: `)) return true;
+  // A message that names no violation has the field in backticks or before the value, or by a name that is no other word.
+  const told = [...message.matchAll(/`([^`]+)`|([\w.[\]]+)(?= `)|\b([a-z]+[A-Z]\w*)/g)].map((match) =>
+    match.slice(1).join(''),
+  );
+  const own = withoutIndex(field);
+  return [...violations(body).map((violation) => violation.field), ...told].some((one) => {
+    const named = withoutIndex(one);
+    return `.${named}`.endsWith(`.${own}`) || `.${own}`.endsWith(`.${named}`);
+  });
 }
+
+const withoutIndex = (field: string) => field.replace(/\[\d+\]$/, '');
 
 function notCompleted(answer: Exchange, endpoint: (typeof submits)[number], parameters: Body): string | undefined {
   if (answer.status !== 200) return `expected 200, got ${answer.status}: ${answer.text.slice(0, 300)}`;
@@ -257,6 +290,7 @@ test('the specification is transcribed whole', () => {
 
 describe.each(submits)('submit/$path', (endpoint) => {
   const { path, type, parameters: table } = endpoint;
+  const piece = pieces(`submit/${path}`);
   const fixture = submitFixtures[path]!;
   let sample: Body;
 
@@ -293,7 +327,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
     sample = await fixture(world);
   });
 
-  test('is done as it is described', async () => {
+  piece('is done as it is described', async () => {
     const optionalFields = table.filter(({ required }) => !required).map(({ name }) => name);
     const full = await fixture(world);
     expect(Object.keys(full).sort()).toEqual(table.map(({ name }) => name).sort());
@@ -355,7 +389,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
   });
 
   if (table.some(hasEnumeration)) {
-    test('every value of its enumerations', async () => {
+    piece('every value of its enumerations', async () => {
       const values = knownValues(table, sample);
       const unknown = unknownValues(table, sample);
       const taken = values.map((wanted) =>
@@ -366,7 +400,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
     });
   }
 
-  test('every required field missing', async () => {
+  piece('every required field missing', async () => {
     const trials = [
       ...refusedTrials(missing(submitEnvelope, envelope()), sendEnvelope),
       ...refusedTrials(inParameters(missing(table, sample)), sendParameters),
@@ -374,19 +408,21 @@ describe.each(submits)('submit/$path', (endpoint) => {
     await walk(`submit/${path}`, 'missing', trials);
   });
 
-  test('every field of a wrong type', () =>
+  piece('every field of a wrong type', () =>
     walk(`submit/${path}`, 'type', [
       ...refusedTrials(wrongTypes(submitEnvelope, envelope()), sendEnvelope),
       ...refusedTrials(inParameters(wrongTypes(table, sample)), sendParameters),
-    ]));
+    ]),
+  );
 
-  test('every field in a wrong form', () =>
+  piece('every field in a wrong form', () =>
     walk(`submit/${path}`, 'form', [
       ...refusedTrials(wrongForms(submitEnvelope, envelope()), sendEnvelope),
       ...refusedTrials(inParameters(wrongForms(table, sample)), sendParameters),
-    ]));
+    ]),
+  );
 
-  test('every limit', async () => {
+  piece('every limit', async () => {
     const all = edges(table, sample, textFor(sample));
     const outside = all
       .filter(({ isWithin }) => !isWithin)
@@ -417,7 +453,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
     ]);
   });
 
-  test('every stamp that is none', async () => {
+  piece('every stamp that is none', async () => {
     const text = textOf(sample);
     const passkey: Trial = {
       name: 'a passkey’s stamp, where only X-Stamp is listed',
@@ -434,7 +470,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
     ]);
   });
 
-  test('what belongs to another organization', async () => {
+  piece('what belongs to another organization', async () => {
     const ids = namedResources(table, sample).map(({ field: { names, type: fieldType }, path: at }): Trial => {
       const id = world.foreign[names!];
       const { text, answer } = sendParameters(changed(sample, at, fieldType.kind === 'list' ? [id] : id));
@@ -466,7 +502,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
     ]);
   });
 
-  test('its type at every other path', async () => {
+  piece('its type at every other path', async () => {
     const text = textOf(sample);
     const others = submits.filter((other) => other.path !== path);
     await walk(
@@ -482,6 +518,7 @@ describe.each(submits)('submit/$path', (endpoint) => {
 });
 
 describe.each(queries)('query/$path', ({ path, body: table, response }) => {
+  const piece = pieces(`query/${path}`);
   const fixture = queryFixtures[path]!;
   let sample: Body;
 
@@ -509,7 +546,7 @@ describe.each(queries)('query/$path', ({ path, body: table, response }) => {
     sample = whole(await fixture(world));
   });
 
-  test('is answered as it is described', () =>
+  piece('is answered as it is described', () =>
     walk(`query/${path}`, 'done', [
       answered('every field', async () => sample),
       answered('required fields only', async () => withoutOptional(table, sample)),
@@ -523,21 +560,26 @@ describe.each(queries)('query/$path', ({ path, body: table, response }) => {
           [headerNames.passkeyStamp]: world.passkey.assert({ body: text }),
         }),
       ),
-    ]));
+    ]),
+  );
 
-  test('every required field missing', () =>
-    walk(`query/${path}`, 'missing', refusedTrials(missing(table, sample), send)));
+  piece('every required field missing', () =>
+    walk(`query/${path}`, 'missing', refusedTrials(missing(table, sample), send)),
+  );
 
-  test('every field of a wrong type', () =>
-    walk(`query/${path}`, 'type', refusedTrials(wrongTypes(table, sample), send)));
+  piece('every field of a wrong type', () =>
+    walk(`query/${path}`, 'type', refusedTrials(wrongTypes(table, sample), send)),
+  );
 
-  test('every field in a wrong form', () =>
-    walk(`query/${path}`, 'form', refusedTrials(wrongForms(table, sample), send)));
+  piece('every field in a wrong form', () =>
+    walk(`query/${path}`, 'form', refusedTrials(wrongForms(table, sample), send)),
+  );
 
-  test('every stamp that is none', () =>
-    walk(`query/${path}`, 'stamp', stampTrials(queryUrl(path), JSON.stringify(sample))));
+  piece('every stamp that is none', () =>
+    walk(`query/${path}`, 'stamp', stampTrials(queryUrl(path), JSON.stringify(sample))),
+  );
 
-  test('what belongs to another organization', async () => {
+  piece('what belongs to another organization', async () => {
     const ids = namedResources(table, sample).map(({ field: { names }, path: at }): Trial => ({
       name: `${written(at)} of another organization`,
       run: async () =>
@@ -563,6 +605,7 @@ describe.each(queries)('query/$path', ({ path, body: table, response }) => {
 });
 
 describe('query/list_wallet_accounts', () => {
+  const piece = pieces('query/list_wallet_accounts');
   interface Listed {
     readonly walletAccountId: string;
     readonly [member: string]: unknown;
@@ -572,7 +615,7 @@ describe('query/list_wallet_accounts', () => {
   const path = 'list_wallet_accounts';
   const at = (index: number) => `m/44'/0'/0'/0/${index}`;
 
-  test('every curve, path format and address format', async () => {
+  piece('every curve, path format and address format', async () => {
     const shapes = addressFormats.map((addressFormat) => ({ addressFormat, curve: curveOf(addressFormat) }));
     const onP256 = { addressFormat: 'ADDRESS_FORMAT_COMPRESSED', curve: 'CURVE_P256' };
     const asked = [...shapes, onP256].map((shape, index) => ({
@@ -592,7 +635,7 @@ describe('query/list_wallet_accounts', () => {
     await walk(`query/${path}`, 'values', trials, false);
   });
 
-  test('every limit, and the pages', async () => {
+  piece('every limit, and the pages', async () => {
     const accounts = Array.from({ length: pageLimit.most }, (_, index) => ({
       curve: 'CURVE_SECP256K1',
       pathFormat: 'PATH_FORMAT_BIP32',
@@ -648,6 +691,7 @@ describe('query/list_wallet_accounts', () => {
 });
 
 describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) => {
+  const piece = pieces(`proxy/${path}`);
   const fixture = proxyFixtures[path]!;
   const config = () => ({ [headerNames.config]: world.coordinator.root.authProxyConfigId });
   const send = (body: Body) => {
@@ -673,7 +717,7 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
     sample = await fixture(world);
   });
 
-  test('is answered as it is described', async () => {
+  piece('is answered as it is described', async () => {
     const small = minimalFixtures[path] ?? fixture;
     const minimal = withoutOptional(table, await small(world));
     const nulls = withNulls(table, await small(world));
@@ -684,7 +728,7 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
       ...(table.some(({ required }) => !required) ? [answered('null for optional fields', async () => nulls)] : []),
     ];
     const withoutBody = async () => {
-      const answer = await exchange(proxyUrl(path), { method: 'POST', headers: { ...jsonHeaders, ...config() } });
+      const answer = await counted(proxyUrl(path), { method: 'POST', headers: { ...jsonHeaders, ...config() } });
       return answer.status === 200 ? misshapen(response, answer.body)[0] : `got ${answer.status}: ${answer.text}`;
     };
     if (table.length === 0) trials.push({ name: 'no body at all', run: withoutBody });
@@ -693,7 +737,7 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
 
   if (table.length > 0) {
     if (table.some(hasEnumeration)) {
-      test('every value of its enumerations', async () => {
+      piece('every value of its enumerations', async () => {
         const values = knownValues(table, sample);
         const unknown = unknownValues(table, sample);
         const taken = values.map((wanted) =>
@@ -704,19 +748,22 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
       });
     }
 
-    test('every required field missing', () =>
-      walk(`proxy/${path}`, 'missing', refusedTrials(missing(table, sample), send)));
+    piece('every required field missing', () =>
+      walk(`proxy/${path}`, 'missing', refusedTrials(missing(table, sample), send)),
+    );
 
-    test('every field of a wrong type', () =>
-      walk(`proxy/${path}`, 'type', refusedTrials(wrongTypes(table, sample), send)));
+    piece('every field of a wrong type', () =>
+      walk(`proxy/${path}`, 'type', refusedTrials(wrongTypes(table, sample), send)),
+    );
 
     if (table.some(hasForm)) {
-      test('every field in a wrong form', () =>
-        walk(`proxy/${path}`, 'form', refusedTrials(wrongForms(table, sample), send)));
+      piece('every field in a wrong form', () =>
+        walk(`proxy/${path}`, 'form', refusedTrials(wrongForms(table, sample), send)),
+      );
     }
   }
 
-  test('the header that names the configuration', async () => {
+  piece('the header that names the configuration', async () => {
     const text = JSON.stringify(sample);
     const { config: header } = headerNames;
     const bad: Readonly<Record<string, readonly [Readonly<Record<string, string>>, Expected]>> = {
@@ -734,7 +781,7 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
     await walk(`proxy/${path}`, 'config', trials);
   });
 
-  test('the origin', async () => {
+  piece('the origin', async () => {
     const app = 'https://app.example.com';
     const update = (allowedOrigins: readonly string[]) =>
       world.submit('ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { allowedOrigins });
@@ -772,6 +819,7 @@ describe.each(proxyEndpoints)('proxy/$path', ({ path, body: table, response }) =
 });
 
 test('docs/reference/conformance.md is what `npm run docs:conformance` makes of this walk', () => {
+  expect(record.missing).toEqual([]);
   const { submits: submitTable, queries: queryTable, proxy } = tables(record);
   process.stdout.write(`\n${[submitTable, queryTable, proxy].join('\n\n')}\n`);
   const page = conformancePage(record);

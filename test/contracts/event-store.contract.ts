@@ -10,8 +10,18 @@ export interface StoreUnderTest {
   readonly cleanup: () => Promise<void>;
 }
 
-/** What every adapter of the event store port must do. `open` gives a store that no other test writes to. */
-export function eventStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
+/**
+ * What every adapter of the event store port must do. `open` gives a store that no other test writes to, `another` one beside
+ * it.
+ */
+export function eventStoreContract(name: string, open: () => Promise<StoreUnderTest>, another = open): void {
+  /** The whole life of another store of this kind. */
+  async function opensAndCloses(): Promise<void> {
+    const { store, cleanup } = await another();
+    await delivered(store, (await store.append(aStream(), someEvents(1), 'no-stream')).position);
+    await cleanup();
+  }
+
   describe(`${name} keeps the event store contract`, () => {
     let under: StoreUnderTest;
     let store: EventStore;
@@ -473,21 +483,27 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         const happened: string[] = [];
         let started = (): void => undefined;
         const start = new Promise<void>((resolve) => (started = resolve));
+        let free = (): void => undefined;
+        const freed = new Promise<void>((resolve) => (free = resolve));
         const subscription = store.subscribe({
           after: 'start',
           onEvents: async () => {
             happened.push('started');
             started();
-            await pause(30);
+            await freed;
             happened.push('returned');
           },
           onError: (error) => happened.push(String(error)),
         });
         await start;
-        await subscription.close();
-        happened.push('closed');
+        const closing = subscription.close().then(() => happened.push('closed'));
+        // Time enough to close in for whoever does not wait: another subscription begins, is served, and closes.
         const { position } = await store.append(stream, someEvents(1), 1);
         await delivered(store, position);
+        expect(happened).toEqual(['started']);
+        free();
+        await closing;
+        await delivered(store, (await store.append(stream, someEvents(1), 2)).position);
         expect(happened).toEqual(['started', 'returned', 'closed']);
         await subscription.close();
       });
@@ -586,11 +602,13 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         const happened: string[] = [];
         let started = (): void => undefined;
         const start = new Promise<void>((resolve) => (started = resolve));
+        let free = (): void => undefined;
+        const freed = new Promise<void>((resolve) => (free = resolve));
         store.subscribe({
           after: 'start',
           onEvents: async () => {
             started();
-            await pause(30);
+            await freed;
             happened.push('returned');
           },
           onError: (error) => happened.push(String(error)),
@@ -602,9 +620,13 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
         });
         await store.append(aStream(), someEvents(1), 'no-stream');
         await start;
-        await store.close();
-        happened.push('closed');
-        await pause(30);
+        const closing = store.close().then(() => happened.push('closed'));
+        // Time enough to close in for whoever does not wait: another store is opened, is served, and closes.
+        await opensAndCloses();
+        expect(happened).toEqual([]);
+        free();
+        await closing;
+        await opensAndCloses();
         expect(happened).toEqual(['returned', 'closed']);
       });
 

@@ -5,6 +5,7 @@ import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import { BareCoordinator, organizationId, startedAt, type Member } from './bare-coordinator.js';
 import { SteeredStore } from './steered-store.js';
+import { until } from '../e2e/until.js';
 
 const createTag = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 const stream = organizationStream(organizationId);
@@ -62,7 +63,7 @@ async function writtenAndNotAnswered(store: SteeredStore, coordinator: BareCoord
     return appended;
   };
   const slow = tag(coordinator, 'slow');
-  while (!isWritten) await soon();
+  await until('the append is written', () => isWritten);
   return { slow, answer };
 }
 
@@ -102,7 +103,7 @@ describe('a reader', () => {
     const gone = await one.createUser('Gone');
     store.holdReads();
     const early = knows(one, gone);
-    while (store.heldReads === 0) await soon();
+    await until('a read is held', () => store.heldReads > 0);
     await deleteKeyOf(other, gone);
     const late = Promise.all([knows(one, gone), knows(one, gone)]);
     await soon();
@@ -119,11 +120,11 @@ describe('a reader', () => {
     await store.until(asked + 1);
     store.holdReads();
     const reading = one.loader.load(organizationId);
-    while (store.heldReads === 0) await soon();
+    await until('a read is held', () => store.heldReads > 0);
     // As many events as the held append has: from the next revision on nobody could tell them apart.
     await tag(other, 'other');
     store.release();
-    while (one.counts.conflicts === 0) await soon();
+    await until('the append has lost', () => one.counts.conflicts > 0);
     await soon();
     store.releaseReads();
     expect((await late).status).toBe('ACTIVITY_STATUS_COMPLETED');
@@ -142,7 +143,7 @@ describe('a reader', () => {
     const { slow, answer } = await writtenAndNotAnswered(store, one);
     store.holdReads();
     const reading = one.loader.load(organizationId);
-    while (store.heldReads === 0) await soon();
+    await until('a read is held', () => store.heldReads > 0);
     answer();
     await soon();
     let first = Infinity;

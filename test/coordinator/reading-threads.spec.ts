@@ -63,10 +63,14 @@ it('gives what is read here, doubts and all', async () => {
 });
 
 it('keeps its thread while there is nothing to read', async () => {
-  const elsewhere = threads({ most: 1 });
-  expect(await elsewhere.read(text('a'), path)).toHaveProperty('value');
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(await elsewhere.read(text('b'), path)).toEqual({ value: read(text('b')) });
+  const file = worker(`
+    import { parentPort, threadId } from 'node:worker_threads';
+    parentPort.on('message', () => parentPort.postMessage({ value: threadId }));`);
+  const elsewhere = threads({ most: 1, file });
+  const thread = await elsewhere.read(text('a'), path);
+  // Time enough to end in for one that ends: others are started, and read.
+  for (let count = 0; count < 3; count++) expect(await threads({ file }).read(text('b'), path)).not.toEqual(thread);
+  expect(await elsewhere.read(text('c'), path)).toEqual(thread);
 });
 
 it('gives the refusal that is given here', async () => {

@@ -7,6 +7,7 @@ import { SmsWebhookCarrier } from '../../src/delivery/sms-webhook.js';
 import { SmtpCarrier } from '../../src/delivery/smtp.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { openInbox } from './smtp-inbox.js';
+import { until } from '../e2e/until.js';
 
 const sms: Message = { channel: 'sms', to: '+13214567890', text: '123456 is your code', otpId: 'otp-1' };
 const email: Message = {
@@ -185,7 +186,7 @@ describe('a message', () => {
     const { made, reports, ended } = await delivery({ url }, { firstAnswerMs: 50 });
     expect((await made.send(sms)).status).toBe('queued');
     expect(reports).toEqual([]);
-    while (slow.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('the server is asked', () => slow.length > 0);
     slow[0]!.writeHead(200).end();
     await ended();
     expect(reports).toMatchObject([{ outcome: 'sent', attempts: 1 }]);
@@ -281,7 +282,7 @@ describe('many messages', () => {
     made.enqueue({ ...sms, text: others[1]! }, { organizationId: 'niece', parentOrganizationId: 'other' });
     made.enqueue({ ...sms, text: others[2]! }, { organizationId: 'parent' });
     for (let count = 1; count <= 23; count++) {
-      while (held.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(`${count} are on their way`, () => held.length >= count);
       held[count - 1]!.writeHead(200).end();
     }
     await ended(23);
@@ -320,12 +321,12 @@ describe('many messages', () => {
     });
     await expect(made.send(sms)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     expect(refusal(() => made.check(sms))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-    while (held.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('two are on their way', () => held.length >= 2);
     for (const response of held) response.writeHead(200).end();
     await ended(2);
     made.check(sms);
     expect(made.enqueue(sms)).toMatchObject({ status: 'queued' });
-    while (held.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('a third is on its way', () => held.length >= 3);
     held[2]!.writeHead(200).end();
   });
 
@@ -372,7 +373,7 @@ describe('at the end of the process', () => {
     const { made, reports } = await delivery({ url }, { concurrency: 1, drainMs: 100, attemptMs: 600_000 });
     const running = made.send(sms);
     const inLine = made.send({ ...sms, otpId: 'otp-2' });
-    while (requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('one is on its way', () => requests.length > 0);
     await made.close();
     const why = { otp1: 'the process stopped during its delivery', otp2: 'the process stopped before its delivery' };
     expect(reports).toHaveLength(2);
@@ -466,6 +467,6 @@ it('a listener that throws changes nothing for the message', async () => {
   );
   closing.push(() => made.close());
   expect((await made.send(sms)).status).toBe('queued');
-  while (made.open > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until('nothing is on its way', () => made.open === 0);
   expect(requests).toHaveLength(2);
 });

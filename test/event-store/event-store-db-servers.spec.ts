@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { EventStoreDBClient, eventTypeFilter, jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { jest } from '@jest/globals';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import { randomUUID, webcrypto } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -19,6 +20,7 @@ import { Projector } from '../../src/read-models/projector.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
+import { until } from '../e2e/until.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
 import { type EventStoreDouble } from './double/double.js';
 import type { Proposed } from './double/log.js';
@@ -39,11 +41,6 @@ beforeEach(async () => {
 
 function open(options: EventStoreDbOptions = {}, url = double.connectionString): Promise<EventStoreDbEventStore> {
   return storeAt(url, options);
-}
-
-/** Waits for a condition; the test's own time limit bounds it. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await pause(2);
 }
 
 /** Events on their way into the log of the double, past any client. */
@@ -97,7 +94,7 @@ describe.each(versions)('a feed from a server of version %s', (version) => {
       await feed.sees(revision + 1);
       const before = double.checkpoints.length;
       double.log.append('billing-1', proposed(40), 'any');
-      await until(() => double.checkpoints.length > before);
+      await until('a checkpoint is sent', () => double.checkpoints.length > before);
     }
     double.dropSubscriptions('unavailable');
     await store.append(stream, someEvents(1), 3);
@@ -110,7 +107,7 @@ describe.each(versions)('a feed from a server of version %s', (version) => {
     double.log.append('$stats-0.0.0.0:2113', proposed(3), 'any');
     const store = await open();
     const feed = follow(store, 'start');
-    await until(() => double.checkpoints.length > 0);
+    await until('a checkpoint is sent', () => double.checkpoints.length > 0);
     await store.append(aStream(), someEvents(2), 'no-stream');
     await feed.sees(2);
     double.dropSubscriptions('unavailable');
@@ -288,7 +285,7 @@ describe('an append', () => {
     double.leader = 'unknown';
     const before = double.appends[appendMode];
     const appending = store.append(stream, someEvents(1), 0);
-    await until(() => double.appends[appendMode] > before + 1);
+    await until('it is tried again', () => double.appends[appendMode] > before + 1);
     double.leader = undefined;
     expect((await appending).revision).toBe(1);
     expect(await all(store.read(stream))).toHaveLength(2);
@@ -351,8 +348,10 @@ describe('the client, version 6.2.1', () => {
     const error = await outcomeOf(bare.appendToStream(aStream(), one(), { expectedRevision: NO_STREAM }));
     expect(error).toMatchObject({ code: 14 });
     expect(error).not.toHaveProperty('type');
+    const tries = jest.spyOn(EventStoreDBClient.prototype, 'appendToStream');
     const appending = store.append(aStream(), someEvents(1), 'no-stream');
-    await pause(20);
+    await until('it is tried again', () => tries.mock.calls.length > 1);
+    tries.mockRestore();
     await double.up();
     expect((await appending).revision).toBe(0);
   });
@@ -362,17 +361,17 @@ describe('the client, version 6.2.1', () => {
     const errors: unknown[] = [];
     const subscription = bare.subscribeToAll();
     subscription.on('data', () => undefined).on('error', (error) => errors.push(error));
-    await until(() => double.subscriptions === 1);
+    await until('the client subscribes', () => double.subscriptions === 1);
     const store = await open();
     const feed = follow(store, 'start');
-    await until(() => double.subscriptions === 2);
+    await until('the store subscribes', () => double.subscriptions === 2);
     double.dropSubscriptions('unavailable');
-    await until(() => errors.length > 0);
+    await until('the subscription ends', () => errors.length > 0);
     expect(errors).toMatchObject([{ type: 'unavailable' }]);
     await store.append(aStream(), someEvents(1), 'no-stream');
     await feed.sees(1);
     await feed.stop();
-    await until(() => double.subscriptions === 0);
+    await until('nobody subscribes', () => double.subscriptions === 0);
     await bare.dispose();
   });
 });
@@ -598,7 +597,7 @@ describe('a coordinator on a store that refuses', () => {
     const heldUntil = new Promise<void>((resolve) => (answer = resolve));
     double.appendFaults.push({ heldUntil, stream: organizationStream(coordinator.organizationId) });
     const first = send(tag('first'));
-    await until(() => double.appendFaults.length === 0);
+    await until('it is held', () => double.appendFaults.length === 0);
     const rest = [send(tag('second')), exchange(path, stamped(large)), send(tag('third'))];
     await pause(100);
     answer();

@@ -1,7 +1,9 @@
+import { jest } from '@jest/globals';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { eventsAfter, Feed, PAGE_SIZE } from '../../src/event-store/feed.js';
 import type { StoredEvent } from '../../src/event-store/stored-event.js';
 import { pause } from '../contracts/event-store.contract.js';
+import { until } from '../e2e/until.js';
 
 describe('a feed', () => {
   it('does not sleep through an event that is recorded while it looks', async () => {
@@ -22,12 +24,14 @@ describe('a feed', () => {
       },
       () => undefined,
     );
-    await pause(30);
+    await until('the event is seen', () => seen.length > 0);
     await feed.close();
     expect(seen).toEqual([1n]);
   });
 
   it('asks for nothing while there is no news', async () => {
+    jest.useFakeTimers();
+    const anHour = () => jest.advanceTimersByTimeAsync(3_600_000);
     let asked = 0;
     const feed = new Feed(
       () => {
@@ -37,13 +41,14 @@ describe('a feed', () => {
       { after: 'start', onEvents: () => undefined, onError: fail },
       () => undefined,
     );
-    await pause(20);
+    await anHour();
     expect(asked).toBe(1);
     feed.wake();
     feed.wake();
-    await pause(20);
+    await anHour();
     expect(asked).toBe(2);
     await feed.close();
+    jest.useRealTimers();
   });
 
   it('does not call the subscriber before it has its subscription', async () => {
@@ -55,7 +60,7 @@ describe('a feed', () => {
       () => undefined,
     );
     subscribed = true;
-    await pause();
+    await until('the subscriber is called', () => calls.length > 0);
     await feed.close();
     expect(calls).toEqual([true]);
   });
@@ -69,7 +74,7 @@ describe('a feed', () => {
       { after: 'start', onEvents: () => undefined, onError: (error) => errors.push(error) },
       () => ended++,
     );
-    await pause();
+    await until('it has ended', () => ended > 0);
     feed.wake();
     await feed.close();
     await feed.close();

@@ -16,6 +16,7 @@ import {
   follow,
   pause,
   someEvents,
+  type StoreUnderTest,
 } from '../contracts/event-store.contract.js';
 
 const libsql = fileURLToPath(import.meta.resolve('libsql'));
@@ -41,17 +42,22 @@ async function open(path = file): Promise<SqliteEventStore> {
   return store;
 }
 
-eventStoreContract('the SQLite event store', async () => {
-  const store = await open();
+const underTest = (path: () => string) => async (): Promise<StoreUnderTest> => {
+  const store = await open(path());
   return {
     store,
     reopen: async () => {
       await store.close();
-      return open();
+      return open(path());
     },
     cleanup: () => store.close(),
   };
-});
+};
+eventStoreContract(
+  'the SQLite event store',
+  underTest(() => file),
+  underTest(() => join(directory, 'another.db')),
+);
 
 /** All bytes of the file and its log. */
 function bytes(): string {

@@ -11,6 +11,7 @@ import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/e
 import { type EventStoreDouble } from '../event-store/double/double.js';
 import type { AppendFault, Drop } from '../event-store/double/double.js';
 import { runningDoubles } from '../event-store/double/running.js';
+import { until } from '../e2e/until.js';
 
 /** Generous, since the machines of tests are busy: a silent server costs a second. */
 const quick = { appendTimeoutMs: 1_000, giveUpAfterMs: 15_000, retryAfterMs: 5 };
@@ -52,7 +53,7 @@ type MaybePromise<T> = T | Promise<T>;
 /** Runs the client alone; resolves with its exit code and everything it has said. */
 async function bareClient(
   args: readonly string[],
-  onSaid: (said: string) => void = () => undefined,
+  onSaid: (said: string, tell: () => void) => void = () => undefined,
 ): Promise<{ code: number | null; said: string }> {
   const script = fileURLToPath(new URL('../event-store/double/bare-client.mjs', import.meta.url));
   const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, NODE_OPTIONS: '' } });
@@ -60,7 +61,7 @@ async function bareClient(
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (bytes: Buffer) => {
       said += bytes.toString();
-      onSaid(said);
+      onSaid(said, () => void child.stdin.write('go on\n'));
     });
   }
   const code = await new Promise<number | null>((resolve) => child.on('exit', resolve));
@@ -80,10 +81,14 @@ describe('defect 1: clients share their appends in flight', () => {
     let answer = (): void => undefined;
     const heldUntil = new Promise<void>((resolve) => (answer = resolve));
     double.appendFaults.push({ heldUntil, stream: 'organization-late' });
-    other.appendFaults.push('cut-before');
-    const { code, said } = await bareClient(['late-answer', String(double.port), String(other.port)], (sofar) => {
+    other.appendFaults.push({ heldUntil, stream: 'organization-cut' });
+    const ended = bareClient(['late-answer', String(double.port), String(other.port)], (sofar) => {
       if (sofar.includes('unavailable')) answer();
     });
+    // The one append has to be in flight when the other's connection is lost: nothing else would end it.
+    await until('both appends are in flight', () => double.appends.batch > 0 && other.appends.batch > 0);
+    other.cut();
+    const { code, said } = await ended;
     expect(said).toContain('["unavailable","unavailable"]');
     expect(said).toContain('is not iterable');
     expect(code).not.toBe(0);
@@ -123,7 +128,11 @@ describe('defects 2 and 3: appends that are never answered', () => {
   it('the client waits for ever when the server ends the batch stream', async () => {
     const client = EventStoreDBClient.connectionString(double.connectionString);
     double.appendFaults.push('end-stream-after');
-    expect(await after(700, bareAppend(client))).toBe('pending');
+    const outcome = bareAppend(client);
+    await until('the stream is ended', () => double.appendFaults.length === 0);
+    // What is answered later over the same connection comes later.
+    for await (const { event } of client.readAll({ maxCount: 1 })) expect(event?.type).toBe('Happened');
+    expect(await after(0, outcome)).toBe('pending');
   });
 
   it('the client does not keep the deadline of a batch append', async () => {
@@ -171,7 +180,7 @@ describe('defect 5: closing without a server', () => {
       const client = EventStoreDBClient.connectionString(double.connectionString);
       double.appendFaults.push('end-stream-after');
       void bareAppend(client);
-      while (double.appendFaults.length > 0) await pause(20);
+      await until('the stream is ended', () => double.appendFaults.length === 0);
       await pause(patience);
       outcome = await after(700, client.dispose());
     }
@@ -214,9 +223,10 @@ describe('defect 5: closing without a server', () => {
 
 describe('a sixth one: appends that the client holds back', () => {
   it('end the process when their stream is lost', async () => {
-    const { code, said } = await bareClient(['lost-queue', String(double.port)], (sofar) => {
-      if (sofar.includes('queued')) double.cut();
-      else if (sofar.includes('connected')) double.stall();
+    const { code, said } = await bareClient(['lost-queue', String(double.port)], (sofar, tell) => {
+      if (sofar.includes('queued')) return double.cut();
+      double.stall();
+      tell();
     });
     expect(said).toContain('triggerUncaughtException');
     expect(said).not.toContain('alive');
@@ -284,7 +294,7 @@ describe('an append whose first try fails', () => {
       const stream = aStream();
       double.appendFaults.push('unavailable-before');
       const mine = store.append(stream, someEvents(2), 'no-stream');
-      while (double.appendFaults.length > 0) await pause();
+      await until('the first try has failed', () => double.appendFaults.length === 0);
       const bytes = new TextEncoder().encode('{}');
       const theirs = { id: randomUUID(), type: 'Happened', contentType: 'application/json', data: bytes };
       double.log.append(stream, [{ ...theirs, metadata: bytes }], 'no_stream');
@@ -452,7 +462,7 @@ describe('a cluster', () => {
     double.members = [];
     const url = `esdb://127.0.0.1:${double.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=1&discoveryInterval=1`;
     const opening = open({}, url);
-    await pause(100);
+    await until('it is asked twice', () => double.gossipAsked > 1);
     double.members = [{ host: '127.0.0.1', port: double.port, leader: true }];
     expect((await (await opening).append(aStream(), someEvents(1), 'no-stream')).revision).toBe(0);
   });
@@ -491,8 +501,9 @@ describe('a server that is away', () => {
     const store = await open({ appendMode: 'batch' });
     // INTERNAL: the client keeps the failed question, and every later append would fail with it.
     double.featuresFail = 13;
+    const asked = double.featuresAsked;
     const appending = store.append(aStream(), someEvents(1), 'no-stream');
-    await pause(50);
+    await until('it is asked what it can do', () => double.featuresAsked > asked);
     double.featuresFail = undefined;
     expect((await appending).revision).toBe(0);
   });
@@ -601,9 +612,9 @@ describe('subscriptions', () => {
     const store = await open();
     const errors: unknown[] = [];
     store.subscribe({ after: 'start', onEvents: () => undefined, onError: (error) => errors.push(error) });
-    while (double.subscriptions === 0) await pause();
+    await until('the store subscribes', () => double.subscriptions > 0);
     double.dropSubscriptions('access-denied');
-    while (errors.length === 0) await pause();
+    await until('the subscription ends', () => errors.length > 0);
     expect(errors[0]).toBeInstanceOf(StoreUnavailable);
     expect((errors[0] as Error).message).toContain('check user and password');
     expect(errors[0]).toMatchObject({ cause: { type: 'access-denied' } });
@@ -615,10 +626,10 @@ describe('subscriptions', () => {
     const { position } = await store.append(aStream(), someEvents(1), 'no-stream');
     await feed.sees(1);
     othersWrite(3_000);
-    while (double.checkpoints.length === 0) await pause();
+    await until('a checkpoint is sent', () => double.checkpoints.length > 0);
     const begun = double.allReads.length;
     double.dropSubscriptions('unavailable');
-    while (double.allReads.length === begun) await pause();
+    await until('it begins again', () => double.allReads.length > begun);
     expect(double.allReads.at(-1)).toBe(position);
     await store.append(aStream(), someEvents(1), 'no-stream');
     await feed.sees(2);
@@ -646,12 +657,17 @@ describe('subscriptions', () => {
     const [stream, gone, there] = [aStream(), `vault-${randomUUID()}`, `vault-${randomUUID()}`];
     for (const each of [stream, gone, there]) await store.append(each, someEvents(2), 'no-stream');
     await store.delete(gone);
+    const lasts: string[] = [];
     for (let round = 0; round < 2; round++) {
       const feed = follow(store, 'start');
-      await feed.sees(4);
-      await pause(50);
+      await feed.sees(4 + round);
+      // Whatever else it gets comes before this.
+      const last = aStream();
+      lasts.push(last);
+      await store.append(last, someEvents(1), 'no-stream');
+      await feed.sees(4 + lasts.length);
       await feed.stop();
-      expect(feed.events.map((event) => event.stream)).toEqual([stream, stream, there, there]);
+      expect(feed.events.map((event) => event.stream)).toEqual([stream, stream, there, there, ...lasts]);
       double.log.scavenge();
     }
   });
@@ -685,11 +701,11 @@ describe('subscriptions', () => {
       onEvents: () => void (seen = true),
       onError: () => undefined,
     });
-    while (!seen) await pause();
+    await until('the event is seen', () => seen);
     // Now it asks whether the second vault was deleted, and asks again and again.
     double.readFaults.push(...Array.from({ length: 1_000 }, () => ({ afterEvents: 0, how: 'unavailable' as const })));
     writeDirectly(`vault-${randomUUID()}`, 1, 10);
-    while (double.readFaults.length > 997) await pause();
+    await until('it is asked again', () => double.readFaults.length <= 997);
     const begun = performance.now();
     await subscription.close();
     expect(performance.now() - begun).toBeLessThan(10_000);

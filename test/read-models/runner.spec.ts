@@ -6,6 +6,7 @@ import { readModels } from '../../src/read-models/index.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';
 import { Projector } from '../../src/read-models/projector.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
+import { until } from '../e2e/until.js';
 
 const organizationId = '0f9d5a5e-0000-4000-8000-000000000001';
 const stream = organizationStream(organizationId);
@@ -22,11 +23,6 @@ async function rename(store: EventStore, from: number, count: number, size = 10)
     const events = Array.from({ length: Math.min(500, from + count - at) }, (_, index) => event(at + index));
     await store.append(stream, events, at === 0 ? 'no-stream' : at - 1);
   }
-}
-
-/** Waits for a condition; the test's own time limit bounds it. */
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /** The real store, which counts what it hands out; the real projections, which a test can hold up or let fail. */
@@ -78,7 +74,7 @@ function steered() {
     close: () => real.close(),
     async project(events) {
       steering.batches.push(events.length);
-      await until(() => !steering.isHeld);
+      await until('it is free', () => !steering.isHeld);
       if (steering.failures-- > 0) throw new Error('the disk is full');
       await real.project(events);
     },
@@ -101,13 +97,13 @@ describe('the runner of the read models', () => {
     await rename(steering.store, 0, 12_000);
     steering.isHeld = true;
     steering.runner.start();
-    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    await until('the next page is read ahead', () => steering.delivered >= steering.batches[0]! + 4_000);
     // Whatever could still come has time to: there is no room for it.
     for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(steering.delivered).toBeLessThan(steering.batches[0]! + 4_500);
 
     steering.isHeld = false;
-    await until(() => steering.runner.reached() === 12_000n);
+    await until('everything is projected', () => steering.runner.reached() === 12_000n);
     expect(steering.batches[1]).toBeGreaterThanOrEqual(4_000);
     expect(steering.batches.reduce((sum, count) => sum + count)).toBe(12_000);
     expect([steering.name(), steering.told]).toEqual(['.....11999', []]);
@@ -119,11 +115,11 @@ describe('the runner of the read models', () => {
     await rename(steering.store, 0, 2_000, 20_000);
     steering.isHeld = true;
     steering.runner.start();
-    await until(() => steering.delivered >= steering.batches[0]! + 420);
+    await until('the next page is read ahead', () => steering.delivered >= steering.batches[0]! + 420);
     for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(steering.delivered).toBeLessThanOrEqual(steering.batches[0]! + 1_000);
     steering.isHeld = false;
-    await until(() => steering.runner.reached() === 2_000n);
+    await until('everything is projected', () => steering.runner.reached() === 2_000n);
     await steering.close();
   });
 
@@ -132,7 +128,7 @@ describe('the runner of the read models', () => {
     await rename(steering.store, 0, 3_000);
     steering.failures = 1;
     steering.runner.start();
-    await until(() => steering.runner.reached() === 3_000n);
+    await until('everything is projected', () => steering.runner.reached() === 3_000n);
     expect(steering.told).toEqual(['Error: the disk is full']);
     expect(steering.name()).toBe('......2999');
     await rename(steering.store, 3_000, 5);
@@ -146,10 +142,10 @@ describe('the runner of the read models', () => {
     await rename(steering.store, 0, 6_000);
     steering.isHeld = true;
     steering.runner.start();
-    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    await until('the next page is read ahead', () => steering.delivered >= steering.batches[0]! + 4_000);
     steering.breakFeed();
     steering.isHeld = false;
-    await until(() => steering.runner.reached() === 6_000n);
+    await until('everything is projected', () => steering.runner.reached() === 6_000n);
     expect([steering.name(), steering.told]).toEqual(['......5999', ['Error: the feed broke']]);
     expect(steering.runner.failures()).toEqual([]);
     await steering.close();
@@ -160,7 +156,7 @@ describe('the runner of the read models', () => {
     await rename(steering.store, 0, 9_000);
     steering.isHeld = true;
     steering.runner.start();
-    await until(() => steering.delivered >= steering.batches[0]! + 4_000);
+    await until('the next page is read ahead', () => steering.delivered >= steering.batches[0]! + 4_000);
     const closed = steering.runner.close();
     steering.isHeld = false;
     await closed;

@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
@@ -211,12 +212,23 @@ describe('coordinators that start at once', () => {
     // Seen as missing at first: what the other has made so far has no text.
     const from = { kek: undefined, kekFile };
     const given = await readKeys(from);
-    await writeFile(kekFile, '');
+    execFileSync('mkfifo', [kekFile]);
     const world = { store, clock: new ManualClock(0), randomness: new SeededRandomness('late') };
     const waiting = provideKeyEncryption(world, from, given, (file) => made.push(file));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    await writeFile(kekFile, `${hex(1)}\n`);
-    expect((await waiting).knownIds).toEqual(keysOf(1).knownIds);
+    const other = (async () => {
+      // Opened once somebody reads it, who finds nothing in it when it is closed, and the key the next time.
+      const empty = await open(kekFile, 'w');
+      await rm(kekFile);
+      await writeFile(kekFile, `${hex(1)}\n`);
+      await empty.close();
+    })();
+    try {
+      const [{ knownIds }] = await Promise.all([waiting, other]);
+      expect(knownIds).toEqual(keysOf(1).knownIds);
+    } finally {
+      // Where nobody has read the pipe, it is still waited for.
+      await (await open(kekFile, 'r+')).close();
+    }
     expect(made).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { AppendReq, AppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import { randomUUID } from 'node:crypto';
-import { pause } from '../../contracts/event-store.contract.js';
+import { until } from '../../e2e/until.js';
 import { EventStoreDouble } from './double.js';
 
 let double: EventStoreDouble;
@@ -47,7 +47,7 @@ const cuts: readonly (readonly [string, (call: grpc.ClientWritableStream<AppendR
 
 test.each(cuts)('of an append of which %s between two events nothing is written', async (_, cut) => {
   const { call, outcome } = appendTo('organization-a', 2);
-  while (double.proposed < 2) await pause();
+  await until('both events have come', () => double.proposed === 2);
   cut(call);
   expect(await outcome).toMatchObject({ code: expect.any(Number) as unknown });
   // Another caller, who comes later, finds no such stream.

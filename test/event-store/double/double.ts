@@ -113,6 +113,9 @@ export class EventStoreDouble {
   /** False makes it a server that does not know the batch path. */
   batchPath = true;
   featuresFail: grpc.status | undefined;
+  /** How often it was asked what it can do, and who its members are. */
+  featuresAsked = 0;
+  gossipAsked = 0;
   readonly #drops = new Set<(drop: Drop) => void>();
   readonly #live = new Set<grpc.ServerWritableStream<ReadReq, ReadResp>>();
   readonly #server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
@@ -209,6 +212,7 @@ export class EventStoreDouble {
         _: grpc.ServerUnaryCall<Empty, unknown>,
         done: grpc.sendUnaryData<InstanceType<typeof features.SupportedMethods>>,
       ) => {
+        this.featuresAsked++;
         if (this.featuresFail !== undefined) return done(wire.serverError(this.featuresFail, 'no features today'));
         done(null, this.#features());
       },
@@ -217,7 +221,10 @@ export class EventStoreDouble {
       read: (
         _: grpc.ServerUnaryCall<Empty, unknown>,
         done: grpc.sendUnaryData<InstanceType<typeof gossip.ClusterInfo>>,
-      ) => done(null, this.#clusterInfo()),
+      ) => {
+        this.gossipAsked++;
+        done(null, this.#clusterInfo());
+      },
     });
     this.#inner = await new Promise<number>((resolve, reject) =>
       this.#server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, port) =>
