@@ -159,6 +159,16 @@ describe('a rejection', () => {
     }
   });
 
+  it('by a passkey uses a count up for whoever decides next, before any read model has seen it', async () => {
+    const passkey = new SeededPasskey('bob');
+    const authenticators = [passkey.register('phone')];
+    await asRoot('ACTIVITY_TYPE_CREATE_AUTHENTICATORS_V2', { userId: bob.userId, authenticators });
+    const earlier = coordinator.stamp(passkey, rename, { userId: bob.userId, userName: 'Robert' });
+    expect((await vote({ key: passkey }, reject)).status).toBe('ACTIVITY_STATUS_REJECTED');
+    const [code, message] = await refused(coordinator.send(earlier));
+    expect([code, message]).toEqual(['UNAUTHENTICATED', expect.stringContaining('counter')]);
+  });
+
   it('is open to whoever has approved, the submitter too', async () => {
     expect((await vote(ann, reject)).status).toBe('ACTIVITY_STATUS_REJECTED');
   });

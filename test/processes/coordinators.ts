@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import {
@@ -77,6 +78,9 @@ export class Instance {
 
 /** Coordinators on one EventStoreDB. */
 export class Coordinators {
+  private readonly others: Instance[] = [];
+  private readonly relays: Server[] = [];
+
   private constructor(
     readonly double: EventStoreDouble,
     readonly all: readonly Instance[],
@@ -106,6 +110,32 @@ export class Coordinators {
     return this.all[index % this.all.length]!;
   }
 
+  /** One more, for which every byte from and to the store takes so long. Ends with the others. */
+  async farAway(delayMs: number): Promise<Instance> {
+    const far = await Instance.make(`esdb://127.0.0.1:${await this.longWay(delayMs)}?tls=false`);
+    this.others.push(far);
+    return far;
+  }
+
+  /** The port of a relay to the store. */
+  private async longWay(delayMs: number): Promise<number> {
+    const relay = createServer((outside) => {
+      const inside = connect(this.double.port, '127.0.0.1');
+      for (const [from, to] of [
+        [outside, inside],
+        [inside, outside],
+      ] as const) {
+        from.setNoDelay(true);
+        from.on('data', (bytes) => void setTimeout(() => to.write(bytes), delayMs));
+        from.on('error', () => undefined);
+        from.on('close', () => to.destroy());
+      }
+    });
+    this.relays.push(relay);
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+    return (relay.address() as AddressInfo).port;
+  }
+
   /** Key of the root user. */
   async rootKey(): Promise<ApiKeyPair> {
     return apiKeyPairFromPrivate((await this.one.installation.root())['apiPrivateKey']!);
@@ -129,7 +159,8 @@ export class Coordinators {
   }
 
   async remove(): Promise<void> {
-    await Promise.all(this.all.map(({ installation }) => installation.remove()));
+    await Promise.all([...this.all, ...this.others].map(({ installation }) => installation.remove()));
+    for (const relay of this.relays) relay.close();
     await this.double.stop();
   }
 }

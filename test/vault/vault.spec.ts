@@ -388,6 +388,9 @@ it('keeps a bounded number of secrets in memory, and reads the others again', as
   expect(reads).toBe(1);
   await vault.names('v0');
   expect(reads).toBe(101);
+  // One has made room for that one, and all others are still there.
+  for (let count = 2; count <= 10; count++) await vault.names(`v${count}`);
+  expect(reads).toBe(110);
 });
 
 it('is not opened from memory by a clock that was set back: it says nothing of how old that is', async () => {
