@@ -60,6 +60,16 @@ export const repairs = [
   },
   {
     rule: 'R1',
+    repair: 'A vote that completes the consensus of a DENY is refused.',
+    file: 'src/coordinator/deliberate.ts',
+    from: `if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
+  const isAllowed`,
+    to: 'const isAllowed',
+    test: 'test/coordinator/votes.spec.ts',
+    named: 'completes the consensus of a DENY',
+  },
+  {
+    rule: 'R1',
     repair: 'Of several payloads each is decided alone, and the worst counts.',
     file: 'src/domain/policy/authorize.ts',
     from: 'const worst = parts.reduce((a, b) => (severity.indexOf(b.outcome) > severity.indexOf(a.outcome) ? b : a));',
@@ -331,6 +341,17 @@ export const repairs = [
   },
   {
     rule: 'R3',
+    repair: 'A rejection by a passkey uses a count up, as every submit does.',
+    file: 'src/domain/organization/open-activities.ts',
+    from: `    organization.openActivities.delete(activityId);
+    countSignature(organization, vote);`,
+    to: `    organization.openActivities.delete(activityId);
+    void vote;`,
+    test: 'test/coordinator/votes.spec.ts',
+    named: 'uses a count up',
+  },
+  {
+    rule: 'R3',
     repair: 'A verification token that was used anywhere changes no contact.',
     file: 'src/activities/auth/verification.ts',
     from: 'await checkNeverUsed({ tokenId, ...ofVerification }, ports);\n}',
@@ -568,6 +589,34 @@ export const repairs = [
     test: 'test/e2e/auth-proxy.spec.ts',
     named: 'decides what may be used',
   },
+  {
+    rule: 'R4',
+    repair: 'It binds the exchange of an OAuth 2.0 code.',
+    file: 'src/auth-proxy/endpoints.ts',
+    from: `): Promise<ProxyOauth2AuthenticateResponse> {
+  checkMethod(configuration, 'oauth');`,
+    to: '): Promise<ProxyOauth2AuthenticateResponse> {',
+    test: 'test/e2e/auth-proxy.spec.ts',
+    named: 'decides what may be used',
+  },
+  {
+    rule: 'R4',
+    repair: 'A token of a contact stands for nobody once the proof of the contact is gone.',
+    file: 'src/coordinator/resolve-caller.ts',
+    from: 'isVerified === true && held',
+    to: 'held',
+    test: 'test/coordinator/resolve-caller.spec.ts',
+    named: 'is lost with the proof of the contact',
+  },
+  {
+    rule: 'R4',
+    repair: 'A parent has nothing wait for votes in its sub-organization.',
+    file: 'src/coordinator/deliberate.ts',
+    from: 'const isOutOfReach = (authority ?? definition.reveal) !== undefined &&',
+    to: 'const isOutOfReach = definition.reveal !== undefined &&',
+    test: 'test/e2e/doubt.spec.ts',
+    named: 'would have to wait for votes',
+  },
   // R5, as far as it is kept: what the absence of an entry would permit is never forgotten.
   {
     rule: 'R5',
@@ -604,6 +653,19 @@ export const repairs = [
     to: 'limits.atOnce',
     test: 'test/nets/crowds.spec.ts',
     named: 'as long as it answers',
+  },
+  {
+    rule: 'R5',
+    repair: 'A preflight request counts against its address.',
+    file: 'src/auth-proxy/auth-proxy.controller.ts',
+    from: `  ): Promise<undefined> {
+    this.limits.countAddress(ip);
+`,
+    to: `  ): Promise<undefined> {
+    void ip;
+`,
+    test: 'test/auth-proxy/trouble.spec.ts',
+    named: 'counts against its address',
   },
   // R6: messages speak for the parent.
   {
@@ -708,6 +770,15 @@ export const repairs = [
     from: 'return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;',
     to: 'return position === last.position && metadata !== null;',
     test: 'test/read-models/histories.spec.ts',
+  },
+  {
+    rule: 'R7',
+    repair: 'A secret is not opened from memory by a clock that was set back.',
+    file: 'src/vault/vault.ts',
+    from: 'return age >= 0 && age',
+    to: 'return age',
+    test: 'test/vault/vault.spec.ts',
+    named: 'clock that was set back',
   },
   // R8: rules have a number, decisions one time.
   {
