@@ -298,9 +298,16 @@ function confirm(loaded: LoadedOrganization, { stream, revision, position, metad
   loaded.position = position;
 }
 
-/** Takes one recorded event into the folded state, its place in the hash chain checked. */
-export function apply(loaded: LoadedOrganization, recorded: RecordedEvent): void {
-  loaded.hash = verifyChain(loaded.hash, recorded);
+/**
+ * Takes one recorded event into the folded state, its place in the hash chain checked.
+ * @param hash its link, where that was checked before
+ */
+export function apply(
+  loaded: LoadedOrganization,
+  recorded: RecordedEvent,
+  hash = verifyChain(loaded.hash, recorded),
+): void {
+  loaded.hash = hash;
   const event = upcast(recorded);
   const { at } = event.metadata as EventMetadata;
   evolve(loaded.organization, event, at);

@@ -40,7 +40,8 @@ export interface Redecided {
 
 type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
-const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
+/** Events that begin a decision, with what it was made on. */
+export const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
   'ActivitySubmitted',
   'ActivityApproved',
   'ActivityRejected',
@@ -79,14 +80,20 @@ export class NotDecidable extends Error {
 /** A parent as a decision in its sub-organization has seen it: at one revision of its stream. */
 export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Party['authority']>;
 
+/** An event, and its link in the chain where that was checked. */
+interface Taken {
+  readonly recorded: RecordedEvent;
+  readonly hash: string | undefined;
+}
+
 /**
  * Folds one organization's stream event by event, and makes each of its decisions again once all that it has recorded is
  * there: from the events before it, what the deciding event itself says of the request, and its recorded time.
  */
 export class Redeciding {
-  private readonly loaded = nothingLoaded();
+  private loaded = nothingLoaded();
   /** A deciding event and what follows from it, not folded yet: it was decided on what came before. */
-  private held: RecordedEvent[] = [];
+  private held: Taken[] = [];
 
   constructor(
     private readonly registry: Registry,
@@ -105,11 +112,12 @@ export class Redeciding {
 
   /**
    * Takes the next event of the stream.
+   * @param hash its link in the chain, where that was checked before
    * @throws {Error} when it cannot be folded
    */
-  take(recorded: RecordedEvent): void {
-    if (this.held.length > 0 || this.isNextDecision(recorded)) this.held.push(recorded);
-    else this.fold(recorded);
+  take(recorded: RecordedEvent, hash?: string): void {
+    if (this.held.length > 0 || this.isNextDecision(recorded)) this.held.push({ recorded, hash });
+    else this.fold({ recorded, hash });
   }
 
   /**
@@ -124,17 +132,18 @@ export class Redeciding {
     let made: Redecided | undefined;
     let failure: unknown;
     try {
-      made = this.again(held[0]!, held.slice(1));
+      const [deciding, ...following] = held.map(({ recorded }) => recorded);
+      made = this.again(deciding!, following);
     } catch (error) {
       failure = error;
     }
-    for (const recorded of held) this.fold(recorded);
+    for (const taken of held) this.fold(taken);
     if (failure) throw new NotDecidable(failure);
     return made;
   }
 
-  private fold(recorded: RecordedEvent): void {
-    apply(this.loaded, recorded);
+  private fold({ recorded, hash }: Taken): void {
+    apply(this.loaded, recorded, hash);
     // Only whoever answers repeated requests needs those.
     this.loaded.recent.clear();
   }
@@ -142,6 +151,15 @@ export class Redeciding {
   /** The organization as it is after `settle`. */
   folded(): Pick<LoadedOrganization, 'organization' | 'revision'> {
     return this.loaded;
+  }
+
+  /** Everything that another one can go on from, as `v8.serialize` takes it; only between two decisions. */
+  soFar(): LoadedOrganization {
+    return this.loaded;
+  }
+
+  goOn(folded: LoadedOrganization): void {
+    this.loaded = folded;
   }
 
   private again(recorded: RecordedEvent, following: readonly RecordedEvent[]): Redecided | undefined {

@@ -32,16 +32,14 @@ export async function verifyVote(vote: Vote): Promise<void> {
   }
 }
 
+/** What is left of the stamp of a denied request that was made with an API key. */
+export type DeniedStamp = Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>;
+
 /**
  * Verifies the stamp of a denied request, made with an API key, over the body that was kept.
  * @throws {CoordinatorError} UNAUTHENTICATED when it is not genuine
  */
-export async function verifyDenial({
-  message,
-  publicKey,
-  signature,
-  scheme,
-}: Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>): Promise<void> {
+async function verifyDenial({ message, publicKey, signature, scheme }: DeniedStamp): Promise<void> {
   const made = apiKeyScheme(scheme);
   await verifyApiKeyStamp({ kind: 'api-key', scheme: made, publicKey, signature }, Buffer.from(message));
 }
@@ -49,4 +47,18 @@ export async function verifyDenial({
 /** An attested stamp is one of a P-256 key that a token vouches for (client protocol 1.3). */
 function apiKeyScheme(scheme: string): ApiKeyScheme {
   return (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256' ? 'SIGNATURE_SCHEME_TK_API_P256' : scheme) as ApiKeyScheme;
+}
+
+/** A stamp as history has it. */
+export type RecordedStamp = { readonly vote: Vote } | { readonly denial: DeniedStamp };
+
+/** What is wrong with a recorded stamp; undefined when it is genuine. */
+export async function problemWith(stamp: RecordedStamp): Promise<string | undefined> {
+  try {
+    await ('vote' in stamp ? verifyVote(stamp.vote) : verifyDenial(stamp.denial));
+    return undefined;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -9,9 +9,19 @@ import { organizationStream, type OrganizationEvent } from '../domain/organizati
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../event-store/event-store.js';
 import { foldTo } from './fold-to.js';
-import { eventOf, isNumbered, NotDecidable, Redeciding, type ParentAt, type Redecided } from './decide-again.js';
+import {
+  decidingTypes,
+  eventOf,
+  isNumbered,
+  NotDecidable,
+  Redeciding,
+  type ParentAt,
+  type Redecided,
+} from './decide-again.js';
 import { everythingIn } from './everything.js';
-import { verifyDenial, verifyVote } from './verify-vote.js';
+import type { KeptProgress } from './kept-progress.js';
+import { StampThread } from './stamp-thread.js';
+import { problemWith, type RecordedStamp } from './verify-vote.js';
 
 /** Something in the store that no correct history has. */
 interface Finding {
@@ -41,8 +51,14 @@ export interface Verification {
 
 export interface VerifyOptions {
   readonly registry: Registry;
-  /** Called now and then with the number of events so far. */
-  readonly onProgress?: (events: number) => void;
+  /** Called now and then with the number of events so far, and how much of the store that is, from 0 to 1. */
+  readonly onProgress?: (events: number, share: number) => void;
+  /** Is given each event before it is looked at; the next one waits for it. */
+  readonly onEvent?: (recorded: RecordedEvent) => Promise<void> | undefined;
+  /** Verify stamps in a thread of their own: worth its start from some hundred stamps on. */
+  readonly threads?: boolean;
+  /** Where it notes how far it is, and goes on from when it has broken off. */
+  readonly progress?: KeptProgress;
   /** Findings after which it stops; 100 unless said otherwise. */
   readonly maxFindings?: number;
 }
@@ -57,27 +73,61 @@ const progressEvery = 1_000;
  */
 export async function verifyHistory(
   store: EventReader,
-  { registry, onProgress, maxFindings = 100 }: VerifyOptions,
+  { registry, onProgress, onEvent, threads = false, progress, maxFindings = 100 }: VerifyOptions,
 ): Promise<Verification> {
-  const history = new History(store, registry);
-  let events = 0;
-  for await (const recorded of everythingIn(store)) {
-    await history.take(recorded);
-    if (++events % progressEvery === 0) onProgress?.(events);
-    if (history.findings.length >= maxFindings) break;
+  const thread = threads ? new StampThread() : undefined;
+  const history = new History(store, registry, thread ?? { problemWith, isBusy: true });
+  try {
+    const head = (await store.head()) ?? 0n;
+    const kept = await progress?.read();
+    if (kept) history.goOn(kept.state);
+    let isKnown = kept === undefined;
+    let events = 0;
+    let before: RecordedEvent | undefined;
+    for await (const recorded of everythingIn(store)) {
+      await onEvent?.(recorded);
+      if (++events % progressEvery === 0) onProgress?.(events, Number(recorded.position) / Number(head));
+      if (kept && recorded.position <= kept.position) {
+        if (recorded.position === kept.position) isKnown = linkOf(recorded) === kept.hash;
+        continue;
+      }
+      if (!isKnown) break;
+      if (before && progress?.isDue && history.endsBefore(recorded)) {
+        const { position } = before;
+        await progress.write({ events, position, hash: linkOf(before), state: await history.soFar() });
+      }
+      await history.take(recorded);
+      before = recorded;
+      if (history.findings.length >= maxFindings) break;
+    }
+    if (!isKnown)
+      throw new Error('the progress that was noted is of another history: remove its file, or choose another');
+    if (history.findings.length < maxFindings) history.end();
+    await history.settled();
+    onProgress?.(events, 1);
+    await progress?.remove();
+    const { counts, streams } = history;
+    const findings = history.findings.toSorted((one, other) => Number(one.position - other.position));
+    return {
+      events,
+      streams,
+      ...counts,
+      findings: findings.slice(0, maxFindings),
+      isCut: findings.length >= maxFindings,
+    };
+  } finally {
+    await thread?.close();
   }
-  const isCut = history.findings.length >= maxFindings;
-  if (!isCut) history.end();
-  onProgress?.(events);
-  const { findings, counts, streams } = history;
-  return { events, streams, ...counts, findings: findings.slice(0, maxFindings), isCut };
 }
+
+/** Whoever verifies stamps; while it is busy, it is waited for. */
+type StampVerifier = Pick<StampThread, 'problemWith' | 'isBusy'>;
 
 /** One organization while its stream is followed. */
 interface Followed {
   readonly redeciding: Redeciding;
   /** Fingerprint and user of each stamp. */
-  readonly words: Set<string>;
+  words: Set<string>;
   /** Its first broken event was found: nothing can be said of what follows it. */
   isLost: boolean;
   last: RecordedEvent | undefined;
@@ -85,23 +135,36 @@ interface Followed {
   deciding: RecordedEvent | undefined;
 }
 
+/** @see History.soFar */
+interface State {
+  readonly findings: Finding[];
+  readonly counts: History['counts'];
+  readonly hashes: Map<string, { hash: string; revision: number }>;
+  readonly organizations: readonly (readonly [
+    string,
+    Omit<Followed, 'redeciding'> & { readonly folded: ReturnType<Redeciding['soFar']> },
+  ])[];
+}
+
 /** Streams of our own that are read from their first event; the others lose events over time, and decide nothing. */
 const chained = /^(organization|denials|claims|webhook-deliveries|vault|installation)-/;
 const organizationName = /^organization-(.+)$/;
 
 class History {
-  readonly findings: Finding[] = [];
-  readonly counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0 };
-  private readonly hashes = new Map<string, { hash: string; revision: number }>();
+  findings: Finding[] = [];
+  counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0 };
+  private hashes = new Map<string, { hash: string; revision: number }>();
   private readonly organizations = new Map<string, Followed>();
   /** The organization whose last decision was not made again yet. */
   private open: Followed | undefined;
   /** The parent as that decision has seen it, if it was the parent's. */
   private parent: ReturnType<ParentAt> | undefined;
+  private readonly verifying = new Set<Promise<void>>();
 
   constructor(
     private readonly store: EventReader,
     private readonly registry: Registry,
+    private readonly stamps: StampVerifier,
   ) {}
 
   get streams(): number {
@@ -112,16 +175,50 @@ class History {
     // A decision is one append, and nothing of another stream stands between its events.
     if (this.open?.deciding?.stream !== recorded.stream) this.end();
     if (!chained.test(recorded.stream)) return;
-    const isWhole = this.follow(recorded);
+    const hash = this.follow(recorded);
     const organizationId = organizationName.exec(recorded.stream)?.[1];
     if (organizationId === undefined) {
-      if (isWhole && recorded.type === 'ActivityDenied') await this.checkDenial(recorded);
+      if (hash !== undefined && recorded.type === 'ActivityDenied') await this.checkDenial(recorded);
       return;
     }
     const followed = this.followed(organizationId);
-    if (!isWhole) followed.isLost = true;
-    if (followed.isLost) return;
-    await this.checkEvent(organizationId, followed, recorded);
+    if (hash === undefined) followed.isLost = true;
+    else if (!followed.isLost) await this.checkEvent(organizationId, followed, recorded, hash);
+  }
+
+  /** Whether what was taken is whole when the event is another one's beginning; all of it is looked at then. */
+  endsBefore({ stream, type }: RecordedEvent): boolean {
+    if (this.open?.deciding?.stream === stream && !decidingTypes.has(type)) return false;
+    this.end();
+    return true;
+  }
+
+  /** Everything that another history can go on from, as `v8.serialize` takes it. */
+  async soFar(): Promise<State> {
+    await this.settled();
+    const { findings, counts, hashes } = this;
+    const organizations = [...this.organizations].map(([organizationId, followed]) => {
+      const { redeciding, words, isLost, last, deciding } = followed;
+      const folded = redeciding.soFar();
+      return [organizationId, { folded, words, isLost, last: plainly(last), deciding: plainly(deciding) }] as const;
+    });
+    return { findings, counts, hashes, organizations };
+  }
+
+  /** Goes on from what another one was at. */
+  goOn(state: unknown): void {
+    const { findings, counts, hashes, organizations } = state as State;
+    Object.assign(this, { findings, counts, hashes });
+    for (const [organizationId, { folded, words, isLost, last, deciding }] of organizations) {
+      const followed = this.followed(organizationId);
+      followed.redeciding.goOn(folded);
+      Object.assign(followed, { words, isLost, last, deciding });
+    }
+  }
+
+  /** Resolves when every stamp that was seen is verified. */
+  async settled(): Promise<void> {
+    await Promise.all(this.verifying);
   }
 
   /** Makes the decision again whose events were taken last. */
@@ -130,19 +227,20 @@ class History {
     this.open = undefined;
   }
 
-  /** Whether the event is the next link of its stream's chain. */
-  private follow(recorded: RecordedEvent): boolean {
+  /** The event's link, if it is the next one of its stream's chain. */
+  private follow(recorded: RecordedEvent): string | undefined {
     const { stream, revision } = recorded;
     const before = this.hashes.get(stream) ?? { hash: GENESIS_HASH, revision: -1 };
-    if (before.hash === '') return false;
+    if (before.hash === '') return undefined;
     try {
       if (revision !== before.revision + 1) throw new Error(`revision ${before.revision} comes before it in the store`);
-      this.hashes.set(stream, { hash: verifyChain(before.hash, recorded), revision });
-      return true;
+      const hash = verifyChain(before.hash, recorded);
+      this.hashes.set(stream, { hash, revision });
+      return hash;
     } catch (error) {
       this.hashes.set(stream, { hash: '', revision });
       this.found(recorded, `${messageOf(error)}; what follows in this stream was not looked at`);
-      return false;
+      return undefined;
     }
   }
 
@@ -162,7 +260,12 @@ class History {
     );
   }
 
-  private async checkEvent(organizationId: string, followed: Followed, recorded: RecordedEvent): Promise<void> {
+  private async checkEvent(
+    organizationId: string,
+    followed: Followed,
+    recorded: RecordedEvent,
+    hash: string,
+  ): Promise<void> {
     followed.last = recorded;
     let event: OrganizationEvent;
     try {
@@ -175,7 +278,7 @@ class History {
         if (!isNumbered(event)) this.counts.unnumbered++;
         this.parent = await this.parentOf(event);
       }
-      followed.redeciding.take(recorded);
+      followed.redeciding.take(recorded, hash);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       this.lost(followed, error);
@@ -205,12 +308,19 @@ class History {
       this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
     }
     followed.words.add(word);
-    try {
-      await verifyVote(vote);
-      this.counts.stamps++;
-    } catch (error) {
-      this.found(recorded, `the stamp of user \`${vote.userId}\` does not verify: ${messageOf(error)}`);
-    }
+    await this.checkStamp(recorded, { vote }, `the stamp of user \`${vote.userId}\``);
+  }
+
+  private async checkStamp(recorded: RecordedEvent, stamp: RecordedStamp, name: string): Promise<void> {
+    const checked = this.stamps.problemWith(stamp).then((problem) => {
+      this.verifying.delete(checked);
+      if (problem === undefined) this.counts.stamps++;
+      else this.found(recorded, `${name} does not verify: ${problem}`);
+    });
+    this.verifying.add(checked);
+    // Whoever waits for all of them sees it.
+    checked.catch(() => undefined);
+    if (this.stamps.isBusy) await Promise.race(this.verifying);
   }
 
   private async checkDenial(recorded: RecordedEvent): Promise<void> {
@@ -219,12 +329,12 @@ class History {
       this.counts.stampsNotKept++;
       return;
     }
-    try {
-      await verifyDenial({ ...denial, publicKey: denial.publicKey });
-      this.counts.stamps++;
-    } catch (error) {
-      this.found(recorded, `the stamp of a denied request does not verify: ${messageOf(error)}`);
-    }
+    const { message, publicKey, signature, scheme } = denial;
+    await this.checkStamp(
+      recorded,
+      { denial: { message, publicKey, signature, scheme } },
+      'the stamp of a denied request',
+    );
   }
 
   /** A sub-organization is what its parent has recorded of it. */
@@ -299,6 +409,17 @@ type Voted = Extract<ActivityEvent, { data: { vote: unknown } }>;
 
 function isVoted(event: OrganizationEvent): event is Voted {
   return 'vote' in event.data;
+}
+
+function linkOf({ metadata }: RecordedEvent): string | undefined {
+  return (metadata as Partial<EventMetadata> | null)?.hash;
+}
+
+/** Only where it stands is asked of an event that is behind. */
+function plainly(event: RecordedEvent | undefined): RecordedEvent | undefined {
+  if (!event) return undefined;
+  const { stream, revision, position, id, type } = event;
+  return { stream, revision, position, id, type, data: null, metadata: null };
 }
 
 function factOf({ type, data, metadata }: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>): unknown {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Installation, stop, tour, type Run } from '../e2e/installation.js';
 
@@ -19,22 +20,26 @@ async function verify(...args: readonly string[]): Promise<{ code: number | null
   return { code, stdout: run.stdout(), stderr: run.stderr() };
 }
 
-/** Turns the effect of the first policy round, in a process of its own: its lock ends with it. */
-function forge(file: string): { readonly stream: string; readonly revision: number } {
-  const script = `
-    const database = new (require('libsql'))(process.argv[1]);
+/** Runs a script on a `database` of the data folder, in a process of its own: its locks end with it. */
+function inSqlite(file: string, script: string): string {
+  const whole = `const database = new (require('libsql'))(process.argv[1]); ${script}`;
+  const cwd = new URL('../..', import.meta.url);
+  const path = join(installation.dataDir, file);
+  return execFileSync(process.execPath, ['-e', whole, path], { cwd, encoding: 'utf8', timeout: 60_000 });
+}
+
+/** Turns the effect of the first policy round. */
+function forge(): { readonly stream: string; readonly revision: number } {
+  const said = inSqlite(
+    'events.db',
+    `
     const first = "SELECT stream, revision FROM events WHERE type = 'PolicyCreated' ORDER BY position LIMIT 1";
     const { stream, revision } = database.prepare(first).get();
     const turn = "UPDATE events SET data = replace(data, 'EFFECT_ALLOW', 'EFFECT_DENY') WHERE stream = ? AND revision = ?";
     database.prepare(turn).run(stream, revision);
-    process.stdout.write(JSON.stringify({ stream, revision }));`;
-  const cwd = new URL('../..', import.meta.url);
-  return JSON.parse(
-    execFileSync(process.execPath, ['-e', script, file], { cwd, encoding: 'utf8', timeout: 60_000 }),
-  ) as {
-    stream: string;
-    revision: number;
-  };
+    process.stdout.write(JSON.stringify({ stream, revision }));`,
+  );
+  return JSON.parse(said) as { stream: string; revision: number };
 }
 
 /** Tells the whole tour, and sends a body so long that the store keeps it in base64. */
@@ -66,7 +71,7 @@ test(
     expect(await verify()).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^Nothing is wrong: \d{2,} events in \d+ streams; \d+ stamps verified; \d+ decisions made again\.\n$/,
+        /^Nothing is wrong: \d{2,} events in \d+ streams; \d+ stamps verified; \d+ decisions made again; \d{2,} rows of the read models built again\.\n$/,
       ) as string,
       stderr: '',
     });
@@ -74,8 +79,24 @@ test(
     expect(clean).toMatchObject({ findings: [], unnumbered: 0, isCut: false });
     expect(Number(clean['decisions'])).toBeGreaterThan(3);
 
-    const forged = forge(join(installation.dataDir, 'events.db'));
-    const { code, stdout, stderr } = await verify();
+    expect(clean['rows']).toMatchObject({ differences: [], notCompared: [] });
+    expect((await readdir(installation.dataDir)).filter((name) => name.startsWith('verify-'))).toEqual([]);
+    const changed = "UPDATE users SET doc = doc || ' ' WHERE user_id = (SELECT min(user_id) FROM users)";
+    inSqlite('read-models.db', `database.exec(${JSON.stringify(changed)});`);
+    inSqlite('read-models.db', `database.exec('DELETE FROM policies');`);
+    const rows = await verify();
+    expect(rows).toMatchObject({ code: 1, stderr: '' });
+    expect(rows.stdout).toMatch(/^\d+ findings \(/);
+    expect(rows.stdout).toMatch(
+      /\n {2}read model users: the row of .*user_id `[0-9a-f-]{36}`.* has another doc than the events make\n/,
+    );
+    expect(rows.stdout).toMatch(
+      /\n {2}read model policies: the row of .*policy_id `[0-9a-f-]{36}`.* is missing, or is otherwise\n/,
+    );
+    expect(await verify('--no-rows')).toMatchObject({ code: 0 });
+
+    const forged = forge();
+    const { code, stdout, stderr } = await verify('--no-rows');
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).toMatch(/^2 findings \(/);
     // Its sub-organizations have decisions of its members, which nobody can make again.

@@ -1,12 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
-import type { NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
+import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
+import type { EventStore, NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
 import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
-import { verifyHistory, type Verification } from '../../src/replay/verify.js';
+import { KeptProgress } from '../../src/replay/kept-progress.js';
+import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
+import { EventStoreDouble } from '../event-store/double/double.js';
 
 type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
 /** Streams by name, each with its events in order. */
@@ -32,14 +38,17 @@ function golden(): History {
   return new Map(streams.map((events) => [nameOf(events), events]));
 }
 
-async function verified(history: History): Promise<Verification> {
-  const store = new InMemoryEventStore();
+async function verified(
+  history: History,
+  options: Partial<VerifyOptions> = {},
+  store: EventStore = new InMemoryEventStore(),
+): Promise<Verification> {
   for (const [stream, events] of history) {
     const plain = events.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }));
     await store.append(stream, plain, 'no-stream');
   }
   try {
-    return await verifyHistory(store, { registry });
+    return await verifyHistory(store, { registry, ...options });
   } finally {
     await store.close();
   }
@@ -127,6 +136,69 @@ describe('verifyHistory', () => {
       [...history.values(), ...children.map(([, events]) => events)].flat().filter(isDeciding).length,
     );
     await store.close();
+  });
+
+  it('finds the same in an EventStoreDB, and with the stamps in a thread of their own', async () => {
+    const clean = await verified(golden());
+    const forged = golden();
+    const { stream, events, at } = find(forged, (event) => voteOf(event) !== undefined);
+    const signature = voteOf(events[at]!)!.signature.replace(/..$/, (end) => (end === '00' ? '01' : '00'));
+    forged.set(stream, sealAgain(stream, events.with(at, withVote(events[at]!, { signature }))));
+    const double = await EventStoreDouble.start();
+    try {
+      const found = await verified(golden(), {}, await EventStoreDbEventStore.open(double.connectionString));
+      expect(found).toEqual(clean);
+    } finally {
+      await double.stop();
+    }
+    expect(await verified(golden(), { threads: true })).toEqual(clean);
+    const threaded = await verified(forged, { threads: true });
+    expect(threaded).toEqual(await verified(forged));
+    expect(threaded.findings).toMatchObject([
+      { stream, revision: at, problem: expect.stringMatching(/stamp of user/) as string },
+    ]);
+  });
+
+  it('tells how far it is, and goes on where it has broken off', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'verify-'));
+    const file = join(folder, 'progress');
+    try {
+      const all = [...golden().values()].flat().length;
+      const shares: number[] = [];
+      let seen = 0;
+      const broken = verified(golden(), {
+        progress: new KeptProgress(file, 0),
+        onEvent() {
+          seen += 1;
+          return seen === all - 50 ? Promise.reject(new Error('broken off')) : undefined;
+        },
+        onProgress: (_events, share) => shares.push(share),
+      });
+      await expect(broken).rejects.toThrow('broken off');
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
+      expect(shares).toEqual([...shares].sort((one, other) => one - other));
+
+      // What it has looked at is not looked at again: this forgery of the first events is one.
+      const forged = golden();
+      const [stream, [first, ...rest]] = [...forged][0]!;
+      forged.set(stream, [{ ...first!, data: { ...first!.data, forged: true } }, ...rest]);
+      const kept = readFileSync(file);
+      const { findings, ...counts } = await verified(forged, { progress: new KeptProgress(file, 0) });
+      const { findings: none, ...whole } = await verified(golden());
+      expect([findings, none]).toEqual([[], []]);
+      expect(counts).toEqual(whole);
+      expect(existsSync(file)).toBe(false);
+
+      writeFileSync(file, kept);
+      const other = new Map([...golden()].reverse());
+      await expect(verified(other, { progress: new KeptProgress(file) })).rejects.toThrow(/is of another history/);
+      writeFileSync(file, 'no progress');
+      await expect(verified(golden(), { progress: new KeptProgress(file) })).rejects.toThrow(
+        `\`${file}\` was not written by a verification of this release: remove it, or choose another`,
+      );
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   /** Each forges one event, says where it must be found, and what must be said of it. */

@@ -1,0 +1,15 @@
+const width = 30;
+
+/** A bar for a terminal: how much is done, in how many events, and about how long the rest takes. */
+export function progressBar(events: number, share: number, elapsedMs: number): string {
+  const done = Math.max(0, Math.min(1, share));
+  const filled = Math.round(done * width);
+  const bar = `${'█'.repeat(filled)}${'░'.repeat(width - filled)}`;
+  const rest = done > 0.02 && done < 1 ? `, ${duration((elapsedMs / done) * (1 - done))} left` : '';
+  return `${bar} ${String(Math.floor(done * 100)).padStart(3)} %  ${events.toLocaleString('en')} events${rest}`;
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  return seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
+}

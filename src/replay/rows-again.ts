@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { EventMetadata } from '../event-store/chain.js';
+import type { EventReader, RecordedEvent } from '../event-store/event-store.js';
+import { ReadModelDatabase, type Row } from '../read-models/database.js';
+import { readModels } from '../read-models/index.js';
+import { projectIntoFile, type Projecting } from '../read-models/projecting.js';
+import { lastProjected, type LastProjected } from '../read-models/projector.js';
+
+/** What came of comparing the rows that there are with those that the events make. */
+export interface RowsCompared {
+  readonly tables: number;
+  readonly rows: number;
+  /** A sentence for each row that is otherwise, at most `mostOfATable` of a table. */
+  readonly differences: readonly string[];
+  /** Why something was not compared. */
+  readonly notCompared: readonly string[];
+}
+
+const mostOfATable = 10;
+/** Events that cross to the thread at once. */
+const together = 500;
+/** Its rows are of vaults too, and those that were shredded have left no event. */
+const ofShredded = 'unnamed_vaults';
+
+/**
+ * Builds every read model again, beside those of a running or stopped coordinator, and compares. What there is is copied
+ * first, as it is at one moment; events up to that moment are projected, in a thread of their own.
+ */
+export class RowsAgain {
+  private waiting: RecordedEvent[] = [];
+  private projected: Promise<void> = Promise.resolve();
+  private isSeen = false;
+
+  private constructor(
+    private readonly folder: string,
+    private readonly last: LastProjected,
+    private readonly projecting: Projecting,
+  ) {}
+
+  /** @returns why there is nothing to compare with, where there is not */
+  static async beside(file: string, store: EventReader): Promise<RowsAgain | string> {
+    if (!existsSync(file)) return `there is no ${file}`;
+    const folder = await mkdtemp(join(file, '..', 'verify-'));
+    try {
+      const there = new ReadModelDatabase(file);
+      there.run('VACUUM INTO ?', copyIn(folder));
+      there.close();
+      const copy = new ReadModelDatabase(copyIn(folder));
+      const last = lastProjected(copy);
+      copy.close();
+      if (last) {
+        const source = { identity: 'verification', head: last.position };
+        return new RowsAgain(folder, last, await projectIntoFile(rebuiltIn(folder), source, store));
+      }
+      await rm(folder, { recursive: true });
+      return `${file} has no rows yet`;
+    } catch (error) {
+      await rm(folder, { recursive: true });
+      throw error;
+    }
+  }
+
+  /** Takes the next event of the store. */
+  take(recorded: RecordedEvent): Promise<void> | undefined {
+    const { position, stream, metadata } = recorded;
+    if (position > this.last.position) return undefined;
+    if (position === this.last.position) {
+      const { hash } = metadata as Partial<EventMetadata>;
+      this.isSeen = stream === this.last.stream && hash === this.last.hash;
+    }
+    this.waiting.push(recorded);
+    return this.waiting.length < together && position < this.last.position ? undefined : this.flush();
+  }
+
+  private async flush(): Promise<void> {
+    const events = this.waiting;
+    this.waiting = [];
+    // One batch is on its way while the next one is gathered.
+    await this.projected;
+    this.projected = this.projecting.project(events);
+    this.projected.catch(() => undefined);
+  }
+
+  async compared(): Promise<RowsCompared> {
+    await this.flush();
+    await this.projected;
+    const found = { tables: 0, rows: 0, differences: [] as string[], notCompared: [] as string[] };
+    if (!this.isSeen) {
+      found.notCompared.push('the rows were made from other events: they are built again at the next start');
+      return found;
+    }
+    const failures = new Map(this.projecting.progress().map(({ model, failure }) => [model, failure]));
+    const rows = new ReadModelDatabase(rebuiltIn(this.folder));
+    try {
+      rows.run('ATTACH ? AS there', copyIn(this.folder));
+      for (const { name, version, tables } of readModels) {
+        const made = rows.get('SELECT version, position FROM there.checkpoints WHERE model = ?', name);
+        const isSame = made?.['version'] === version && made['position'] === String(this.last.position);
+        const failure = failures.get(name);
+        if (failure !== undefined) found.notCompared.push(`${name} cannot be built: ${failure.split('\n')[0]}`);
+        else if (!isSame) found.notCompared.push(`${name} was not there in this version, up to the same event`);
+        else {
+          for (const table of tables) {
+            found.tables++;
+            found.rows += Number(rows.get(`SELECT count(*) AS rows FROM main.${table}`)?.['rows']);
+            found.differences.push(...differences(rows, table));
+          }
+        }
+      }
+    } finally {
+      rows.close();
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    await this.projected.catch(() => undefined);
+    await this.projecting.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+const copyIn = (folder: string) => join(folder, 'as-they-are.db');
+const rebuiltIn = (folder: string) => join(folder, 'built-again.db');
+
+function differences(rows: ReadModelDatabase, table: string): string[] {
+  const missing = rows.all(`SELECT * FROM main.${table} EXCEPT SELECT * FROM there.${table} LIMIT ${mostOfATable}`);
+  const added =
+    table === ofShredded
+      ? []
+      : rows.all(`SELECT * FROM there.${table} EXCEPT SELECT * FROM main.${table} LIMIT ${mostOfATable}`);
+  const key = keyOf(rows, table);
+  const other = new Map(added.map((row) => [naming(row, key), row]));
+  const changed = missing.map((row) => {
+    const name = naming(row, key);
+    const there = other.get(name);
+    other.delete(name);
+    if (!there) return `${table}: the row of ${name} is missing, or is otherwise`;
+    const columns = Object.keys(row).filter((column) => String(row[column]) !== String(there[column]));
+    return `${table}: the row of ${name} has another ${columns.join(', ')} than the events make`;
+  });
+  const tooMany = [...other.keys()].map((name) => `${table}: no event makes the row of ${name}`);
+  return [...changed, ...tooMany].slice(0, mostOfATable);
+}
+
+/** What a row is called by: never its other columns, which may be personal. */
+function naming(row: Row, key: readonly string[]): string {
+  return key.map((column) => `${column} \`${String(row[column])}\``).join(', ');
+}
+
+function keyOf(rows: ReadModelDatabase, table: string): string[] {
+  const columns = rows.all(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk`);
+  const key = columns.filter(({ pk }) => Number(pk) > 0);
+  return (key.length > 0 ? key : columns.slice(0, 2)).map(({ name }) => String(name));
+}
