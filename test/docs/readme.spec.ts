@@ -93,11 +93,17 @@ test.each(writtenPages)('%s: every setting that is named or set exists', (page) 
   expect([...new Set(named)].filter((name) => !known.has(name) && !vocabulary.test(name))).toEqual([]);
 });
 
-test('the README has every setting, with its default and words', () => {
-  const rows = [...read('README.md').matchAll(/^\| `([A-Z0-9_]+)` +\|(.*)\|(.*)\|$/gm)].map(
+test('the reference has every setting, with its default and words', () => {
+  const rows = [...read('docs/reference/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \|(.*)\|(.*)\|$/gm)].map(
     ([, name, value, about]) => [name, value!.trim().replaceAll('`', ''), about!.trim()],
   );
   expect(rows).toEqual(settings.map((setting) => [...setting]));
+});
+
+test('the example that the README begins with is the one that runs, and prints what it shows', async () => {
+  const file = 'examples/two-approvals.mjs';
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, file)], { cwd: root, timeout: 60_000 });
+  expect(read('README.md')).toContain(`\`\`\`js\n${read(file)}\`\`\`\n\n\`\`\`\n${stdout.replace(/ +$/gm, '')}\`\`\``);
 });
 
 test('what the pages import from the harness is there', () => {
