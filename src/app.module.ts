@@ -547,11 +547,18 @@ function measure(adapter: FastifyAdapter, metrics: HttpMetrics): void {
   });
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set while its body is counted. */
+    bodyInFlight?: { isWorkedOn: boolean; isClosed: boolean; readonly letGo: () => void };
+  }
+}
+
 /** A body is counted before it is received, until it was answered and nobody works on it any more. */
 function limitBodies(fastify: FastifyInstance): void {
   const most = bytesInFlight(getHeapStatistics().heap_size_limit);
   const bodies = new BodiesInFlight({ most, small: smallBody });
-  const taken = new WeakMap<FastifyRequest, { isWorkedOn: boolean; isClosed: boolean; letGo: () => void }>();
+  fastify.decorateRequest('bodyInFlight');
   fastify.addHook('onRequest', (request, reply, done) => {
     const length = request.headers['content-length'];
     const isChunked = request.headers['transfer-encoding'] !== undefined;
@@ -564,7 +571,7 @@ function limitBodies(fastify: FastifyInstance): void {
       return done(error as Error);
     }
     const one = { isWorkedOn: false, isClosed: false, letGo };
-    taken.set(request, one);
+    request.bodyInFlight = one;
     reply.raw.once('close', () => {
       one.isClosed = true;
       // Whoever hangs up does not end what was begun.
@@ -573,12 +580,11 @@ function limitBodies(fastify: FastifyInstance): void {
     done();
   });
   fastify.addHook('preHandler', (request, _reply, done) => {
-    const one = taken.get(request);
-    if (one) one.isWorkedOn = true;
+    if (request.bodyInFlight) request.bodyInFlight.isWorkedOn = true;
     done();
   });
   fastify.addHook('onSend', (request, _reply, payload, done) => {
-    const one = taken.get(request);
+    const one = request.bodyInFlight;
     if (one) one.isWorkedOn = false;
     if (one?.isClosed) one.letGo();
     done(null, payload);

@@ -235,6 +235,7 @@ export class Driver {
    * @throws {ReadFirst}
    */
   rights(organization: OrganizationView, activityId: string, userId: string): Rights {
+    if (!organization.openActivities.has(activityId)) return noRights;
     return this.rightsTogether(organization, userId)(activityId);
   }
 
@@ -924,7 +925,8 @@ function sealEvents(
     hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
     links.push(hash);
     size += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
-    return { id, type, data, dataJson: texts[0], metadata: { ...metadata, hash } };
+    const json = { data: texts[0], metadata: `${texts[1].slice(0, -1)},"hash":"${hash}"}` };
+    return { id, type, data, metadata: { ...metadata, hash }, json };
   });
   if (size > maxActivityBytes) throw tooMuchToRecord(size, maxActivityBytes);
   loaded.hash = hash;

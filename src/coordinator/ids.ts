@@ -6,7 +6,7 @@ export function uuidV7(clock: Clock, randomness: Randomness): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(clock.now(), 0, 6);
   bytes.set(randomness.bytes(10), 6);
-  return formatUuid(bytes, 0x70);
+  return formatUuid(bytes.toString('hex'), '7');
 }
 
 /**
@@ -14,12 +14,14 @@ export function uuidV7(clock: Clock, randomness: Randomness): string {
  * and a running number, so that deciding it again names everything alike.
  */
 export function derivedId(...parts: readonly string[]): string {
-  return formatUuid(hash('sha256', parts.join('\0'), 'buffer'), 0x80);
+  return formatUuid(hash('sha256', parts.join('\0'), 'hex'), '8');
 }
 
-function formatUuid(bytes: Buffer, version: number): string {
-  bytes[6] = (bytes[6]! & 0x0f) | version;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+/** Digits whose first two bits are those of the variant (RFC 9562, 4.1). */
+const variants = '89ab';
+
+/** From the first 32 digits. Not from bytes: a buffer of its own for each name would cost as much as its hash. */
+function formatUuid(hex: string, version: string): string {
+  const variant = variants[parseInt(hex[16]!, 16) % variants.length]!;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -10,13 +10,13 @@ export interface NewEvent {
   /** Stable name in the past tense, without a version. */
   readonly type: string;
   readonly data: unknown;
-  /** The JSON of `data`, from a writer who has made it already: it is not made again. */
-  readonly dataJson?: string;
   readonly metadata: unknown;
+  /** The JSON of both, from a writer who has made it already: it is not made again. */
+  readonly json?: Readonly<Record<'data' | 'metadata', string>>;
 }
 
 /** An event as it was recorded. */
-export interface RecordedEvent extends Omit<NewEvent, 'dataJson'> {
+export interface RecordedEvent extends Omit<NewEvent, 'json'> {
   readonly stream: string;
   /** Place in its stream, from 0, without gaps. */
   readonly revision: number;

@@ -63,7 +63,7 @@ export function storedEvent(event: RecordedEvent): StoredEvent {
 
 /** The JSON text of an event's data or metadata. @throws {TypeError} when it has none */
 export function jsonText(event: NewEvent, member: 'data' | 'metadata'): string {
-  if (member === 'data' && event.dataJson !== undefined) return event.dataJson;
+  if (event.json !== undefined) return event.json[member];
   const value = event[member];
   const text: string | undefined = JSON.stringify(value);
   if (text === undefined) {

@@ -27,6 +27,8 @@ export function singleHeader(
   return single;
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** The text in a header of base64url. */
 export function base64Text(value: string, header: string): string {
   // Node joins a header that is sent twice with a comma, which no base64 contains.
@@ -34,7 +36,7 @@ export function base64Text(value: string, header: string): string {
   const bytes = decodeBase64(value);
   if (bytes === undefined) throw unreadable(header, 'it is not base64url: encode the JSON of the stamp');
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch (cause) {
     throw unreadable(header, 'it is not base64url of UTF-8 text', cause);
   }
