@@ -11,6 +11,7 @@ import { activities } from '../dist/activities/index.js';
 import { settings } from '../dist/config.js';
 import { buildRegistry } from '../dist/coordinator/registry.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
+import { limitTable } from '../dist/domain/organization/limits.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
 import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
@@ -28,6 +29,7 @@ export function referencePages() {
     'address-formats.md': addressFormatsPage(),
     'errors.md': errorsPage(),
     'events.md': eventsPage(),
+    'limits.md': limitsPage(),
     'metrics.md': metricsPage(),
     'queries.md': queriesPage(),
     'repairs.md': repairsPage(),
@@ -126,6 +128,7 @@ function indexPage() {
         ],
         ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
         ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
+        ['[limits.md](limits.md)', 'the limits of what is stored'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
         [
@@ -649,6 +652,34 @@ function settingsPage() {
       ['setting', 'default', 'what it does'],
       settings.map(([name, value, about]) => [`\`${name}\``, value === '' ? '' : `\`${value}\``, about]),
     ),
+  );
+}
+
+const holdersOfLimits = {
+  organization: 'an organization',
+  user: 'a user',
+  submitter: 'a user who submits',
+  text: 'what is written',
+};
+
+function limitsPage() {
+  const number = (value) => value.toLocaleString('en-US');
+  const rows = Object.entries(limitTable).map(([name, limit]) => {
+    const { what, whose, value, ofSubOrganization, isFixed, reason, help } = limit;
+    const values =
+      ofSubOrganization === undefined
+        ? number(value)
+        : `${number(value)}; ${number(ofSubOrganization)} of a sub-organization`;
+    return [`\`${name}\``, holdersOfLimits[whose], what, isFixed ? `${values}, fixed` : values, reason, help];
+  });
+  return page(
+    'Limits of what is stored',
+    'What is more is refused with 429 (names: 400), and nothing is recorded; what is there already stays. ' +
+      'The operator sets other values with `ORGANIZATION_LIMITS` and `SUB_ORGANIZATION_LIMITS` ([settings](settings.md)), from 1 to ten ' +
+      'times the usual one; a parent sets lower ones for its sub-organizations with the feature ' +
+      '`FEATURE_NAME_SUB_ORGANIZATION_LIMITS`, whose value is written the same way: `users=20, wallets=5`. ' +
+      '`get_organization` and `get_organization_configs` answer those that hold. Limits of work are on [another page](../limits.md).',
+    table(['name', 'of', 'what', 'usual value', 'reason', 'how to make room'], rows),
   );
 }
 

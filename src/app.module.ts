@@ -34,6 +34,7 @@ import {
   RANDOMNESS,
   REGISTRY,
   OIDC,
+  LIMITS,
   PASSKEY_ORIGINS,
   ROWS,
   type Claims,
@@ -197,6 +198,7 @@ function coordinatorModule(
     { provide: CLOCK, useValue: clock },
     { provide: RANDOMNESS, useValue: randomness },
     { provide: PASSKEY_ORIGINS, useValue: config.passkeyOrigins },
+    { provide: LIMITS, useValue: config.limits },
     { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
     { provide: ROWS, useValue: projecting.rows },
     { provide: OIDC, useValue: oidc },
@@ -290,6 +292,7 @@ function coordinatorModule(
           randomness,
           proofs,
           passkeyOrigins: config.passkeyOrigins,
+          limits: config.limits,
           prepare: (attempt) => ({
             ...within(attempt),
             verifyRegistration,

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { BadLimits, readLimits, type LimitsOfOperator, type LimitsSet } from './domain/organization/limits.js';
 import { isPasskeyOrigin } from './domain/passkey-origins.js';
 import { normalizePublicKey } from './stamps/keys.js';
 
@@ -74,6 +75,8 @@ export interface Config {
   /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
   readonly rootApiPublicKey: string | undefined;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
+  /** Limits of what is stored that are set to other values than usual. */
+  readonly limits: LimitsOfOperator;
   /** Requests per second; undefined is no limit. */
   readonly rateLimits: {
     readonly perAddress: number | undefined;
@@ -187,6 +190,16 @@ export const settings = [
     'RATE_LIMIT_REMEMBERED_KEYS',
     '65536',
     'Callers and contacts that each limit remembers at a time, in about 100 bytes each. None that counts is forgotten: when so many are remembered, new ones are refused.',
+  ],
+  [
+    'ORGANIZATION_LIMITS',
+    '',
+    'Other limits of what an organization without a parent stores: `users=500, wallets=50` (docs/reference/limits.md).',
+  ],
+  [
+    'SUB_ORGANIZATION_LIMITS',
+    '',
+    'Other limits of what a sub-organization stores; its parent can set lower ones (FEATURE_NAME_SUB_ORGANIZATION_LIMITS).',
   ],
   [
     'HEADERS_TIMEOUT',
@@ -330,6 +343,15 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     return Number(value);
   };
 
+  const limits = (name: SettingName): LimitsSet => {
+    const value = optional(name);
+    try {
+      return Object.freeze(value === undefined ? {} : readLimits(value));
+    } catch (error) {
+      throw error instanceof BadLimits ? new BadSetting(name, value ?? '', error.message) : error;
+    }
+  };
+
   const given = <Value>(name: SettingName, read: (value: string) => Value): Readonly<Value> | undefined => {
     const value = optional(name);
     return value === undefined ? undefined : Object.freeze(read(value));
@@ -428,6 +450,10 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     invitationUrl,
     rootApiPublicKey,
     logLevel: oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
+    limits: Object.freeze({
+      organizations: limits('ORGANIZATION_LIMITS'),
+      subOrganizations: limits('SUB_ORGANIZATION_LIMITS'),
+    }),
     rateLimits: Object.freeze({
       perAddress: rate('RATE_LIMIT_PER_ADDRESS'),
       perOrganization: rate('RATE_LIMIT_PER_ORGANIZATION'),

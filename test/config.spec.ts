@@ -36,6 +36,7 @@ test('without a word the server listens on this machine and keeps events in ./da
     proxySecret: undefined,
     proxySecretFile: undefined,
     authProxyUrl: undefined,
+    limits: { organizations: {}, subOrganizations: {} },
     proxyLimits: { perAddress: 600, perConfiguration: 6000, perContact: 10 },
     publicUrl: undefined,
     rootApiPublicKey: undefined,
@@ -97,10 +98,13 @@ test('every setting is read', () => {
     REQUIRE_DATA: 'true',
     HEADERS_TIMEOUT: '5',
     REQUEST_TIMEOUT: '60',
+    ORGANIZATION_LIMITS: 'users=500, wallets=50',
+    SUB_ORGANIZATION_LIMITS: 'users=5',
   };
   expect(Object.keys(from).sort()).toEqual(settings.map(([name]) => name).sort());
   expect(readConfig(from)).toEqual({
     host: '::',
+    limits: { organizations: { users: 500, wallets: 50 }, subOrganizations: { users: 5 } },
     port: 0,
     headersTimeoutMs: 5_000,
     requestTimeoutMs: 60_000,
@@ -154,6 +158,7 @@ test('nothing of it can be changed', () => {
   expect(Object.isFrozen(config)).toBe(true);
   expect(Object.isFrozen(config.rateLimits)).toBe(true);
   expect(Object.isFrozen(config.proxyLimits)).toBe(true);
+  expect(Object.isFrozen(config.limits.organizations)).toBe(true);
   expect(Object.isFrozen(config.oidcIssuers)).toBe(true);
   expect(Object.isFrozen(config.oauth2Providers)).toBe(true);
 });
@@ -184,6 +189,12 @@ test.each([
   ['WEBAUTHN_ORIGINS', 'https://app.example.com/'],
   ['RESTORED', 'yes'],
   ['REQUIRE_DATA', '1'],
+  ['ORGANIZATION_LIMITS', 'users'],
+  ['ORGANIZATION_LIMITS', 'users=0'],
+  ['ORGANIZATION_LIMITS', 'users=1001'],
+  ['ORGANIZATION_LIMITS', 'users=5, users=6'],
+  ['SUB_ORGANIZATION_LIMITS', 'people=5'],
+  ['SUB_ORGANIZATION_LIMITS', 'nameCharacters=5'],
   ['LOG_LEVEL', 'INFO'],
   ['LOG_LEVEL', 'constructor'],
   ['RATE_LIMIT_PER_ADDRESS', '0'],

@@ -1,6 +1,7 @@
 import type { CoordinatorError } from '../domain/errors.js';
 import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { Attestation, VoteSelection } from '../domain/activity/events.js';
+import type { Limits } from '../domain/organization/limits.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
@@ -26,6 +27,10 @@ export interface DecideContext {
   readonly policyEnvironment: PolicyEnvironment;
   /** Number of the rules that decide; today's unless history is decided again. */
   readonly rules?: number;
+  /** The limits that hold for the organization. */
+  readonly limits: Limits;
+  /** Those that hold for sub-organizations of it. */
+  readonly subOrganizationLimits: Limits;
 }
 
 /** What `prepare` may look at besides the intent. */
@@ -38,9 +43,16 @@ export interface PrepareContext {
   readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** The limits that hold for the organization. */
+  readonly limits: Limits;
+  /** Those that hold for sub-organizations of it. */
+  readonly subOrganizationLimits: Limits;
   /** A new id, of this attempt alone: preparing again, at the same moment too, gives others. */
   readonly newId: () => string;
 }
+
+/** The limits that hold for an organization, and for its sub-organizations. */
+export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimits'>;
 
 /** Something to be read in a thread of its own, and where to leave what was read or why it cannot be. */
 export interface ToReadAhead {
@@ -156,7 +168,7 @@ export interface ActivityDefinition<
    * done, before `prepare`, so that nothing is made in vain, and again before `decide`. Pure.
    * @throws {CoordinatorError} to refuse
    */
-  check?(intent: Intent, organization: OrganizationView): void;
+  check?(intent: Intent, organization: OrganizationView, limits: LimitsToCheck): void;
   /**
    * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
    * organization may have changed by the time of `decide`, which checks again.

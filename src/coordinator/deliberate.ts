@@ -1,4 +1,4 @@
-import type { AnyActivity, DecideContext, ToReadAhead } from '../activities/define-activity.js';
+import type { AnyActivity, DecideContext, LimitsToCheck, ToReadAhead } from '../activities/define-activity.js';
 import type { PreparePorts } from '../activities/ports.js';
 import { liveApprovals, type ActivityEvent, type Decision, type Vote } from '../domain/activity/events.js';
 import {
@@ -17,6 +17,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import { checkQuorumMembers, mayChange, theirsAlone, type Word } from '../domain/organization/quorum-members.js';
 import type { Found } from '../domain/organization/claims.js';
+import { checkLimits, limitsInForce, type LimitsOfDecision } from '../domain/organization/limits.js';
 import { checkRoomToWait, type OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
@@ -59,6 +60,8 @@ export interface Bench {
   readonly rules?: number;
   /** Throws `ReadFirst` for what takes long to read; without it everything is read where it is needed. */
   readonly readsElsewhere?: boolean;
+  /** Limits that the operator or a parent have set, as the decision records them. */
+  readonly limits?: LimitsOfDecision;
 }
 
 /** Thrown where a decision needs what takes long to read, and is to be made again once that was read elsewhere. */
@@ -143,7 +146,7 @@ export function decideSubmit(
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
     throw permissionDenied(authorization, context.policies);
   readFirst(definition, intent, bench);
-  if (definition.prepare && !prepared) definition.check?.(intent, bench.organization);
+  if (definition.prepare && !prepared) definition.check?.(intent, bench.organization, limitsToCheck(bench));
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
 
   const snapshot = afterSubmit[outcome];
@@ -175,7 +178,7 @@ export function decideSubmit(
       ? { outcome, events, refusal: effects.failure }
       : { outcome, events, ...afterwardsOf(definition, prepared) };
   }
-  checkRoomToWait(bench.organization, party.userId, vote.message);
+  checkRoomToWait(bench.organization, party.userId, vote.message, limitsToCheck(bench).limits);
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
   if (!definition.prepare) execute(bench, definition, intent, activityId, vote, prepared);
   return { outcome, events: [submitted] };
@@ -221,7 +224,7 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
     throw permissionDenied(authorization, bench.organization.policies.values());
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, bench);
-  if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench.organization)) {
+  if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, bench)) {
     return 'prepare-first';
   }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
@@ -348,9 +351,9 @@ function waitingForQuorum(authorization: Authorization): Authorization {
   return { ...authorization, outcome: 'consensus-needed', by: 'none' };
 }
 
-function isPossible(definition: AnyActivity, intent: object, organization: OrganizationView): boolean {
+function isPossible(definition: AnyActivity, intent: object, bench: Bench): boolean {
   try {
-    definition.check?.(intent, organization);
+    definition.check?.(intent, bench.organization, limitsToCheck(bench));
     return true;
   } catch (error) {
     if (error instanceof CoordinatorError) return false;
@@ -474,8 +477,20 @@ function credentialsOf(user: User): PolicyCredential[] {
   ];
 }
 
+/** The limits that a decision holds to, in the organization and where that founds another. */
+export function limitsToCheck({
+  organization: { parentOrganizationId },
+  limits: set,
+  rules,
+}: Pick<Bench, 'organization' | 'limits' | 'rules'>): LimitsToCheck {
+  return {
+    limits: limitsInForce(parentOrganizationId !== undefined, set?.organization, rules),
+    subOrganizationLimits: limitsInForce(true, set?.subOrganizations, rules),
+  };
+}
+
 function execute(
-  { registry, organization, now, rules = rulesNumber }: Bench,
+  bench: Bench,
   definition: AnyActivity,
   intent: object,
   activityId: string,
@@ -483,7 +498,9 @@ function execute(
   prepared: Prepared,
   word?: Word,
 ) {
-  definition.check?.(intent, organization);
+  const { registry, organization, now, rules = rulesNumber } = bench;
+  const limits = limitsToCheck(bench);
+  definition.check?.(intent, organization, limits);
   if (prepared && 'refusal' in prepared) throw prepared.refusal;
   let count = 0;
   const context: DecideContext = {
@@ -496,8 +513,11 @@ function execute(
     newId: () => derivedId(activityId, String(count++)),
     policyEnvironment: registry.policyEnvironment,
     rules,
+    ...limits,
   };
   const outcome = definition.decide(intent, context, prepared?.value);
+  // By rules 1 and 2 each verb had asked for itself, and some did not.
+  if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);
   // Not while it is only tried out: the word that it lacks may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
   if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
@@ -514,9 +534,9 @@ function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
 function decisionOf(
   { voteId }: Vote,
   { outcome, by, evaluations }: Authorization,
-  { revision, rules = rulesNumber }: Bench,
+  { revision, rules = rulesNumber, limits }: Bench,
 ): Decision {
-  return { voteId, outcome, by, policies: evaluations, revision, rules };
+  return { voteId, outcome, by, policies: evaluations, revision, rules, ...(limits ? { limits } : {}) };
 }
 
 function endOf(

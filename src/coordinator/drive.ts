@@ -12,6 +12,7 @@ import {
   type OrganizationView,
 } from '../domain/organization/organization.js';
 import { hasLapsed } from '../domain/organization/claims.js';
+import { limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
 import { mainThreadSteps, Steps } from '../domain/steps.js';
@@ -30,6 +31,7 @@ import {
   countedApprovals,
   decideSubmit,
   decideVote,
+  limitsToCheck,
   ReadFirst,
   rightsOf,
   submissionOf,
@@ -143,6 +145,8 @@ export interface DriverPorts {
   readonly votesWanted?: (open: OpenActivity, organization: OrganizationView, approvers: readonly User[]) => void;
   /** Without it everything is read where it is needed. */
   readonly reading?: ReadingPort;
+  /** Limits that the operator has set; without it the usual ones hold. */
+  readonly limits?: LimitsOfOperator;
   readonly metrics: DriverMetrics;
   /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
   readonly patienceMs?: number;
@@ -339,7 +343,9 @@ export class Driver {
     }
     const { submitterId } = attempt;
     const { ahead } = target.definition as AnyActivity;
+    const set = limitsSetFor(organization, parent, this.ports.limits);
     const context = {
+      ...limitsToCheck({ organization, ...(set ? { limits: set } : {}) }),
       organization,
       parent,
       submitterId,
@@ -732,7 +738,9 @@ export class Driver {
   private bench(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Bench {
     const now = decisionTime(this.ports.clock, organization, parent);
     const readsElsewhere = this.ports.reading !== undefined;
-    return { registry: this.ports.registry, organization, revision, now, readsElsewhere };
+    const limits = limitsSetFor(organization, parent, this.ports.limits);
+    const { registry } = this.ports;
+    return { registry, organization, revision, now, readsElsewhere, ...(limits ? { limits } : {}) };
   }
 
   /** Refuses a request; a denial is recorded first, without holding up the queue. */

@@ -21,6 +21,7 @@ export interface Randomness {
 
 /** Injects where passkeys may be used unless an organization or its parent says so; empty is the rule of `stamps/webauthn.ts`. */
 export const PASSKEY_ORIGINS = Symbol('PasskeyOrigins');
+export const LIMITS = Symbol('Limits');
 
 /** Finds what has been decided before and is no longer in folded state: the activities read model. */
 export interface KnownActivities {

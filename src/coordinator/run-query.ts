@@ -7,6 +7,7 @@ import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
 import { hasLapsed } from '../domain/organization/claims.js';
+import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
@@ -26,6 +27,7 @@ import {
   CLOCK,
   COUNTERS,
   EVENT_STORE,
+  LIMITS,
   OIDC,
   PASSKEY_ORIGINS,
   REGISTRY,
@@ -82,6 +84,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(COUNTERS) private readonly counters: PasskeyCounters,
     @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
+    @Inject(LIMITS) private readonly limits: LimitsOfOperator,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<WrittenAnswer> {
@@ -122,6 +125,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         callerOrganizationId: caller.organizationId,
         callerUserId: caller.user.userId,
         verifyOidc: (token) => this.oidc.verify(token, 'registration'),
+        limits: async () => {
+          const parent = (await this.loader.parentOf(organization))?.organization;
+          const set = limitsSetFor(organization, parent, this.limits);
+          return limitsInForce(organization.parentOrganizationId !== undefined, set?.organization);
+        },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {
           rights ??= this.driver.rightsOnPage(organization, caller.user.userId, unread);

@@ -59,7 +59,8 @@ export function openApiDocument(
   server: string,
 ): object {
   const components: Components = new Map();
-  const activity = schemaOf(ActivityShape, components);
+  const ofAnswers: Components = new Map();
+  const activity = schemaOf(ActivityShape, ofAnswers);
   const paths: Record<string, unknown> = {};
 
   for (const [path, versions] of [...registry.paths].sort(([one], [other]) => one.localeCompare(other))) {
@@ -106,7 +107,7 @@ export function openApiDocument(
         ],
         requestBody: { required: true, content: json(schemaOf(query.request, components)) },
         responses: {
-          '200': { description: 'The answer.', content: json(schemaOf(query.response, components)) },
+          '200': { description: 'The answer.', content: json(schemaOf(query.response, ofAnswers)) },
           ...errorResponses,
         },
       },
@@ -136,10 +137,20 @@ export function openApiDocument(
       },
       schemas: {
         Error: errorSchema,
+        ...Object.fromEntries([...ofAnswers].map(([name, { schema }]) => [name, withoutLimits(schema)])),
         ...Object.fromEntries([...components].map(([name, { schema }]) => [name, schema])),
       },
     },
   };
+}
+
+/** An answer as it is: limits are rules for what callers send, and an operator may set others. */
+function withoutLimits({ properties, ...schema }: JsonSchema): JsonSchema {
+  const members = Object.entries(properties ?? {}).map(([name, member]): [string, JsonSchema] => {
+    const { minItems: _minItems, maxItems: _maxItems, minLength: _minLength, maxLength: _maxLength, ...rest } = member;
+    return [name, rest];
+  });
+  return { ...schema, properties: Object.fromEntries(members) };
 }
 
 /** Whoever calls the proxy has no key to stamp with; the configuration that is named says what they may do. */

@@ -50,6 +50,7 @@ const measures: Measure = {
   publicUrl: itself,
   rootApiPublicKey: itself,
   logLevel: itself,
+  limits: itself,
   rateLimits: itself,
   rateLimitKeys: itself,
   headersTimeoutMs: itself,

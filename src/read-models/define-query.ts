@@ -1,5 +1,6 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { Limits } from '../domain/organization/limits.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
 import { DecimalString, Described, Nested, Text, Uuid } from '../schema/fields.js';
@@ -27,6 +28,8 @@ export interface QueryContext {
     readonly subject: string;
     readonly verifiedEmail?: string;
   }>;
+  /** The limits that hold for the organization that is asked about. */
+  readonly limits: () => Promise<Limits>;
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** A list of the answer, as far as there is room for it. */

@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import { limitList } from '../domain/organization/limits.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
 import { contractInterfaceReferencesOf } from './contract-interfaces.js';
@@ -8,7 +9,7 @@ import { InvitationShape, openInvitationsOf } from './invitations.js';
 import { policiesOf } from './policies.js';
 import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { FeatureShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
+import { FeatureShape, LimitShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
 import { userTagsOf } from './user-tags.js';
 import { userOf, usersOf } from './users.js';
 import { WalletShape, walletsOf } from './wallets.js';
@@ -105,6 +106,9 @@ class ConfigShape {
 
   @Nested(() => QuorumShape)
   quorum!: object;
+
+  @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
+  limits!: object[];
 }
 
 class GetOrganizationConfigsResponse {
@@ -117,9 +121,9 @@ export const getOrganizationConfigs = defineQuery({
   summary: 'Features and root quorum.',
   request: OrganizationRequest,
   response: GetOrganizationConfigsResponse,
-  answer({ organizationId }, { rows }) {
+  async answer({ organizationId }, { rows, limits }) {
     const { features, rootQuorum } = organizationOf(rows, organizationId);
-    return { configs: { features: [...features], quorum: rootQuorum } };
+    return { configs: { features: [...features], quorum: rootQuorum, limits: limitList(await limits()) } };
   },
 });
 
@@ -153,6 +157,9 @@ class OrganizationDataShape extends PagedResponse {
   @ListOf(() => FeatureShape)
   features!: object[];
 
+  @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
+  limits!: object[];
+
   @ListOf(() => WalletShape)
   wallets!: object[];
 
@@ -178,7 +185,7 @@ export const getOrganization = defineQuery({
   summary: 'Everything an organization holds, in one answer.',
   request: OrganizationRequest,
   response: GetOrganizationResponse,
-  async answer({ organizationId }, { rows, page }) {
+  async answer({ organizationId }, { rows, page, limits }) {
     const { name, rootQuorum, features } = organizationOf(rows, organizationId);
     const all = (elements: Iterable<object>) => page({ inTurn: elements, isBackward: false });
     function* tags() {
@@ -194,6 +201,7 @@ export const getOrganization = defineQuery({
         tags: await all(tags()),
         rootQuorum,
         features: [...features],
+        limits: limitList(await limits()),
         wallets: await page(walletsOf(rows, organizationId)),
         privateKeys: await page(privateKeysOf(rows, organizationId)),
         invitations: await all(openInvitationsOf(rows, organizationId)),

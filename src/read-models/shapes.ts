@@ -1,4 +1,5 @@
 import { activityStatuses } from '../domain/activity/events.js';
+import { limitNames, type LimitName } from '../domain/organization/limits.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../schema/fields.js';
 
 /** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
@@ -162,6 +163,15 @@ export class FeatureShape {
 
   @Text({ optional: true })
   value?: string;
+}
+
+/** A limit of what is stored. */
+export class LimitShape {
+  @OneOf(limitNames)
+  name!: LimitName;
+
+  @Described({ type: 'integer' })
+  value!: number;
 }
 
 export class QuorumShape {

@@ -2,7 +2,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { CURVES } from '../domain/key-formats.js';
 import { presentMembers } from '../domain/organization/event.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { maxWallets, type Wallet, type WalletAccount } from '../domain/organization/wallets.js';
+import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
 import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
@@ -263,7 +263,7 @@ export const getWallet = defineQuery({
 });
 
 class ListWalletsResponse extends PagedResponse {
-  @ListOf(() => WalletShape, { max: maxWallets })
+  @ListOf(() => WalletShape)
   wallets!: object[];
 }
 

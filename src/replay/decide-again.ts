@@ -21,6 +21,7 @@ import { validate } from '../schema/validate.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { isLimitsSet } from '../domain/organization/limits.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../event-store/chain.js';
@@ -174,7 +175,18 @@ export class Redeciding {
     const { at: now } = recorded.metadata as EventMetadata;
     // Proofs of what was decided are made by the driver, with the key of a boot.
     const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
-    const bench: Bench = { registry: this.registry, organization, revision, now, rules };
+    const limits = event.type === 'ActivityRejected' ? undefined : event.data.decision.limits;
+    if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
+      throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
+    }
+    const bench: Bench = {
+      registry: this.registry,
+      organization,
+      revision,
+      now,
+      rules,
+      ...(limits ? { limits } : {}),
+    };
     return again(bench, event, effects, recorded.revision, this.parentAt);
   }
 }
@@ -246,7 +258,9 @@ function submitAgain(
 
   // From the signed bytes it must come out the same as from what was kept of them.
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
+  // By rules 1 and 2 names could be longer.
+  const lengths = (bench.rules ?? rulesNumber) < 3 ? 'as-before' : 'today';
+  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters', lengths);
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
   sameVerdict(verdict, fromBytes);
   const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;

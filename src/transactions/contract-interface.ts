@@ -3,6 +3,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invalidField } from '../domain/errors.js';
+import { limitTable } from '../domain/organization/limits.js';
 import { unreadable, type PolicyValue, type Unreadable } from '../domain/policy/types.js';
 import { OutOfSteps, type Steps } from '../domain/steps.js';
 import { checkDepth, isObject, quoted, takeKeccak, takeSha256 } from './refusals.js';
@@ -100,9 +101,9 @@ const MAX_INTERFACE_LENGTH = 400_000;
 /** Names of functions, instructions, parameters, fields, types, variants and accounts; real ones have fewer than 60. */
 const MAX_NAME_LENGTH = 128;
 /** Functions of a contract or instructions of a program; the largest that are known have about 300. */
-const MAX_FUNCTIONS = 2_048;
+const MAX_FUNCTIONS = limitTable.smartContractInterfaceFunctions.value;
 /** Types made of other types, each instance of a generic one counted; the largest IDLs that are known make about 600. */
-const MAX_TYPES = 4_096;
+const MAX_TYPES = limitTable.smartContractInterfaceTypes.value;
 /** Parameters, fields, variants and accounts in all, counted in each instance of a generic type. */
 const MAX_PARTS = 16_384;
 const MAX_NESTING = 32;

@@ -6,6 +6,8 @@ import type { Attestation } from '../../src/domain/activity/events.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
 import { checkQuorumMembers } from '../../src/domain/organization/quorum-members.js';
 import { checkQuorumReachable } from '../../src/domain/organization/ways-in.js';
+import { limitsToCheck } from '../../src/coordinator/deliberate.js';
+import { checkLimits, limitsInForce } from '../../src/domain/organization/limits.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 
 const { policyEnvironment } = buildRegistry(activities);
@@ -16,6 +18,9 @@ const decidedAt = Date.UTC(2026, 0, 2);
 
 /** A running number as a UUID: `id(1)` is the first id that a decision makes. */
 export const id = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+/** What holds where nobody has set anything else. */
+export const usualLimits = { limits: limitsInForce(false), subOrganizationLimits: limitsInForce(true) };
 
 /** Folds the given facts with the real `evolve`, validates the intent with its real class, and decides. */
 export function given(...history: readonly OrganizationEvent[]) {
@@ -41,9 +46,10 @@ export function given(...history: readonly OrganizationEvent[]) {
       } = {},
     ) {
       let count = 0;
+      const limits = limitsToCheck({ organization });
       const decide = () => {
         const valid = validate(definition.intent, intent, 'parameters');
-        definition.check?.(valid, organization);
+        definition.check?.(valid, organization, limits);
         const outcome = definition.decide(
           valid,
           {
@@ -55,9 +61,11 @@ export function given(...history: readonly OrganizationEvent[]) {
             now: decidedAt,
             newId: () => id(++count),
             policyEnvironment,
+            ...limits,
           },
           prepared as Prepared,
         );
+        checkLimits(organization, outcome.events, limits.limits);
         checkQuorumMembers(
           organization,
           outcome.events,

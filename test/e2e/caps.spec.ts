@@ -1,4 +1,13 @@
-import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { activities } from '../../src/activities/index.js';
+import { buildRegistry } from '../../src/coordinator/registry.js';
+import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { redecide } from '../../src/replay/decide-again.js';
+import {
+  startCoordinator,
+  type ApiKeyPair,
+  type StampingClient,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
 import { refusal, textLike } from './exchange.js';
 
 let coordinator: TestCoordinator;
@@ -64,4 +73,178 @@ test('an organization has 100 users, and says so to whoever wants more', async (
   });
   await create('the last');
   expect(await refusal(create('one more'))).toMatchObject({ status: 429 });
+});
+
+describe('limits that are set', () => {
+  type Listed = readonly { readonly name: string; readonly value: number }[];
+
+  const limitsOf = async (client: StampingClient): Promise<Readonly<Record<string, number>>> => {
+    const { organizationData } = await client.query<{ organizationData: { limits: Listed } }>('get_organization');
+    const { configs } = await client.query<{ configs: { limits: Listed } }>('get_organization_configs');
+    expect(configs.limits).toEqual(organizationData.limits);
+    return Object.fromEntries(organizationData.limits.map(({ name, value }) => [name, value]));
+  };
+  const rootUser = (name: string, key: ApiKeyPair) => ({
+    userName: name,
+    apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }],
+    authenticators: [],
+    oauthProviders: [],
+  });
+  const foundIn = async ({ client }: TestCoordinator, ...keys: readonly ApiKeyPair[]): Promise<string> => {
+    const { result } = await client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'A fund',
+      rootUsers: keys.map((key, index) => rootUser(`root ${index}`, key)),
+      rootQuorumThreshold: 1,
+    });
+    return (result['createSubOrganizationResultV8'] as { subOrganizationId: string }).subOrganizationId;
+  };
+  const account = (index: number) => ({
+    curve: 'CURVE_SECP256K1',
+    pathFormat: 'PATH_FORMAT_BIP32',
+    path: `m/44'/60'/0'/0/${index}`,
+    addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+  });
+  const feature = 'FEATURE_NAME_SUB_ORGANIZATION_LIMITS';
+  const againAsRecorded = (stream: readonly RecordedEvent[], parent: readonly RecordedEvent[] = []) => {
+    for (const { recorded, again } of redecide(stream, buildRegistry(activities), parent)) {
+      expect(again).toStrictEqual(recorded);
+    }
+  };
+  let limited: TestCoordinator;
+
+  beforeAll(async () => {
+    const settings = {
+      ORGANIZATION_LIMITS:
+        'users=102, wallets=2, walletAccounts=3, imports=1, invitations=1, subOrganizationsPerMinute=2',
+      SUB_ORGANIZATION_LIMITS: 'wallets=2, userTags=11',
+    };
+    limited = await startCoordinator({ seed: 'limits', settings });
+  });
+  afterAll(() => limited.close());
+
+  test('by the operator hold, are shown, are recorded with decisions, and decide history again', async () => {
+    const { client } = limited;
+    expect(await limitsOf(client)).toMatchObject({ users: 102, wallets: 2, policies: 100, nameCharacters: 128 });
+    const users = (count: number) => usersNamed(...Array.from({ length: count }, (_, index) => `user ${index}`));
+    const create = (count: number) => client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', { users: users(count) });
+    await create(99);
+    await create(1);
+    expect(await refusal(create(1))).toMatchObject({ status: 429, code: 8, message: textLike('may have 102 users') });
+
+    const wallet = (walletName: string, ...indexes: readonly number[]) =>
+      client.submit('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts: indexes.map(account) });
+    const { result } = await wallet('first', 0, 1);
+    const { walletId } = result['createWalletResult'] as { walletId: string };
+    const tooMany = {
+      status: 429,
+      message: textLike(
+        'an organization may have 3 wallet accounts .the limit walletAccounts.: there are 2, and 2 more',
+      ),
+    };
+    expect(await refusal(wallet('second', 2, 3))).toMatchObject(tooMany);
+    const derive = (...indexes: readonly number[]) =>
+      client.submit('ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS', { walletId, accounts: indexes.map(account) });
+    expect(await refusal(derive(2, 3))).toMatchObject(tooMany);
+    await derive(2);
+    await wallet('second');
+    expect(await refusal(wallet('third'))).toMatchObject({ status: 429, message: textLike('has 2 wallets') });
+
+    const begin = (userId: string) => client.submit('ACTIVITY_TYPE_INIT_IMPORT_WALLET', { userId });
+    const [first, second] = (await client.query<{ users: { userId: string }[] }>('list_users')).users;
+    await begin(first!.userId);
+    await begin(first!.userId);
+    expect(await refusal(begin(second!.userId))).toMatchObject({
+      status: 429,
+      message: textLike('an organization may have 1 imports under way .the limit imports.'),
+    });
+    const invite = (receiverUserEmail: string) =>
+      client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', {
+        invitations: [
+          {
+            receiverUserName: 'Ann',
+            receiverUserEmail,
+            receiverUserTags: [],
+            accessType: 'ACCESS_TYPE_ALL',
+            senderUserId: limited.root.userId,
+          },
+        ],
+      });
+    await invite('ann@example.com');
+    expect(await refusal(invite('bob@example.com'))).toMatchObject({
+      status: 429,
+      message: textLike('may have 1 open'),
+    });
+
+    const stream = await limited.events();
+    const decisions = stream.flatMap(
+      ({ data }) => (data as { decision?: { limits?: unknown; rules?: number } }).decision ?? [],
+    );
+    expect(decisions.length).toBeGreaterThan(5);
+    for (const { limits, rules } of decisions) {
+      expect(rules).toBe(3);
+      expect(limits).toMatchObject({ organization: { users: 102, wallets: 2 }, subOrganizations: { userTags: 11 } });
+    }
+    againAsRecorded(stream);
+  });
+
+  test('by a parent are lower for its sub-organizations, and never higher than by the operator', async () => {
+    const { client } = limited;
+    const [key, other] = [limited.newKey(), limited.newKey()];
+    const child = await foundIn(limited, key, other);
+    const own = limited.clientFor(key, child);
+    expect(await limitsOf(own)).toMatchObject({ users: 100, wallets: 2, userTags: 11, walletAccounts: 10_000 });
+    const set = (value: string) => client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { name: feature, value });
+    expect(await refusal(set('user=1'))).toMatchObject({
+      status: 400,
+      message: textLike(
+        /parameters.value: must be limits and numbers .*: `user` is no limit that can be set: they are users, longLived/,
+      ),
+    });
+    const root = (await own.query<{ users: { userId: string }[] }>('list_users')).users[0]!;
+    const tag = (userTagName: string) =>
+      own.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName, userIds: [root.userId] });
+    await tag('one');
+    await set('users=1, userTags=1, wallets=900');
+    expect(await limitsOf(own)).toMatchObject({ users: 1, wallets: 2, userTags: 1 });
+    expect(await refusal(tag('two'))).toMatchObject({ status: 429, message: textLike('has 1 user tags') });
+    const create = () => own.submit('ACTIVITY_TYPE_CREATE_USERS_V4', { users: usersNamed('one more') });
+    expect(await refusal(create())).toMatchObject({ status: 429, message: textLike('may have 1 users: it has 2') });
+    // What is there already stays, and works.
+    await own.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: root.userId, userName: 'Ann' });
+    expect(await refusal(foundIn(limited, limited.newKey(), limited.newKey()))).toMatchObject({
+      status: 429,
+      message: textLike('an organization may have 1 users .the limit users.: there are 0, and 2 more'),
+    });
+    await client.submit('ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE', { name: feature });
+    await tag('two');
+
+    await foundIn(limited, limited.newKey());
+    expect(await refusal(foundIn(limited, limited.newKey()))).toMatchObject({
+      status: 429,
+      message: textLike('one user may have 2 sub-organizations founded in a minute'),
+    });
+    limited.clock.advance('1m');
+    await foundIn(limited, limited.newKey());
+
+    const parent = await limited.events();
+    const stream = await limited.events(`organization-${child}`);
+    againAsRecorded(parent);
+    againAsRecorded(stream, parent);
+    const forged = structuredClone(stream).map((event) => {
+      const { decision } = event.data as { decision?: { limits?: { organization?: object } } };
+      if (decision?.limits) decision.limits.organization = { users: 1e6 };
+      return event;
+    });
+    expect(() => redecide(forged, buildRegistry(activities), parent)).toThrow();
+  });
+
+  test('on names are 128 characters', async () => {
+    const rename = (organizationName: string) =>
+      limited.client.submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName });
+    expect(await refusal(rename('x'.repeat(129)))).toMatchObject({
+      status: 400,
+      message: textLike('must have 1 to 128 characters, has 129'),
+    });
+    expect((await rename('x'.repeat(128))).status).toBe('ACTIVITY_STATUS_COMPLETED');
+  });
 });

@@ -1,5 +1,6 @@
 import { activityEnvelope } from '../../src/domain/activity/envelope.js';
 import { signUpLifeMs } from '../../src/domain/organization/claims.js';
+import { limitsInForce } from '../../src/domain/organization/limits.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { findByFingerprint } from '../../src/read-models/activities.js';
@@ -316,6 +317,7 @@ const answered = (path: string, request: object) => {
       page: pageWriter(() => undefined),
       callerOrganizationId: organizationId,
       callerUserId: furnished.alice.userId,
+      limits: () => Promise.resolve(limitsInForce(false)),
       verifyOidc: () => Promise.resolve({ issuer: 'https://a.example', audience: 'app', subject: 'nobody' }),
       history: (id, from) => recordedFrom(organizationStream(id), from),
       envelope: (record) =>

@@ -60,6 +60,7 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     now: 0,
     callerOrganizationId: parent,
     callerUserId: id(1),
+    limits: notAsked,
     verifyOidc: notAsked,
     history: notAsked,
     page: notAsked,

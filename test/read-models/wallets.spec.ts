@@ -49,7 +49,13 @@ function ask<Request extends OrganizationRequest, Response extends object>(
   request: object,
 ): Response {
   const caller = { callerOrganizationId: organizationId, callerUserId: id(1) };
-  const nothingElse = { verifyOidc: never, history: never, envelope: never, page: pageWriter(() => undefined) };
+  const nothingElse = {
+    limits: never,
+    verifyOidc: never,
+    history: never,
+    envelope: never,
+    page: pageWriter(() => undefined),
+  };
   return query.answer(validate(query.request, { organizationId, ...request }), {
     rows,
     now: 0,

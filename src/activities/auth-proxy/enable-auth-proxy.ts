@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { authProxyEnabled, authProxyPolicy } from '../../domain/organization/auth-proxy.js';
-import { checkPolicyNameFree, maxPolicies } from '../../domain/organization/policies.js';
+import { checkPolicyNameFree } from '../../domain/organization/policies.js';
 import { checkRoomForUsers } from '../../domain/organization/users.js';
 import { Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -26,7 +26,7 @@ export const enableAuthProxy = defineActivity({
   result: EnableAuthProxyResult,
   policy: { resource: 'AUTH_PROXY', action: 'CREATE' },
 
-  check(_intent, organization) {
+  check(_intent, organization, { limits }) {
     const { organizationId, parentOrganizationId, authProxy, policies } = organization;
     if (parentOrganizationId !== undefined) {
       throw new CoordinatorError(
@@ -35,12 +35,12 @@ export const enableAuthProxy = defineActivity({
       );
     }
     if (authProxy) return;
-    checkRoomForUsers(organization, 1);
+    checkRoomForUsers(organization, 1, limits);
     checkPolicyNameFree(organization, authProxyPolicy('').policyName);
-    if (policies.size >= maxPolicies) {
+    if (policies.size >= limits.policies) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `an organization may have ${maxPolicies} policies, and the auth proxy needs one: delete some first`,
+        `an organization may have ${limits.policies} policies, and the auth proxy needs one: delete some first`,
       );
     }
   },

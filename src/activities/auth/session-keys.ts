@@ -59,7 +59,7 @@ export function sessionSeconds(expirationSeconds: string | undefined): number {
  * @throws {CoordinatorError} INVALID_ARGUMENT for a key of another curve, ALREADY_EXISTS for one that is taken
  */
 export function sessionKeyEvents(
-  { organization, now, newId }: Pick<DecideContext, 'organization' | 'now' | 'newId'>,
+  { organization, now, newId, limits }: Pick<DecideContext, 'organization' | 'now' | 'newId' | 'limits'>,
   { userId, apiKeys }: Pick<User, 'userId' | 'apiKeys'>,
   { publicKey, curve, credentialType, apiKeyName, expirationSeconds, invalidateExisting = false }: SessionKey,
 ): { readonly apiKeyId: string; readonly events: CredentialEvent[] } {
@@ -81,7 +81,7 @@ export function sessionKeyEvents(
   return {
     apiKeyId,
     events: [
-      ...[...gone, ...keysGivingWay(kept, 1, now)].map((key): CredentialEvent => {
+      ...[...gone, ...keysGivingWay(kept, 1, now, limits)].map((key): CredentialEvent => {
         return { type: 'ApiKeyDeleted', data: { userId, apiKeyId: key.apiKeyId } };
       }),
       {

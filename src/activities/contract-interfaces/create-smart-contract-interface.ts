@@ -48,12 +48,12 @@ export const createSmartContractInterface = defineActivity({
   result: CreateSmartContractInterfaceResult,
   policy: { resource: 'SMART_CONTRACT_INTERFACE', action: 'CREATE' },
 
-  check(intent, organization) {
+  check(intent, organization, { limits }) {
     const { type, smartContractAddress } = intent;
     const isEthereum = type === 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM';
     if (isEthereum) checkEthereumAddress(smartContractAddress);
     else checkProgramId(smartContractAddress);
-    checkNewContractInterface(organization, intent);
+    checkNewContractInterface(organization, intent, limits);
     readings.of(intent, '', toRead(intent));
   },
 

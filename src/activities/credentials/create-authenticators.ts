@@ -63,8 +63,8 @@ export const createAuthenticators = defineActivity({
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
 
-  prepare: ({ authenticators }, ports, { organization }) =>
-    verifyAuthenticators(authenticators, ports, organization, field),
+  prepare: ({ authenticators }, ports, { organization, limits }) =>
+    verifyAuthenticators(authenticators, ports, organization, field, limits),
 
   decide({ userId, authenticators }, context, verified) {
     const user = existingUser(context.organization, userId);

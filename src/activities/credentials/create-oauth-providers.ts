@@ -67,9 +67,9 @@ export const createOauthProviders = defineActivity({
     existingUser(organization, userId);
   },
 
-  async prepare({ oauthProviders }, ports, { organization, submitterId }): Promise<Registered> {
+  async prepare({ oauthProviders }, ports, { organization, submitterId, limits }): Promise<Registered> {
     const registrars = await registrarsOf(organization, ports);
-    const { proved = [], ...verified } = await verifiedIdentities(oauthProviders, ports, registrars, field);
+    const { proved = [], ...verified } = await verifiedIdentities(oauthProviders, ports, registrars, field, limits);
     if (organization.users.has(submitterId)) return verified;
     const emails = proved.map(async (identity) => identity && linkingEmail(identity, organization, ports));
     return { ...verified, linkingEmails: await Promise.all(emails) };

@@ -1,3 +1,4 @@
+import { checkLimit } from '../../domain/organization/limits.js';
 import { Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkApplicationNew, Oauth2CredentialParams } from './oauth2-params.js';
@@ -17,7 +18,8 @@ export const createOauth2Credential = defineActivity({
   result: CreateOauth2CredentialResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
 
-  check(intent, organization) {
+  check(intent, organization, { limits }) {
+    checkLimit(limits, 'oauth2Credentials', organization.oauth2Credentials.size, 1);
     checkApplicationNew(organization, intent);
   },
 

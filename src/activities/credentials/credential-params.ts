@@ -1,12 +1,8 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { ApiKeyCurve } from '../../domain/key-formats.js';
-import {
-  apiKeyCredentialType,
-  credentialLimits,
-  keysGivingWay,
-  type CredentialEvent,
-} from '../../domain/organization/credentials.js';
+import { apiKeyCredentialType, keysGivingWay, type CredentialEvent } from '../../domain/organization/credentials.js';
 import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
+import type { Limits } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import type { User } from '../../domain/organization/users.js';
 import {
@@ -185,9 +181,10 @@ export async function verifyAuthenticators(
   { verifyRegistration, passkeyOrigins }: PreparePorts,
   organization: OrganizationView,
   field: string,
+  limits: Limits,
 ): Promise<readonly VerifiedRegistration[]> {
   // Before any of the costly work: more than one user may have is refused whoever the user is.
-  checkRoom('authenticators', 0, authenticators.length, field);
+  checkRoom(limits, 'authenticators', 0, authenticators.length, field);
   if (authenticators.length === 0) return [];
   const origins = await passkeyOrigins(organization);
   const allowed = origins.length > 0 ? { allowedOrigins: origins } : {};
@@ -204,7 +201,12 @@ export async function verifyAuthenticators(
  * Makes the events by which users get credentials. One of these serves a whole decision, so that a key that the request
  * gives to two users is noticed.
  */
-export function newCredentials({ organization, newId, now }: Pick<DecideContext, 'organization' | 'newId' | 'now'>) {
+export function newCredentials({
+  organization,
+  newId,
+  now,
+  limits,
+}: Pick<DecideContext, 'organization' | 'newId' | 'now' | 'limits'>) {
   const sent = new Set<string>();
 
   function claim(
@@ -240,8 +242,8 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
     ): { readonly apiKeyIds: string[]; readonly events: CredentialEvent[] } {
       const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
       const expiring = params.filter(({ expirationSeconds }) => expirationSeconds !== undefined).length;
-      checkRoom('longLivedApiKeys', lasting.length, params.length - expiring, field);
-      checkRoom('expiringApiKeys', 0, expiring, field);
+      checkRoom(limits, 'longLivedApiKeys', lasting.length, params.length - expiring, field);
+      checkRoom(limits, 'expiringApiKeys', 0, expiring, field);
 
       const created = params.map(
         ({ apiKeyName, publicKey, curveType, expirationSeconds }, index): Created<'ApiKeyCreated'> => {
@@ -263,7 +265,7 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
         },
       );
 
-      const evicted = keysGivingWay(apiKeys, expiring, now).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
+      const evicted = keysGivingWay(apiKeys, expiring, now, limits).map(({ apiKeyId }): Created<'ApiKeyDeleted'> => {
         return { type: 'ApiKeyDeleted', data: { userId, apiKeyId } };
       });
       return { apiKeyIds: created.map(({ data }) => data.apiKeyId), events: [...evicted, ...created] };
@@ -279,7 +281,7 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
       verified: readonly VerifiedRegistration[],
       field: string,
     ): { readonly authenticatorIds: string[]; readonly events: CredentialEvent[] } {
-      checkRoom('authenticators', authenticators.length, params.length, field);
+      checkRoom(limits, 'authenticators', authenticators.length, params.length, field);
       const created = params.map(({ authenticatorName }, index): Created<'AuthenticatorCreated'> => {
         const registration = verified[index];
         if (!registration) throw new Error(`${field}[${index}] was not verified before it was decided`);
@@ -313,7 +315,7 @@ export function newCredentials({ organization, newId, now }: Pick<DecideContext,
       identities: readonly NamedIdentity[],
       field: string,
     ): { readonly providerIds: string[]; readonly events: CredentialEvent[] } {
-      checkRoom('oauthProviders', oauthProviders.length, identities.length, field);
+      checkRoom(limits, 'oauthProviders', oauthProviders.length, identities.length, field);
       const created = identities.map((identity, index): Created<'OauthProviderCreated'> => {
         const where = `${field}[${index}]`;
         const category = 'OAUTH_PROVIDER_ALREADY_EXISTS';
@@ -334,8 +336,8 @@ const nouns = {
   oauthProviders: ['OAuth providers', 'delete one with delete_oauth_providers'],
 } as const;
 
-function checkRoom(kind: keyof typeof credentialLimits, held: number, more: number, field: string): void {
-  const limit = credentialLimits[kind];
+function checkRoom(limits: Limits, kind: keyof typeof nouns, held: number, more: number, field: string): void {
+  const limit = limits[kind];
   if (more === 0 || held + more <= limit) return;
   const [noun, help] = nouns[kind];
   throw new CoordinatorError(

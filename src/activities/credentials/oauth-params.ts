@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
-import { credentialLimits } from '../../domain/organization/credentials.js';
+import type { Limits } from '../../domain/organization/limits.js';
 import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../schema/fields.js';
@@ -84,8 +84,8 @@ export async function verifiedIdentities(
   ports: PreparePorts,
   registrars: Registrars,
   field: string,
+  { oauthProviders: most }: Limits,
 ): Promise<VerifiedIdentities> {
-  const { oauthProviders: most } = credentialLimits;
   if (providers.length > most) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',

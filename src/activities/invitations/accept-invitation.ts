@@ -65,11 +65,11 @@ export const acceptInvitation = defineActivity({
       : invalidField('parameters.apiKeys', 'must have an API key without expirationSeconds');
   },
 
-  prepare: ({ authenticators = [] }, ports, { organization }) =>
-    verifyAuthenticators(authenticators, ports, organization, 'parameters.authenticators'),
+  prepare: ({ authenticators = [] }, ports, { organization, limits }) =>
+    verifyAuthenticators(authenticators, ports, organization, 'parameters.authenticators', limits),
 
   decide({ invitationId, authenticators = [], apiKeys = [] }, context, verified) {
-    const { organization, submitterId, now } = context;
+    const { organization, submitterId, now, limits } = context;
     const invitation = unacceptedInvitation(organization, invitationId);
     if (invitation.userId !== submitterId || invitation.expiresAt <= now) {
       throw new CoordinatorError(
@@ -78,7 +78,7 @@ export const acceptInvitation = defineActivity({
       );
     }
     const { userId, userName, userEmail, userTags } = invitedUser(organization, invitation);
-    checkRoomForUsers(organization, 1);
+    checkRoomForUsers(organization, 1, limits);
     const owner = { userId, apiKeys: [], authenticators: [] };
     const credentials = newCredentials(context);
     const added = credentials.apiKeys(owner, apiKeys, 'parameters.apiKeys').events;

@@ -3,7 +3,6 @@ import {
   accessTypes,
   expiredInvitations,
   invitationLifeMs,
-  maxInvitations,
   openInvitations,
   type AccessType,
 } from '../../domain/organization/invitations.js';
@@ -111,13 +110,13 @@ export const createInvitations = defineActivity({
     );
   },
 
-  decide({ invitations }, { organization, now }, prepared) {
+  decide({ invitations }, { organization, now, limits }, prepared) {
     const expired = expiredInvitations(organization, now);
     const open = openInvitations(organization, now);
-    if (open.length + invitations.length > maxInvitations) {
+    if (open.length + invitations.length > limits.invitations) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `an organization may have ${maxInvitations} open invitations: it has ${open.length}, and ${invitations.length} ` +
+        `an organization may have ${limits.invitations} open invitations: it has ${open.length}, and ${invitations.length} ` +
           'more were sent; delete some first with delete_invitation',
       );
     }

@@ -1,3 +1,4 @@
+import { checkLimit } from '../../domain/organization/limits.js';
 import { Flag, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
@@ -20,7 +21,8 @@ export const createFiatOnRampCredential = defineActivity({
   result: CreateFiatOnRampCredentialResult,
   policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'CREATE' },
 
-  check(intent) {
+  check(intent, organization, { limits }) {
+    checkLimit(limits, 'fiatOnRampCredentials', organization.onRampCredentials.size, 1);
     checkOnRampParams(intent);
   },
 

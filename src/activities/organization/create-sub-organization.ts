@@ -2,6 +2,7 @@ import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { clientIdsOf } from '../../domain/organization/client-ids.js';
 import { presentMembers } from '../../domain/organization/event.js';
+import { checkFoundings, checkLimit, checkLimits, type Limits } from '../../domain/organization/limits.js';
 import {
   emptyOrganization,
   evolve,
@@ -78,7 +79,7 @@ export const createSubOrganization = defineActivity({
   olderVersions,
   policy: { resource: 'ORGANIZATION', action: 'CREATE' },
 
-  check(intent, organization) {
+  check(intent, organization, { subOrganizationLimits }) {
     const { rootUsers, rootQuorumThreshold, wallet } = intent;
     if (organization.parentOrganizationId !== undefined) {
       throw new CoordinatorError(
@@ -87,9 +88,10 @@ export const createSubOrganization = defineActivity({
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
-    checkRootUsers(rootUsers, rootQuorumThreshold);
+    checkRootUsers(rootUsers, rootQuorumThreshold, subOrganizationLimits);
     if (wallet) {
       checkMnemonicLength(wallet.mnemonicLength, 'parameters.wallet.mnemonicLength');
+      checkLimit(subOrganizationLimits, 'walletAccounts', 0, wallet.accounts.length);
       checkAccountsNew(organization, undefined, accountsToDerive(wallet.accounts, 'parameters.wallet.accounts'));
     }
   },
@@ -108,9 +110,11 @@ export const createSubOrganization = defineActivity({
 
   decide(
     { subOrganizationName: name },
-    { organization },
+    { organization, submitterId, now, limits, subOrganizationLimits },
     { subOrganizationId, rootUserIds, wallet, claims, founding, tokens = [] },
   ) {
+    checkFoundings(organization, submitterId, now, limits);
+    if (founding) checkLimits(emptyOrganization(), founding, subOrganizationLimits);
     if (claims) checkTokenUnused(organization, claims, 'USAGE_TYPE_SIGNUP');
     return {
       events: [
@@ -124,7 +128,12 @@ export const createSubOrganization = defineActivity({
 });
 
 /** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
-function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], threshold: number): void {
+function checkRootUsers(
+  rootUsers: CreateSubOrganizationIntentV8['rootUsers'],
+  threshold: number,
+  limits: Limits,
+): void {
+  checkLimit(limits, 'users', 0, rootUsers.length);
   if (threshold > rootUsers.length) {
     throw invalidField(
       'parameters.rootQuorumThreshold',
@@ -132,7 +141,7 @@ function checkRootUsers(rootUsers: CreateSubOrganizationIntentV8['rootUsers'], t
     );
   }
   // The same makers as below, with nothing that has to be asked of the world.
-  const credentials = newCredentials({ organization: emptyOrganization(), newId: () => '', now: 0 });
+  const credentials = newCredentials({ organization: emptyOrganization(), newId: () => '', now: 0, limits });
   for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
     credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
   }
@@ -172,7 +181,7 @@ async function foundingEvents(
   subOrganizationId: string,
   claims: VerificationClaims | undefined,
   ports: PreparePorts,
-  { organization: parent, submitterId, now, newId }: PrepareContext,
+  { organization: parent, submitterId, now, newId, subOrganizationLimits: limits }: PrepareContext,
   tokens: NonNullable<RecordedTokens['tokens']>[number][],
 ): Promise<readonly OrganizationEvent[]> {
   const registrars = { clientIds: clientIdsOf(parent), isOfSubOrganization: true };
@@ -188,14 +197,14 @@ async function foundingEvents(
   const founding = { organizationId: subOrganizationId, name, parentOrganizationId, ...founder };
   record({ type: 'OrganizationCreated', data: founding });
 
-  const credentials = newCredentials({ organization: child, newId, now });
+  const credentials = newCredentials({ organization: child, newId, now, limits });
   const userIds: string[] = [];
   for (const [index, user] of rootUsers.entries()) {
     const field = `${rootUsersField}[${index}]`;
     const { apiKeys = [], authenticators = [], oauthProviders = [] } = user;
     const [verified, oauth] = await Promise.all([
-      verifyAuthenticators(authenticators, ports, parent, `${field}.authenticators`),
-      verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`),
+      verifyAuthenticators(authenticators, ports, parent, `${field}.authenticators`, limits),
+      verifiedIdentities(oauthProviders, ports, registrars, `${field}.oauthProviders`, limits),
     ]);
     tokens.push(...(oauth.tokens ?? []));
     const userId = newId();

@@ -1,4 +1,5 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
+import { BadLimits, readLimits, limitsFeature } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { featureNames, type FeatureName } from '../../domain/organization/settings.js';
 import { isPasskeyOrigin } from '../../domain/passkey-origins.js';
@@ -18,6 +19,13 @@ export class Feature {
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkFeatureValue(name: FeatureName, value: string): void {
+  if (name === limitsFeature) {
+    try {
+      readLimits(value);
+    } catch (error) {
+      throw error instanceof BadLimits ? invalidField('parameters.value', error.message) : error;
+    }
+  }
   if (name !== 'FEATURE_NAME_WEBAUTHN_ORIGINS') return;
   for (const origin of value.split(',').map((one) => one.trim())) {
     if (!isPasskeyOrigin(origin)) {

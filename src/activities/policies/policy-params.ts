@@ -1,11 +1,5 @@
 import { presentMembers } from '../../domain/organization/event.js';
-import {
-  checkPolicyNameFree,
-  maxClauseCharacters,
-  maxPolicies,
-  policyNameTaken,
-  type PolicyEvent,
-} from '../../domain/organization/policies.js';
+import { checkPolicyNameFree, policyNameTaken, type PolicyEvent } from '../../domain/organization/policies.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { rulesNumber } from '../../domain/activity/rules.js';
 import { CoordinatorError } from '../../domain/errors.js';
@@ -50,12 +44,12 @@ export function policiesCreated(
   policies: readonly CreatePolicyIntentV3[],
   context: DecideContext,
 ): { readonly policyIds: string[]; readonly events: PolicyEvent[] } {
-  const { organization, policyEnvironment, newId } = context;
+  const { organization, policyEnvironment, newId, limits } = context;
   const count = organization.policies.size;
-  if (count + policies.length > maxPolicies) {
+  if (count + policies.length > limits.policies) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `an organization may have ${maxPolicies} policies: it has ${count}, and ${policies.length} more were sent; delete some first`,
+      `an organization may have ${limits.policies} policies: it has ${count}, and ${policies.length} more were sent; delete some first`,
     );
   }
   checkRoom(policies, context);
@@ -83,17 +77,17 @@ type Clauses = { readonly [Name in Clause]?: string };
  */
 export function checkRoom(
   written: readonly Clauses[],
-  { organization: { policies }, rules = rulesNumber }: Pick<DecideContext, 'organization' | 'rules'>,
+  { organization: { policies }, limits }: Pick<DecideContext, 'organization' | 'limits'>,
   replacedId?: string,
 ): void {
-  if (rules < 2) return;
+  const { policyCharacters: most } = limits;
   const others = [...policies.values()].filter(({ policyId }) => policyId !== replacedId);
   const before = others.reduce((sum, policy) => sum + charactersOf(policy), 0);
   const added = written.reduce((sum, policy) => sum + charactersOf(policy), 0);
-  if (before + added <= maxClauseCharacters) return;
+  if (before + added <= most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the clauses of all policies of an organization may have ${maxClauseCharacters} characters together: its others have ${before}, and ${added} were sent; shorten or delete some first`,
+    `the clauses of all policies of an organization may have ${most} characters together: its others have ${before}, and ${added} were sent; shorten or delete some first`,
   );
 }
 

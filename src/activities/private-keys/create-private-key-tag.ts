@@ -31,8 +31,8 @@ export const createPrivateKeyTag = defineActivity({
   result: CreatePrivateKeyTagResult,
   policy: { resource: 'PRIVATE_KEY', action: 'CREATE' },
 
-  check({ privateKeyTagName, privateKeyIds }, organization) {
-    checkPrivateKeyTagCount(organization);
+  check({ privateKeyTagName, privateKeyIds }, organization, { limits }) {
+    checkPrivateKeyTagCount(organization, limits);
     checkPrivateKeyTagNameFree(organization, privateKeyTagName);
     for (const privateKeyId of privateKeyIds) existingPrivateKey(organization, privateKeyId);
   },

@@ -55,10 +55,11 @@ export const createPrivateKeys = defineActivity({
   ],
   policy: { resource: 'PRIVATE_KEY', action: 'CREATE' },
 
-  check({ privateKeys }, organization) {
+  check({ privateKeys }, organization, { limits }) {
     checkNewPrivateKeys(
       organization,
       privateKeys.map(({ privateKeyName }) => privateKeyName),
+      limits,
     );
     for (const [index, { curve, addressFormats: formats, privateKeyTags }] of privateKeys.entries()) {
       checkAddressFormats(formats, curve, `parameters.privateKeys[${index}].addressFormats`);

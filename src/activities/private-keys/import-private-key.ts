@@ -41,10 +41,10 @@ export const importPrivateKey = defineActivity({
   result: ImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
 
-  check({ userId, privateKeyName, curve, addressFormats: formats }, organization) {
+  check({ userId, privateKeyName, curve, addressFormats: formats }, organization, { limits }) {
     existingUser(organization, userId);
     existingImport(organization, userId, 'private-key');
-    checkNewPrivateKeys(organization, [privateKeyName]);
+    checkNewPrivateKeys(organization, [privateKeyName], limits);
     checkAddressFormats(formats, curve, 'parameters.addressFormats');
   },
 

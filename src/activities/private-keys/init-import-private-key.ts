@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { pendingImportOf } from '../wallets/import-params.js';
+import { checkRoomForImport, pendingImportOf } from '../wallets/import-params.js';
 
 class InitImportPrivateKeyIntent {
   @Uuid({ about: 'The user who is to import; a bundle that waits for this user already can no longer be used.' })
@@ -21,7 +21,10 @@ export const initImportPrivateKey = defineActivity({
   result: InitImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
 
-  check: ({ userId }, organization) => void existingUser(organization, userId),
+  check({ userId }, organization, { limits }) {
+    existingUser(organization, userId);
+    checkRoomForImport(organization, userId, 'private-key', limits);
+  },
 
   prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>
     keyring.startImport({ organizationId, userId }),

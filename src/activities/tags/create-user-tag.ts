@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../../domain/errors.js';
-import { checkUserTagNameFree, maxUserTags, userTagMoves } from '../../domain/organization/tags.js';
+import { checkUserTagNameFree, userTagMoves } from '../../domain/organization/tags.js';
 import { Label, Uuid, UuidList } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
 
@@ -27,8 +27,8 @@ export const createUserTag = defineActivity({
   result: CreateUserTagResult,
   policy: { resource: 'USER', action: 'CREATE' },
 
-  decide({ userTagName, userIds = [] }, { organization, newId }) {
-    const most = maxUserTags(organization);
+  decide({ userTagName, userIds = [] }, { organization, newId, limits }) {
+    const { userTags: most } = limits;
     if (organization.userTags.size >= most) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',

@@ -64,14 +64,20 @@ export const createUsers = defineActivity({
   ],
   policy: { resource: 'USER', action: 'CREATE' },
 
-  async prepare({ users }, ports, { organization }) {
+  async prepare({ users }, ports, { organization, limits }) {
     const registrars = await registrarsOf(organization, ports);
     return Promise.all(
       users.map(async ({ authenticators = [], oauthProviders = [] }, index) => {
         const passkeys = `${fieldOf(index)}.authenticators`;
-        const verified = await verifyAuthenticators(authenticators, ports, organization, passkeys);
+        const verified = await verifyAuthenticators(authenticators, ports, organization, passkeys, limits);
         const field = `${fieldOf(index)}.oauthProviders`;
-        const { proved: _proved, ...registered } = await verifiedIdentities(oauthProviders, ports, registrars, field);
+        const { proved: _proved, ...registered } = await verifiedIdentities(
+          oauthProviders,
+          ports,
+          registrars,
+          field,
+          limits,
+        );
         return { authenticators: verified, ...registered };
       }),
     );

@@ -25,7 +25,7 @@ export function newUsers(
   proved: readonly ProvedCredentials[],
   field: string,
 ): { readonly userIds: string[]; readonly events: OrganizationEvent[] } {
-  checkRoomForUsers(context.organization, users.length);
+  checkRoomForUsers(context.organization, users.length, context.limits);
   const credentials = newCredentials(context);
   const userIds: string[] = [];
   const events = users.flatMap((user, index): OrganizationEvent[] => {

@@ -1,3 +1,4 @@
+import { checkLimit } from '../../domain/organization/limits.js';
 import { existingWallet } from '../../domain/organization/wallets.js';
 import { Flag, ListOf, TextList, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -39,10 +40,12 @@ export const createWalletAccounts = defineActivity({
 
   resources: ({ walletId }, organization) => ({ wallet: walletValue(existingWallet(organization, walletId)) }),
 
-  check({ walletId, accounts, persist = true }, organization) {
+  check({ walletId, accounts, persist = true }, organization, { limits }) {
     existingWallet(organization, walletId);
     const asked = accountsToDerive(accounts);
-    if (persist) checkAccountsNew(organization, walletId, asked);
+    if (!persist) return;
+    checkLimit(limits, 'walletAccounts', organization.walletAccounts.size, accounts.length);
+    checkAccountsNew(organization, walletId, asked);
   },
 
   prepare({ walletId, accounts, persist = true }, { keyring }, { organization }) {

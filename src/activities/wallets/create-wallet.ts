@@ -1,3 +1,4 @@
+import { checkLimit } from '../../domain/organization/limits.js';
 import { checkWalletCount, checkWalletNameFree } from '../../domain/organization/wallets.js';
 import { Label, ListOf, TextList, Uuid, Whole } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -37,8 +38,9 @@ export const createWallet = defineActivity({
   result: CreateWalletResult,
   policy: { resource: 'WALLET', action: 'CREATE' },
 
-  check({ walletName, accounts, mnemonicLength }, organization) {
-    checkWalletCount(organization);
+  check({ walletName, accounts, mnemonicLength }, organization, { limits }) {
+    checkWalletCount(organization, limits);
+    checkLimit(limits, 'walletAccounts', organization.walletAccounts.size, accounts.length);
     checkWalletNameFree(organization, walletName);
     checkMnemonicLength(mnemonicLength);
     checkAccountsNew(organization, undefined, accountsToDerive(accounts));

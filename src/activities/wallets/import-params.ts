@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { PendingImport } from '../../domain/organization/imports.js';
+import { checkLimit, type Limits } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 
 /** The import of a kind that waits for a user's bundle; there is one at most. */
@@ -12,6 +13,17 @@ export function pendingImportOf(
     if (pending.userId === userId && pending.kind === kind) return pending;
   }
   return undefined;
+}
+
+/** Whether a user may begin an import, in the place of one of that kind that waits. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
+export function checkRoomForImport(
+  organization: OrganizationView,
+  userId: string,
+  kind: PendingImport['kind'],
+  limits: Limits,
+): void {
+  const isReplaced = pendingImportOf(organization, userId, kind) !== undefined;
+  checkLimit(limits, 'imports', organization.imports.size, isReplaced ? 0 : 1);
 }
 
 /** As `pendingImportOf`. @throws {CoordinatorError} FAILED_PRECONDITION when none waits */

@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
+import { checkLimit } from '../../domain/organization/limits.js';
 import { checkWalletCount, checkWalletNameFree } from '../../domain/organization/wallets.js';
 import { Label, ListOf, Text, TextList, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
@@ -43,10 +44,11 @@ export const importWallet = defineActivity({
   result: ImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },
 
-  check({ userId, walletName, accounts }, organization) {
+  check({ userId, walletName, accounts }, organization, { limits }) {
     existingUser(organization, userId);
     existingImport(organization, userId, 'wallet');
-    checkWalletCount(organization);
+    checkWalletCount(organization, limits);
+    checkLimit(limits, 'walletAccounts', organization.walletAccounts.size, accounts.length);
     checkWalletNameFree(organization, walletName);
     checkAccountsNew(organization, undefined, accountsToDerive(accounts));
   },

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../schema/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { pendingImportOf } from './import-params.js';
+import { checkRoomForImport, pendingImportOf } from './import-params.js';
 
 class InitImportWalletIntent {
   @Uuid({
@@ -25,8 +25,9 @@ export const initImportWallet = defineActivity({
   result: InitImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },
 
-  check({ userId }, organization) {
+  check({ userId }, organization, { limits }) {
     existingUser(organization, userId);
+    checkRoomForImport(organization, userId, 'wallet', limits);
   },
 
   prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>

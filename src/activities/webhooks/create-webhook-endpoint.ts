@@ -39,10 +39,10 @@ export const createWebhookEndpoint = defineActivity({
   result: CreateWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'CREATE' },
 
-  check({ url, subscriptions = [] }, organization) {
+  check({ url, subscriptions = [] }, organization, { limits }) {
     checkWebhookUrl(url);
     checkSubscriptions(subscriptions);
-    checkRoomForWebhookEndpoint(organization);
+    checkRoomForWebhookEndpoint(organization, limits);
   },
 
   prepare: ({ url }, { webhookTargets }) => webhookTargets.check(url),

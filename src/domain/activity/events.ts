@@ -2,6 +2,7 @@ import type { Authorization } from '../policy/authorize.js';
 import type { ErrorCode } from '../errors.js';
 import type { Found } from '../organization/claims.js';
 import type { DomainEvent } from '../organization/event.js';
+import type { LimitsOfDecision } from '../organization/limits.js';
 import type { OtpType } from '../organization/otps.js';
 import type { AppProof } from './app-proof.js';
 
@@ -79,6 +80,8 @@ export interface Decision {
   readonly revision: number;
   /** The number of the rules it was made by; absent in history from before rules were numbered. */
   readonly rules?: number;
+  /** Limits that the operator or the organization's parent had set to other values than usual. */
+  readonly limits?: LimitsOfDecision;
   /** Whose users and policies have allowed it, when it was not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number };
   /** Why it was decided here, of a submit that names the parent only (docs/adr/0028). */

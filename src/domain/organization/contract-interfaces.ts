@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
 
 interface ContractInterfaceFacts {
@@ -32,11 +33,6 @@ export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
   },
 };
 
-/** Interfaces that an organization may have. Ours: each is kept in memory, and may be 400,000 characters long. */
-const maxContractInterfaces = 100;
-/** Characters of all of them together, with their notes. Ours: ten of the longest. */
-const maxCharacters = 4_000_000;
-
 /**
  * Refuses an interface more than there may be, in number or characters, or a second one for a contract: letter case does not tell Ethereum
  * addresses apart.
@@ -47,6 +43,7 @@ export function checkNewContractInterface(
   added: Pick<ContractInterface, 'type' | 'smartContractAddress' | 'smartContractInterface'> & {
     readonly notes?: string;
   },
+  { smartContractInterfaces: most, smartContractInterfaceCharacters: mostCharacters }: Limits,
 ): void {
   const { type, smartContractAddress } = added;
   const addressOf = (address: string) =>
@@ -63,17 +60,17 @@ export function checkNewContractInterface(
   const lengthOf = ({ smartContractInterface, notes = '' }: Pick<typeof added, 'smartContractInterface' | 'notes'>) =>
     smartContractInterface.length + notes.length;
   const characters = [...organization.contractInterfaces.values()].reduce((sum, one) => sum + lengthOf(one), 0);
-  if (characters + lengthOf(added) > maxCharacters) {
+  if (characters + lengthOf(added) > mostCharacters) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
       `the smart contract interfaces of the organization have ${characters} characters with their notes; with this one ` +
-        `they would have more than ${maxCharacters}: delete one with delete_smart_contract_interface`,
+        `they would have more than ${mostCharacters}: delete one with delete_smart_contract_interface`,
     );
   }
-  if (organization.contractInterfaces.size < maxContractInterfaces) return;
+  if (organization.contractInterfaces.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${maxContractInterfaces} smart contract interfaces, and may not have more: ` +
+    `the organization has ${most} smart contract interfaces, and may not have more: ` +
       `delete one with delete_smart_contract_interface`,
   );
 }

@@ -4,14 +4,7 @@ import { oauthIdentity } from './oauth-identity.js';
 import { changeUser, type User } from './users.js';
 import { provedHere } from './claims.js';
 import type { DomainEvent, Evolvers } from './event.js';
-
-/** Credentials that one user may have of each kind (client protocol, section 11). */
-export const credentialLimits = {
-  longLivedApiKeys: 10,
-  expiringApiKeys: 10,
-  authenticators: 10,
-  oauthProviders: 10,
-} as const;
+import type { Limits } from './limits.js';
 
 const loginTypes = [
   'CREDENTIAL_TYPE_LOGIN',
@@ -186,9 +179,14 @@ export function isExpired(key: ApiKey, now: number): boolean {
  * The keys of a user that give way when `more` expiring ones come: those that are over first, then the oldest (client
  * protocol, section 1.5). Keys that last never do.
  */
-export function keysGivingWay(apiKeys: readonly ApiKey[], more: number, now: number): readonly ApiKey[] {
+export function keysGivingWay(
+  apiKeys: readonly ApiKey[],
+  more: number,
+  now: number,
+  { expiringApiKeys: most }: Limits,
+): readonly ApiKey[] {
   const held = apiKeys.filter(({ expirationSeconds }) => expirationSeconds !== undefined);
-  const excess = Math.max(0, held.length + more - credentialLimits.expiringApiKeys);
+  const excess = Math.max(0, held.length + more - most);
   return [...held.filter((key) => isExpired(key, now)), ...held.filter((key) => !isExpired(key, now))].slice(0, excess);
 }
 

@@ -35,8 +35,6 @@ export type InvitationEvent =
   | DomainEvent<'InvitationCreated', InvitationFacts>
   | DomainEvent<'InvitationEnded', { invitationId: string; reason: 'accepted' | 'deleted' | 'expired' }>;
 
-/** Open invitations that an organization may have (client protocol, section 11). */
-export const maxInvitations = 100;
 /** How long a link is good. */
 export const invitationLifeMs = 7 * 24 * 60 * 60 * 1000;
 /** How long an accepted one is remembered: longer than the same request may be sent again. */

@@ -3,6 +3,7 @@ import { CoordinatorError } from '../errors.js';
 import { evolveRecord, type ActivityRecord } from '../activity/record.js';
 import { provedHere } from './claims.js';
 import type { Evolvers } from './event.js';
+import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import { changeUser, type User } from './users.js';
 
@@ -36,17 +37,21 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
   },
 };
 
-/** What may wait for votes at a time: of one submitter, and in an organization. Characters are those of the signed bodies. */
-const mostWaiting = {
-  submitter: { activities: 100, characters: 8 * 1024 * 1024 },
-  organization: { activities: 1_000, characters: 32 * 1024 * 1024 },
-} as const;
-
 /**
  * Whether one more activity may wait for votes: each is kept in memory until it ends.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
-export function checkRoomToWait({ openActivities }: OrganizationView, userId: string, message: string): void {
+export function checkRoomToWait(
+  { openActivities }: OrganizationView,
+  userId: string,
+  message: string,
+  limits: Limits,
+): void {
+  // Characters are those of the signed bodies.
+  const mostWaiting = {
+    submitter: { activities: limits.waitingActivitiesOfSubmitter, characters: limits.waitingCharactersOfSubmitter },
+    organization: { activities: limits.waitingActivities, characters: limits.waitingCharacters },
+  };
   const waiting = [...openActivities.values()].map(({ votes }) => ({
     // The first vote is the submitter's.
     isOwn: votes[0]?.userId === userId,

@@ -80,6 +80,8 @@ export interface Organization {
   acting: Acting | undefined;
   /** What users have that others gave them (see `additions.ts`), by id, or as `contactName` says. */
   readonly additions: Map<string, Addition>;
+  /** When users have founded sub-organizations in the last minute, by their id; milliseconds since the epoch. */
+  readonly foundings: Map<string, readonly number[]>;
   /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
   readonly foundingContacts: Map<string, string>;
 }
@@ -168,6 +170,7 @@ export function emptyOrganization(): Organization {
     webhookEndpoints: new Map(),
     acting: undefined,
     additions: new Map(),
+    foundings: new Map(),
     foundingContacts: new Map(),
   };
 }

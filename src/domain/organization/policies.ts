@@ -3,11 +3,6 @@ import type { Policy } from '../policy/types.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 
-/** Policies that an organization may have (client protocol, section 11): every decision evaluates all of them. */
-export const maxPolicies = 100;
-/** Characters of all clauses of an organization's policies together: as much as two of the longest. */
-export const maxClauseCharacters = 131_072;
-
 export type PolicyEvent =
   | DomainEvent<
       'PolicyCreated',

@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { AddressFormat, Curve } from '../key-formats.js';
 import type { DomainEvent, Evolvers } from './event.js';
 import { forgetAddress, noteAddress } from './signing-keys.js';
+import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
 
 export interface KeyAddress {
@@ -77,14 +78,6 @@ export const evolvePrivateKeys: Evolvers<PrivateKeyEvent> = {
   },
 };
 
-/** Private keys that an organization may have (client protocol, section 11). */
-const maxPrivateKeys = 1_000;
-
-/** Private key tags that an organization may have (client protocol, section 11). */
-function maxPrivateKeyTags(organization: OrganizationView): number {
-  return organization.parentOrganizationId === undefined ? 100 : 10;
-}
-
 /** The private key of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingPrivateKey(organization: OrganizationView, privateKeyId: string): PrivateKey {
   const key = organization.privateKeys.get(privateKeyId);
@@ -110,13 +103,17 @@ export function existingPrivateKeyTag(organization: OrganizationView, tagId: str
  * Refuses new private keys of these names: one more than there may be, or a name that another key has.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED, INVALID_ARGUMENT
  */
-export function checkNewPrivateKeys(organization: OrganizationView, names: readonly string[]): void {
+export function checkNewPrivateKeys(
+  organization: OrganizationView,
+  names: readonly string[],
+  { privateKeys: most }: Limits,
+): void {
   const { size } = organization.privateKeys;
-  if (size + names.length > maxPrivateKeys) {
+  if (size + names.length > most) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
       `the organization has ${size} private keys, and with ${names.length} more it would have more than the ` +
-        `${maxPrivateKeys} it may have: delete some with delete_private_keys`,
+        `${most} it may have: delete some with delete_private_keys`,
     );
   }
   const owners = new Map([...organization.privateKeys.values()].map((key) => [key.privateKeyName, key.privateKeyId]));
@@ -130,8 +127,7 @@ export function checkNewPrivateKeys(organization: OrganizationView, names: reado
 }
 
 /** Refuses one private key tag more than there may be. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
-export function checkPrivateKeyTagCount(organization: OrganizationView): void {
-  const most = maxPrivateKeyTags(organization);
+export function checkPrivateKeyTagCount(organization: OrganizationView, { privateKeyTags: most }: Limits): void {
   if (organization.privateKeyTags.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',

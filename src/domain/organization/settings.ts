@@ -1,4 +1,5 @@
 import type { DomainEvent, Evolvers } from './event.js';
+import { noteFounding, limitsFeature } from './limits.js';
 import type { OrganizationEvent } from './organization.js';
 
 /** The users who together may do anything: `threshold` of them are needed. */
@@ -19,6 +20,8 @@ export const featureNames = [
   'FEATURE_NAME_AUTH_PROXY',
   /** Of a parent: its sub-organizations may invite people by mail. */
   'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS',
+  /** Of a parent: lower limits for its sub-organizations (see `limits.ts`). */
+  limitsFeature,
 ] as const;
 
 export type FeatureName = (typeof featureNames)[number];
@@ -64,8 +67,11 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.signUp = data.foundedBy && 'unproved';
     organization.createdAt = at;
   },
-  // Sub-organizations are without number, and no decision of the parent asks for one.
-  SubOrganizationCreated() {},
+  // Sub-organizations are without number, and no decision of the parent asks for one: only for how many there were lately.
+  SubOrganizationCreated(organization, _data, at) {
+    const submission = organization.acting?.votes[0];
+    if (submission) noteFounding(organization.foundings, submission.userId, at);
+  },
   OrganizationDeleted(organization) {
     organization.isDeleted = true;
   },

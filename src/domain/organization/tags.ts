@@ -29,11 +29,6 @@ export const evolveTags: Evolvers<TagEvent> = {
   },
 };
 
-/** User tags that an organization may have (client protocol, section 11). */
-export function maxUserTags(organization: OrganizationView): number {
-  return organization.parentOrganizationId === undefined ? 100 : 10;
-}
-
 /** The user tag of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingUserTag(organization: OrganizationView, tagId: string): UserTag {
   const tag = organization.userTags.get(tagId);

@@ -3,6 +3,7 @@ import { provedHere } from './claims.js';
 import type { Authenticator, ApiKey, OauthProvider } from './credentials.js';
 import { oauthIdentity } from './oauth-identity.js';
 import { CoordinatorError } from '../errors.js';
+import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
@@ -182,15 +183,12 @@ export function userOfContact(
   );
 }
 
-/** Users that an organization may have (client protocol, section 11). */
-const maxUsers = 100;
-
 /** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the organization may not have so many more */
-export function checkRoomForUsers({ users }: OrganizationView, more: number): void {
-  if (users.size + more <= maxUsers) return;
+export function checkRoomForUsers({ users }: OrganizationView, more: number, limits: Limits): void {
+  if (users.size + more <= limits.users) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `an organization may have ${maxUsers} users: it has ${users.size}, and ${more} more were to be created; ` +
+    `an organization may have ${limits.users} users: it has ${users.size}, and ${more} more were to be created; ` +
       'delete some with delete_users first, or create a sub-organization for them',
   );
 }

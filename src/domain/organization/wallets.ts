@@ -2,6 +2,7 @@ import { CoordinatorError } from '../errors.js';
 import type { AddressFormat, Curve } from '../key-formats.js';
 import { presentMembers, type DomainEvent, type Evolvers } from './event.js';
 import { forgetAddress, noteAddress } from './signing-keys.js';
+import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 
 /** A seed from which accounts are derived. The seed itself is sealed in the vault of that id. */
@@ -91,9 +92,6 @@ export function accountsOf(organization: OrganizationView, walletId: string): Wa
   return [...organization.walletAccounts.values()].filter((account) => account.walletId === walletId);
 }
 
-/** Wallets that an organization may have (client protocol, section 11). */
-export const maxWallets = 100;
-
 /** The wallet of that id. @throws {CoordinatorError} NOT_FOUND */
 export function existingWallet(organization: OrganizationView, walletId: string): Wallet {
   const wallet = organization.wallets.get(walletId);
@@ -118,10 +116,10 @@ export function checkWalletNameFree(organization: OrganizationView, walletName: 
 }
 
 /** Refuses one wallet more than there may be. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
-export function checkWalletCount(organization: OrganizationView): void {
-  if (organization.wallets.size < maxWallets) return;
+export function checkWalletCount(organization: OrganizationView, { wallets: most }: Limits): void {
+  if (organization.wallets.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${maxWallets} wallets, and may not have more: delete one with delete_wallets`,
+    `the organization has ${most} wallets, and may not have more: delete one with delete_wallets`,
   );
 }

@@ -1,5 +1,6 @@
 import { CoordinatorError, invalidField } from '../errors.js';
 import type { DomainEvent, Evolvers } from './event.js';
+import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
 
 /**
@@ -49,15 +50,15 @@ export const evolveWebhookEndpoints: Evolvers<WebhookEndpointEvent> = {
   },
 };
 
-/** Endpoints that an organization may have. Ours: each is told of everything that happens in the organization. */
-const maxWebhookEndpoints = 10;
-
 /** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the organization may not have one more */
-export function checkRoomForWebhookEndpoint({ webhookEndpoints }: OrganizationView): void {
-  if (webhookEndpoints.size < maxWebhookEndpoints) return;
+export function checkRoomForWebhookEndpoint(
+  { webhookEndpoints }: OrganizationView,
+  { webhookEndpoints: most }: Limits,
+): void {
+  if (webhookEndpoints.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${maxWebhookEndpoints} webhook endpoints, and may not have more: ` +
+    `the organization has ${most} webhook endpoints, and may not have more: ` +
       `delete one with delete_webhook_endpoint`,
   );
 }

@@ -2,7 +2,7 @@ import { createReadWriteSession } from '../../../src/activities/auth/create-read
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 
 const ann = id(101);
@@ -62,7 +62,7 @@ describe('create_read_write_session', () => {
       .thenRefused('PERMISSION_DENIED', /a session is for who asks for it/);
     const organization = emptyOrganization();
     for (const event of history) evolve(organization, event, 0);
-    const context = { organization, submitterId: ann, now: 0, newId: () => id(1) };
+    const context = { organization, submitterId: ann, now: 0, newId: () => id(1), ...usualLimits };
     const ports = await preparePorts();
     // It may throw before it gives a promise.
     const attempt = async () => createReadWriteSession.prepare!(theirs, ports, context);
@@ -97,7 +97,7 @@ describe('create_read_write_session', () => {
     ])('takes the address %s accordingly', async (_what, email, code) => {
       const organization = emptyOrganization();
       for (const event of history) evolve(organization, event, 0);
-      const context = { organization, submitterId: ann, now: 0, newId: () => id(1) };
+      const context = { organization, submitterId: ann, now: 0, newId: () => id(1), ...usualLimits };
       const ports = await preparePorts();
       const attempt = async () => createReadWriteSession.prepare!({ ...first, email }, ports, context);
       if (code === undefined) expect((await attempt()).credentialBundle).toMatch(/^[1-9A-Za-z]{100,}$/);

@@ -1,7 +1,7 @@
 import type { PrepareContext } from '../../../src/activities/define-activity.js';
 import type { VerificationClaims } from '../../../src/activities/ports.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
-import { id } from '../given.js';
+import { id, usualLimits } from '../given.js';
 
 type Fact<Type extends OrganizationEvent['type']> = Extract<OrganizationEvent, { type: Type }>;
 
@@ -63,5 +63,5 @@ export function contextOf(...history: readonly OrganizationEvent[]): PrepareCont
   const organization = emptyOrganization();
   for (const event of history) evolve(organization, event, decidedAt);
   let count = 0;
-  return { organization, submitterId: id(900), now: decidedAt, newId: () => id(++count) };
+  return { organization, submitterId: id(900), now: decidedAt, newId: () => id(++count), ...usualLimits };
 }

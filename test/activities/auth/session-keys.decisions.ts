@@ -2,7 +2,7 @@ import { sessionKeyEvents } from '../../../src/activities/auth/session-keys.js';
 import type { CredentialEvent, LoginCredentialType } from '../../../src/domain/organization/credentials.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
-import { id } from '../given.js';
+import { id, usualLimits } from '../given.js';
 
 const ann = id(101);
 const now = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
@@ -18,7 +18,7 @@ function login(
   for (const [event, ago = 0] of [[anOrganization()], [aUser(ann)], [aUser(id(102))], ...history] as const) {
     evolve(organization, event, now - ago);
   }
-  const context = { organization, now, newId: () => id(1) };
+  const context = { organization, now, newId: () => id(1), ...usualLimits };
   const { apiKeyId, events } = sessionKeyEvents(context, organization.users.get(by)!, {
     publicKey: publicKeyOf(50),
     curve: 'API_KEY_CURVE_P256',

@@ -5,14 +5,14 @@ import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aPasskey, aRegistration, aUser } from '../facts.js';
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 
 const ann = id(101);
 const bob = id(102);
 const history = [anOrganization(), aUser(ann), aUser(bob, { userName: 'Bob' })];
 const ports = { ...(await preparePorts()), verifyRegistration };
-const nothing = { organization: emptyOrganization(), submitterId: id(900), now: 0, newId: () => id(1) };
+const nothing = { organization: emptyOrganization(), submitterId: id(900), now: 0, newId: () => id(1), ...usualLimits };
 
 const attestation = {
   credentialId: 'credential-21',

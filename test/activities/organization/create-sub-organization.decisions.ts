@@ -16,7 +16,7 @@ import { claimsOf, noon, pairFor, publishedKey, sign, startIssuer, verifierAt } 
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { enabledProxy } from '../auth-proxy/facts.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 import { ethereum, solana } from '../wallets/wallet-facts.js';
 
@@ -58,13 +58,14 @@ function prepare(
   for (const event of history) evolve(organization, event, 0);
   const valid = validate(createSubOrganization.intent, intent, 'parameters');
   if (takesUnboundToken) valid.takesUnboundToken = takesUnboundToken;
-  createSubOrganization.check!(valid, organization);
+  createSubOrganization.check!(valid, organization, usualLimits);
   let count = request * 100;
   return createSubOrganization.prepare!(valid, theirs, {
     organization,
     submitterId: id(900),
     now,
     newId: () => id(1_000_000 + ++count),
+    ...usualLimits,
   });
 }
 

@@ -1,8 +1,9 @@
 import { createPolicies } from '../../../src/activities/policies/create-policies.js';
-import { maxPolicies } from '../../../src/domain/organization/policies.js';
+import { limitTable } from '../../../src/domain/organization/limits.js';
 import { anOrganization, aPolicy } from '../facts.js';
 import { given, id } from '../given.js';
 
+const { value: maxPolicies } = limitTable.policies;
 const allow = (policyName: string) => ({ policyName, effect: 'EFFECT_ALLOW', notes: '' });
 
 describe('create policies', () => {

@@ -1,8 +1,10 @@
 import { createPolicy } from '../../../src/activities/policies/create-policy.js';
-import { maxPolicies } from '../../../src/domain/organization/policies.js';
+import { limitTable } from '../../../src/domain/organization/limits.js';
 import { anOrganization, aPolicy } from '../facts.js';
 import { given, id } from '../given.js';
 import { lifted } from '../lifted.js';
+
+const { value: maxPolicies } = limitTable.policies;
 
 describe('create policy', () => {
   it('records every clause as it was written', () =>

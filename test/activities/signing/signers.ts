@@ -12,7 +12,7 @@ import type { OpenKeyring } from '../../../src/keyring/open-keyring.js';
 import { plain } from '../../transactions/plain.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization } from '../facts.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 
 const organizationId = id(700);
 const at = Date.UTC(2026, 0, 1);
@@ -84,6 +84,7 @@ export class Signers {
       submitterId: id(900),
       now: at,
       newId,
+      ...usualLimits,
     });
   }
 
@@ -103,6 +104,7 @@ export class Signers {
         credentialId: id(901),
         now: at,
         newId: () => id(1),
+        ...usualLimits,
         policyEnvironment: { namespaces: new Map() },
       },
       prepared,

@@ -5,7 +5,7 @@ import { anApiKey, anOrganization, aRegistration, aUser, aUserTag, publicKeyOf }
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
 import type { VerifiedRegistration } from '../../../src/activities/ports.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 
 const history = [anOrganization(), aUserTag(id(401), 'admins'), aUserTag(id(402), 'robots')];
@@ -187,7 +187,13 @@ describe('create users', () => {
     const good = { authenticatorName: 'phone', ...new SoftwareAuthenticator().register() };
     const bad = { ...good, challenge: 'b3RoZXI' };
     const ports = await preparePorts();
-    const nothing = { organization: emptyOrganization(), submitterId: id(900), now: 0, newId: () => id(1) };
+    const nothing = {
+      organization: emptyOrganization(),
+      submitterId: id(900),
+      now: 0,
+      newId: () => id(1),
+      ...usualLimits,
+    };
     const users = [{ userName: 'Ann' }, { userName: 'Bob', authenticators: [good] }];
     expect(await createUsers.prepare!({ users }, ports, nothing)).toEqual([
       { authenticators: [], identities: [] },

@@ -1,7 +1,7 @@
 import { deleteWalletAccounts } from '../../../src/activities/wallets/delete-wallet-accounts.js';
 import { type CoordinatorError } from '../../../src/domain/errors.js';
 import { emptyOrganization, evolve } from '../../../src/domain/organization/organization.js';
-import { given, id } from '../given.js';
+import { given, id, usualLimits } from '../given.js';
 import { anAccount, aWallet, history, theAccounts } from './wallet-facts.js';
 
 /** Wallet 301 was exported, of 302 only account 321. */
@@ -40,7 +40,15 @@ describe('delete wallet accounts', () => {
     given(...wallets)
       .when(deleteWalletAccounts, intent)
       .thenRefused('INVALID_ARGUMENT', new RegExp(`^wallet account has not been exported: \`${id(322)}\``));
-    const context = { organization, activityId: '', submitterId: '', credentialId: '', now: 0, newId: () => '' };
+    const context = {
+      organization,
+      activityId: '',
+      submitterId: '',
+      credentialId: '',
+      now: 0,
+      newId: () => '',
+      ...usualLimits,
+    };
     const decide = () =>
       deleteWalletAccounts.decide(intent, { ...context, policyEnvironment: { namespaces: new Map() } }, undefined);
     let refusal: unknown;

@@ -5,7 +5,7 @@ import type { AccountFacts } from '../../../src/domain/organization/wallets.js';
 import { sealMessage } from '../../../src/keyring/hpke.js';
 import { preparePorts } from '../../coordinator/prepare-ports.js';
 import { anOrganization, aUser } from '../facts.js';
-import { id } from '../given.js';
+import { id, usualLimits } from '../given.js';
 
 /** History of wallets, and the real keyring behind `prepare`. */
 
@@ -83,7 +83,7 @@ export async function prepared<Intent extends object, Prepared>(
   const organization = emptyOrganization();
   for (const event of events) evolve(organization, event, 0);
   const valid = validate(definition.intent, intent, 'parameters');
-  const context = { organization, submitterId: id(900), now: 0, newId: () => id(1) };
+  const context = { organization, submitterId: id(900), now: 0, newId: () => id(1), ...usualLimits };
   return definition.prepare!(valid, ports, context);
 }
 

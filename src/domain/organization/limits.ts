@@ -1,0 +1,522 @@
+import { rulesNumber } from '../activity/rules.js';
+import { CoordinatorError } from '../errors.js';
+import type { OrganizationEvent, OrganizationView } from './organization.js';
+import type { User } from './users.js';
+
+/** What a limit holds for: an organization, each of its users, or whatever is written once. */
+type Whose = 'organization' | 'user' | 'submitter' | 'text';
+
+/** One limit of what is stored. The reference and `get_organization` are made from this, and what is decided. */
+interface Limit {
+  /** What it counts, as refusals and the reference say it. */
+  readonly what: string;
+  readonly whose: Whose;
+  readonly value: number;
+  /** Where it is another for sub-organizations. */
+  readonly ofSubOrganization?: number;
+  /** Number of the first rules that have it; 1 unless told. */
+  readonly since?: number;
+  /** Neither the operator nor a parent can set another. */
+  readonly isFixed?: true;
+  readonly reason: string;
+  /** How to make room. */
+  readonly help: string;
+}
+
+const enough = 'memory: all of it is in the folded organization';
+
+/** Every limit of what is stored, by the name that settings and answers have for it. */
+export const limitTable = {
+  users: {
+    what: 'users',
+    whose: 'organization',
+    value: 100,
+    reason: 'a question about votes may look at all of them',
+    help: 'delete some with delete_users, or create a sub-organization for them',
+  },
+  longLivedApiKeys: {
+    what: 'API keys that last',
+    whose: 'user',
+    value: 10,
+    reason: 'each is another way in',
+    help: 'delete one with delete_api_keys, or send expirationSeconds',
+  },
+  expiringApiKeys: {
+    what: 'API keys that expire',
+    whose: 'user',
+    value: 10,
+    reason: 'each is another way in; one more takes the place of the oldest',
+    help: 'send fewer at once',
+  },
+  authenticators: {
+    what: 'authenticators',
+    whose: 'user',
+    value: 10,
+    reason: 'each is another way in',
+    help: 'delete one with delete_authenticators',
+  },
+  oauthProviders: {
+    what: 'OAuth providers',
+    whose: 'user',
+    value: 10,
+    reason: 'each is another way in',
+    help: 'delete one with delete_oauth_providers',
+  },
+  userTags: {
+    what: 'user tags',
+    whose: 'organization',
+    value: 100,
+    ofSubOrganization: 10,
+    reason: 'policies look through them',
+    help: 'delete one with delete_user_tags',
+  },
+  privateKeyTags: {
+    what: 'private key tags',
+    whose: 'organization',
+    value: 100,
+    ofSubOrganization: 10,
+    reason: 'policies look through them',
+    help: 'delete one with delete_private_key_tags',
+  },
+  policies: {
+    what: 'policies',
+    whose: 'organization',
+    value: 100,
+    reason: 'every decision asks all of them: 1 600 steps beside their clauses',
+    help: 'delete one with delete_policies',
+  },
+  policyCharacters: {
+    what: 'characters of the clauses of all policies',
+    whose: 'organization',
+    value: 131_072,
+    since: 2,
+    reason: 'a request reads all of them: 280 000 steps, if they consist of the shortest parts',
+    help: 'shorten or delete some with update_policy or delete_policies',
+  },
+  wallets: {
+    what: 'wallets',
+    whose: 'organization',
+    value: 100,
+    reason: enough,
+    help: 'delete one with delete_wallets',
+  },
+  walletAccounts: {
+    what: 'wallet accounts',
+    whose: 'organization',
+    value: 10_000,
+    since: 3,
+    reason: 'memory: 10 MB in the folded organization',
+    help: 'delete some with delete_wallet_accounts, or create a sub-organization for them',
+  },
+  privateKeys: {
+    what: 'private keys',
+    whose: 'organization',
+    value: 1_000,
+    reason: enough,
+    help: 'delete some with delete_private_keys',
+  },
+  imports: {
+    what: 'imports under way',
+    whose: 'organization',
+    value: 100,
+    since: 3,
+    reason: 'each has a key in the vault until it ends',
+    help: 'finish one with import_wallet or import_private_key; a user who begins another ends the one before',
+  },
+  smartContractInterfaces: {
+    what: 'smart contract interfaces',
+    whose: 'organization',
+    value: 100,
+    reason: enough,
+    help: 'delete one with delete_smart_contract_interface',
+  },
+  smartContractInterfaceCharacters: {
+    what: 'characters of all smart contract interfaces with their notes',
+    whose: 'organization',
+    value: 4_000_000,
+    reason: `${enough}; ten of the longest`,
+    help: 'delete one with delete_smart_contract_interface',
+  },
+  smartContractInterfaceFunctions: {
+    what: 'functions of one smart contract interface',
+    whose: 'text',
+    value: 2_048,
+    isFixed: true,
+    reason: 'transactions are looked up in them',
+    help: 'upload those that policies speak of',
+  },
+  smartContractInterfaceTypes: {
+    what: 'types of one smart contract interface, with those that are made of others',
+    whose: 'text',
+    value: 4_096,
+    isFixed: true,
+    reason: 'types can be built from types; read in a worker thread',
+    help: 'upload the functions that policies speak of',
+  },
+  oauth2Credentials: {
+    what: 'OAuth 2.0 credentials',
+    whose: 'organization',
+    value: 100,
+    since: 3,
+    reason: 'each has a secret in the vault',
+    help: 'delete one with delete_oauth2_credential',
+  },
+  fiatOnRampCredentials: {
+    what: 'fiat on-ramp credentials',
+    whose: 'organization',
+    value: 100,
+    since: 3,
+    reason: 'each has secrets in the vault',
+    help: 'delete one with delete_fiat_on_ramp_credential',
+  },
+  invitations: {
+    what: 'open invitations',
+    whose: 'organization',
+    value: 100,
+    reason: 'each is another way in, and a mail',
+    help: 'delete some with delete_invitation',
+  },
+  webhookEndpoints: {
+    what: 'webhook endpoints',
+    whose: 'organization',
+    value: 10,
+    reason: 'each is told of everything that happens',
+    help: 'delete one with delete_webhook_endpoint',
+  },
+  waitingActivities: {
+    what: 'activities that wait for votes',
+    whose: 'organization',
+    value: 1_000,
+    reason: enough,
+    help: 'have some approved or rejected',
+  },
+  waitingCharacters: {
+    what: 'characters of the signed bodies of activities that wait for votes',
+    whose: 'organization',
+    value: 32 * 1024 * 1024,
+    reason: enough,
+    help: 'have some approved or rejected',
+  },
+  waitingActivitiesOfSubmitter: {
+    what: 'activities that wait for votes',
+    whose: 'submitter',
+    value: 100,
+    reason: 'one submitter leaves room for the others',
+    help: 'have some approved or rejected',
+  },
+  waitingCharactersOfSubmitter: {
+    what: 'characters of the signed bodies of activities that wait for votes',
+    whose: 'submitter',
+    value: 8 * 1024 * 1024,
+    reason: 'one submitter leaves room for the others',
+    help: 'have some approved or rejected',
+  },
+  subOrganizationsPerMinute: {
+    what: 'sub-organizations founded in a minute',
+    whose: 'submitter',
+    value: 1_000,
+    since: 3,
+    reason: 'there is no limit of how many there are, and each is a stream of its own',
+    help: 'wait a minute',
+  },
+  nameCharacters: {
+    what: 'characters of a name that people read',
+    whose: 'text',
+    value: 128,
+    since: 3,
+    isFixed: true,
+    reason: 'each is copied into lists and messages',
+    help: 'send a shorter one',
+  },
+} as const satisfies Readonly<Record<string, Limit>>;
+
+export type LimitName = keyof typeof limitTable;
+
+const rows: Readonly<Record<LimitName, Limit>> = limitTable;
+
+/** Names of all limits, in the order of the reference. */
+export const limitNames = Object.keys(limitTable) as readonly LimitName[];
+
+/** The limits that hold where something is decided. */
+export type Limits = Readonly<Record<LimitName, number>>;
+
+/** Limits that somebody has set to another value. */
+export type LimitsSet = Readonly<Partial<Record<LimitName, number>>>;
+
+/** What was set for an organization, and for its sub-organizations, when something is decided: recorded with the decision. */
+export interface LimitsOfDecision {
+  readonly organization?: LimitsSet;
+  readonly subOrganizations?: LimitsSet;
+}
+
+/** What the operator of the installation has set: for organizations without a parent, and for sub-organizations. */
+export interface LimitsOfOperator {
+  readonly organizations: LimitsSet;
+  readonly subOrganizations: LimitsSet;
+}
+
+/** So many times the usual value is the most that an operator can set: no more was tried. */
+const mostTimes = 10;
+
+/** The feature by which a parent's members set lower limits for its sub-organizations. */
+export const limitsFeature = 'FEATURE_NAME_SUB_ORGANIZATION_LIMITS';
+
+function usual(name: LimitName, isSubOrganization: boolean): number {
+  const { value, ofSubOrganization } = rows[name];
+  return isSubOrganization ? (ofSubOrganization ?? value) : value;
+}
+
+const unchanged = new Map<string, Limits>();
+
+/** The limits of an organization by the rules of that number; what those rules did not have has no end. */
+export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet, rules = rulesNumber): Limits {
+  const key = `${rules} ${isSubOrganization}`;
+  let limits = unchanged.get(key);
+  if (!limits) {
+    const valueOf = (name: LimitName) => ((rows[name].since ?? 1) <= rules ? usual(name, isSubOrganization) : Infinity);
+    limits = Object.freeze(
+      Object.fromEntries(limitNames.map((name) => [name, valueOf(name)])) as Record<LimitName, number>,
+    );
+    unchanged.set(key, limits);
+  }
+  return set ? { ...limits, ...set } : limits;
+}
+
+/**
+ * What is set for an organization, and for its sub-organizations: by the operator, and where it has a parent, lower by that;
+ * undefined when nothing is.
+ */
+export function limitsSetFor(
+  { parentOrganizationId, features }: Pick<OrganizationView, 'parentOrganizationId' | 'features'>,
+  parent: Pick<OrganizationView, 'features'> | undefined,
+  operator: LimitsOfOperator | undefined,
+): LimitsOfDecision | undefined {
+  const ofOperator = operator?.subOrganizations;
+  const isSubOrganization = parentOrganizationId !== undefined;
+  const organization = isSubOrganization
+    ? lowered(ofOperator, parent?.features.get(limitsFeature))
+    : operator?.organizations;
+  const subOrganizations = isSubOrganization ? undefined : lowered(ofOperator, features.get(limitsFeature));
+  const hasOwn = organization && !isEmpty(organization);
+  const hasTheirs = subOrganizations && !isEmpty(subOrganizations);
+  if (!hasOwn && !hasTheirs) return undefined;
+  return { ...(hasOwn ? { organization } : {}), ...(hasTheirs ? { subOrganizations } : {}) };
+}
+
+function isEmpty(set: LimitsSet): boolean {
+  return Object.keys(set).length === 0;
+}
+
+function lowered(ofOperator: LimitsSet = {}, text: string | undefined): LimitsSet {
+  if (text === undefined) return ofOperator;
+  const lower = Object.entries(readLimits(text)) as [LimitName, number][];
+  const most = (name: LimitName) => ofOperator[name] ?? usual(name, true);
+  return { ...ofOperator, ...Object.fromEntries(lower.map(([name, value]) => [name, Math.min(value, most(name))])) };
+}
+
+/** A text of limits cannot be read. */
+export class BadLimits extends Error {
+  constructor(why: string) {
+    super(`must be limits and numbers such as \`users=20, wallets=5\`: ${why}`);
+  }
+}
+
+/**
+ * Reads limits as they are set: `users=20, wallets=5`.
+ * @throws {BadLimits} that says which part is wrong, and how
+ */
+export function readLimits(text: string): LimitsSet {
+  const set: Partial<Record<LimitName, number>> = {};
+  for (const part of text.split(',').map((one) => one.trim())) {
+    const [, name = '', digits = ''] = /^(\w{1,64})\s*=\s*(\d{1,12})$/.exec(part) ?? [];
+    if (name === '')
+      throw new BadLimits(`\`${part.slice(0, 64)}\` is none`);
+    if (!isLimitName(name) || rows[name].isFixed) {
+      const all = limitNames.filter((one) => !rows[one].isFixed).join(', ');
+      throw new BadLimits(`\`${name}\` is no limit that can be set: they are ${all}`);
+    }
+    if (set[name] !== undefined) throw new BadLimits(`\`${name}\` is there twice`);
+    const [value, most] = [Number(digits), rows[name].value * mostTimes];
+    if (value < 1 || value > most) throw new BadLimits(`${name} may be from 1 to ${most}`);
+    set[name] = value;
+  }
+  return set;
+}
+
+/** Whether recorded limits are such as can be set. */
+export function isLimitsSet(set: LimitsSet): boolean {
+  return Object.entries(set).every(
+    ([name, value]) =>
+      isLimitName(name) &&
+      !rows[name].isFixed &&
+      Number.isInteger(value) &&
+      value >= 1 &&
+      value <= rows[name].value * mostTimes,
+  );
+}
+
+function isLimitName(name: string): name is LimitName {
+  return Object.hasOwn(limitTable, name);
+}
+
+const owners: Readonly<Record<Whose, string>> = {
+  organization: 'an organization',
+  user: 'a user',
+  submitter: 'one user',
+  text: 'one',
+};
+
+/** @throws {CoordinatorError} RESOURCE_EXHAUSTED when there may not be so many more: with the limit, and what to do */
+export function checkLimit(limits: Limits, name: LimitName, held: number, more: number): void {
+  if (more <= 0 || held + more <= limits[name]) return;
+  const { what, whose, help } = rows[name];
+  throw new CoordinatorError(
+    'RESOURCE_EXHAUSTED',
+    `${owners[whose]} may have ${limits[name]} ${what} (the limit ${name}): there are ${held}, and ${more} more were to be ` +
+      `added; ${help}`,
+  );
+}
+
+/** How many of a limit's things there are, by the limits that are counted in events. */
+const heldByOrganization = {
+  users: ({ users }) => users.size,
+  userTags: ({ userTags }) => userTags.size,
+  privateKeyTags: ({ privateKeyTags }) => privateKeyTags.size,
+  policies: ({ policies }) => policies.size,
+  wallets: ({ wallets }) => wallets.size,
+  walletAccounts: ({ walletAccounts }) => walletAccounts.size,
+  privateKeys: ({ privateKeys }) => privateKeys.size,
+  imports: ({ imports }) => imports.size,
+  smartContractInterfaces: ({ contractInterfaces }) => contractInterfaces.size,
+  oauth2Credentials: ({ oauth2Credentials }) => oauth2Credentials.size,
+  fiatOnRampCredentials: ({ onRampCredentials }) => onRampCredentials.size,
+  webhookEndpoints: ({ webhookEndpoints }) => webhookEndpoints.size,
+} as const satisfies Partial<Record<LimitName, (organization: OrganizationView) => number>>;
+
+const heldByUser = {
+  longLivedApiKeys: ({ apiKeys }) => apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined).length,
+  expiringApiKeys: ({ apiKeys }) => apiKeys.filter(({ expirationSeconds }) => expirationSeconds !== undefined).length,
+  authenticators: ({ authenticators }) => authenticators.length,
+  oauthProviders: ({ oauthProviders }) => oauthProviders.length,
+} as const satisfies Partial<Record<LimitName, (user: User) => number>>;
+
+/** How many more of something an event makes, or fewer. */
+interface Change {
+  readonly name: keyof typeof heldByOrganization | keyof typeof heldByUser;
+  readonly by: number;
+  readonly userId?: string;
+}
+
+function changeOf(event: OrganizationEvent, organization: OrganizationView): Change | undefined {
+  switch (event.type) {
+    case 'UserCreated':
+      return { name: 'users', by: 1 };
+    case 'UserDeleted':
+      return { name: 'users', by: -1 };
+    case 'ApiKeyCreated': {
+      const { userId, expirationSeconds } = event.data;
+      return { name: expirationSeconds === undefined ? 'longLivedApiKeys' : 'expiringApiKeys', by: 1, userId };
+    }
+    case 'ApiKeyDeleted': {
+      const { userId, apiKeyId } = event.data;
+      const key = organization.users.get(userId)?.apiKeys.find((one) => one.apiKeyId === apiKeyId);
+      return (
+        key && { name: key.expirationSeconds === undefined ? 'longLivedApiKeys' : 'expiringApiKeys', by: -1, userId }
+      );
+    }
+    case 'AuthenticatorCreated':
+      return { name: 'authenticators', by: 1, userId: event.data.userId };
+    case 'AuthenticatorDeleted':
+      return { name: 'authenticators', by: -1, userId: event.data.userId };
+    case 'OauthProviderCreated':
+      return { name: 'oauthProviders', by: 1, userId: event.data.userId };
+    case 'OauthProviderDeleted':
+      return { name: 'oauthProviders', by: -1, userId: event.data.userId };
+    case 'UserTagCreated':
+      return { name: 'userTags', by: 1 };
+    case 'PrivateKeyTagCreated':
+      return { name: 'privateKeyTags', by: 1 };
+    case 'PolicyCreated':
+      return { name: 'policies', by: 1 };
+    case 'WalletCreated':
+      return { name: 'wallets', by: 1 };
+    case 'WalletAccountsCreated':
+      return { name: 'walletAccounts', by: event.data.accounts.length };
+    case 'PrivateKeyCreated':
+      return { name: 'privateKeys', by: 1 };
+    case 'ImportStarted':
+      return { name: 'imports', by: 1 };
+    case 'ImportEnded':
+      return { name: 'imports', by: -1 };
+    case 'SmartContractInterfaceCreated':
+      return { name: 'smartContractInterfaces', by: 1 };
+    case 'Oauth2CredentialCreated':
+      return { name: 'oauth2Credentials', by: 1 };
+    case 'FiatOnRampCredentialCreated':
+      return { name: 'fiatOnRampCredentials', by: 1 };
+    case 'WebhookEndpointCreated':
+      return { name: 'webhookEndpoints', by: 1 };
+  }
+}
+
+/**
+ * Refuses what would make more of anything than there may be, whichever verb it is. Where there is more than that already,
+ * as of an earlier release, only adding is refused.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkLimits(
+  organization: OrganizationView,
+  events: readonly OrganizationEvent[],
+  limits: Limits,
+): void {
+  const changes = new Map<string, Change>();
+  for (const event of events) {
+    const change = changeOf(event, organization);
+    if (!change) continue;
+    const key = change.userId === undefined ? change.name : `${change.name} ${change.userId}`;
+    changes.set(key, { ...change, by: change.by + (changes.get(key)?.by ?? 0) });
+  }
+  for (const { name, by, userId } of changes.values()) checkLimit(limits, name, held(organization, name, userId), by);
+}
+
+function held(organization: OrganizationView, name: Change['name'], userId: string | undefined): number {
+  if (userId === undefined)
+    return (
+      (heldByOrganization as Partial<Record<LimitName, (of: OrganizationView) => number>>)[name]?.(organization) ?? 0
+    );
+  const user = organization.users.get(userId);
+  return user ? ((heldByUser as Partial<Record<LimitName, (of: User) => number>>)[name]?.(user) ?? 0) : 0;
+}
+
+/** How long a founding counts, in milliseconds. */
+const minute = 60_000;
+
+/**
+ * Whether a submitter may found one more sub-organization now.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+ */
+export function checkFoundings(
+  { foundings }: OrganizationView,
+  submitterId: string,
+  now: number,
+  limits: Limits,
+): void {
+  const lately = (foundings.get(submitterId) ?? []).filter((at) => at > now - minute).length;
+  checkLimit(limits, 'subOrganizationsPerMinute', lately, 1);
+}
+
+/** Keeps when sub-organizations were founded in the last minute, by who has submitted it. */
+export function noteFounding(foundings: Map<string, readonly number[]>, submitterId: string, at: number): void {
+  for (const [userId, times] of foundings) {
+    const lately = times.filter((time) => time > at - minute);
+    if (lately.length === times.length) continue;
+    if (lately.length > 0) foundings.set(userId, lately);
+    else foundings.delete(userId);
+  }
+  foundings.set(submitterId, [...(foundings.get(submitterId) ?? []), at]);
+}
+
+/** The limits that hold for an organization, as answers list them. */
+export function limitList(limits: Limits): { name: LimitName; value: number }[] {
+  return limitNames.map((name) => ({ name, value: limits[name] }));
+}
