@@ -31,7 +31,7 @@ module.exports = {
       '^src/transactions/',
       '^src/delivery/(templates|mail-layout)\\.ts$',
     ]),
-    only('schema-knows-errors', '^src/schema/', ['^src/domain/(errors|without-nulls)\\.ts$']),
+    only('schema-knows-errors', '^src/schema/', ['^src/domain/(errors|without-nulls|organization/limits)\\.ts$']),
     only('stores-know-errors', '^src/event-store/', [
       '^src/domain/(errors|activity/recorded-form)\\.ts$',
       '^src/file-lock\\.ts$',
@@ -78,11 +78,11 @@ module.exports = {
       '^src/read-models/(database|webhooks)\\.ts$',
     ]),
     only('transactions-know-policy-values', '^src/transactions/', [
-      '^src/domain/(errors|steps)\\.ts$',
+      '^src/domain/(errors|steps|organization/limits)\\.ts$',
       '^src/domain/policy/types\\.ts$',
     ]),
     only('config-knows-keys', '^src/config\\.ts$', [
-      '^src/domain/(errors|key-formats|passkey-origins)\\.ts$',
+      '^src/domain/(errors|key-formats|passkey-origins|organization/limits)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
     only('client-knows-the-wire', '^src/client/', [

@@ -7,10 +7,10 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
 import type { Rows } from './database.js';
-import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
+import { defineQuery, ListPage, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../event-store/chain.js';
 import { upcast } from '../event-store/upcast.js';
-import { elementsOf, newestFirst, type Run } from './pages.js';
+import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
 import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
 import { userAt } from './users.js';
@@ -305,6 +305,11 @@ class PolicyEvaluationShape {
   createdAt!: object;
 }
 
+class GetPolicyEvaluationsRequest extends ActivityRequest {
+  @Nested(() => ListPage, { optional: true, about: 'An extension of ours.' })
+  paginationOptions?: ListPage;
+}
+
 class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyEvaluationShape)
   policyEvaluations!: object[];
@@ -313,9 +318,9 @@ class GetPolicyEvaluationsResponse extends PagedResponse {
 export const getPolicyEvaluations = defineQuery({
   path: 'get_policy_evaluations',
   summary: "Why an activity went on or did not: each policy's outcome, for each vote.",
-  request: ActivityRequest,
+  request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
-  async answer({ organizationId, activityId }, { rows, page }) {
+  async answer({ organizationId, activityId, paginationOptions }, { rows, page }) {
     const { decisions } = activityOf(rows, organizationId, activityId);
     const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
       // One evaluation a vote, so the vote's id names it.
@@ -330,7 +335,7 @@ export const getPolicyEvaluations = defineQuery({
       ...(rules === undefined ? {} : { rules }),
       createdAt: timestamp(at),
     }));
-    return { policyEvaluations: await page({ inTurn: evaluations, isBackward: false }) };
+    return { policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)) };
   },
 });
 

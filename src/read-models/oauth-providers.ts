@@ -1,10 +1,10 @@
 import { oauthProviderResource } from '../domain/organization/resources.js';
 import { ListOf, Uuid } from '../schema/fields.js';
-import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
 import { OauthProviderShape } from './shapes.js';
 import { heldBy } from './users.js';
 
-class GetOauthProvidersRequest extends OrganizationRequest {
+class GetOauthProvidersRequest extends ListRequest {
   @Uuid({ optional: true, about: 'Only the identities of this user.' })
   userId?: string;
 }
@@ -20,9 +20,18 @@ export const getOauthProviders = defineQuery({
   summary: 'The identities at OpenID providers of one user, or of all users.',
   request: GetOauthProvidersRequest,
   response: GetOauthProvidersResponse,
-  answer: async ({ organizationId, userId }, { rows, page }) => ({
+  answer: async ({ organizationId, userId, paginationOptions }, { rows, page }) => ({
     oauthProviders: await page(
-      heldBy(rows, organizationId, userId, ({ oauthProviders }) => oauthProviders.map(oauthProviderResource)),
+      heldBy(
+        rows,
+        organizationId,
+        userId,
+        {
+          of: ({ oauthProviders }) => oauthProviders.map(oauthProviderResource),
+          idOf: ({ providerId }) => providerId,
+        },
+        paginationOptions,
+      ),
     ),
   }),
 });

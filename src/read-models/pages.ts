@@ -1,4 +1,4 @@
-import { invalidField } from '../domain/errors.js';
+import { invalidField, type CoordinatorError } from '../domain/errors.js';
 import type { Row, Rows } from './database.js';
 import type { ListPage, PaginationOptions } from './define-query.js';
 
@@ -44,7 +44,7 @@ export function newestFirst(rows: Rows, list: NewestFirst, options: PaginationOp
     const id = options?.[name];
     const at = id === undefined ? undefined : list.orderOf(id);
     if (id !== undefined && at === undefined) {
-      throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+      throw noElement(name, id);
     }
     return at;
   };
@@ -73,6 +73,33 @@ export function elementsOf({ keys, isBackward }: Keys, read: (key: string) => ob
   return { inTurn: inTurn(), isBackward };
 }
 
+/** A cursor names nothing in its list. */
+export function noElement(name: 'before' | 'after', id: string): CoordinatorError {
+  return invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+}
+
+/**
+ * A part of a list that is there as a whole, in the order that it has.
+ * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
+ */
+export function partOf<Element extends object>(
+  elements: readonly Element[],
+  idOf: (element: Element) => string,
+  { limit, before, after }: ListPage = {},
+): Elements<Element, Iterable<Element>> {
+  const placeOf = (name: 'before' | 'after', id: string): number => {
+    const place = elements.findIndex((one) => idOf(one) === id);
+    if (place < 0) throw noElement(name, id);
+    return place;
+  };
+  const from = after === undefined ? 0 : placeOf('after', after) + 1;
+  const to = before === undefined ? elements.length : placeOf('before', before);
+  const isBackward = before !== undefined && after === undefined;
+  const part = elements.slice(from, Math.max(from, to));
+  const inTurn = isBackward ? part.reverse() : part;
+  return { inTurn: limit === undefined ? inTurn : inTurn.slice(0, Number(limit)), isBackward };
+}
+
 /** Keys that are read at a time of a list without a limit. */
 const keysAtOnce = 256;
 
@@ -93,7 +120,7 @@ export function oldestFirst<Element extends object>(
     if (wanted === undefined) return undefined;
     const sql = `SELECT created FROM ${table} WHERE organization_id = ? AND ${id} = ?`;
     const row = rows.get(sql, organizationId, wanted);
-    if (!row) throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${wanted}\``);
+    if (!row) throw noElement(name, wanted);
     return [BigInt(row['created']!), wanted] as const;
   };
   const after = place('after') ?? [-1n, ''];

@@ -3,16 +3,16 @@ import { credentialChanges, type CredentialEvent } from '../domain/organization/
 import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
 import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
 import { ListOf, Nested, Uuid } from '../schema/fields.js';
-import type { Row, Rows } from './database.js';
+import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { oldestFirst, type Elements } from './pages.js';
+import { noElement, oldestFirst, partOf, type Elements } from './pages.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
 
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
 export const usersModel: ReadModel = {
   name: 'users',
-  version: 2,
+  version: 3,
   tables: ['users', 'user_versions', 'user_credentials'],
   schema: `
     CREATE TABLE users (
@@ -67,12 +67,11 @@ export const usersModel: ReadModel = {
   }),
 };
 
-/** Whose API key or authenticator it is: those of all users are not read for one. */
+/** Whose API key, authenticator or OAuth provider it is: those of all users are not read for one. */
 function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent): void {
   const credentialId =
-    'apiKeyId' in data ? data.apiKeyId : 'authenticatorId' in data ? data.authenticatorId : undefined;
-  if (credentialId === undefined) return;
-  if (type === 'ApiKeyCreated' || type === 'AuthenticatorCreated') {
+    'apiKeyId' in data ? data.apiKeyId : 'authenticatorId' in data ? data.authenticatorId : data.providerId;
+  if (type === 'ApiKeyCreated' || type === 'AuthenticatorCreated' || type === 'OauthProviderCreated') {
     const sql = 'INSERT OR REPLACE INTO user_credentials VALUES (?, ?, ?)';
     rows.run(sql, organizationId, credentialId, data.userId);
   } else {
@@ -81,7 +80,7 @@ function noteCredential(rows: Rows, organizationId: string, { type, data }: Cred
   }
 }
 
-/** The user with an API key or an authenticator. */
+/** The user with an API key, an authenticator or an OAuth provider. */
 function ownerOf(rows: Rows, organizationId: string, credentialId: string): User | undefined {
   const row = rows.get(
     'SELECT user_id FROM user_credentials WHERE organization_id = ? AND credential_id = ?',
@@ -163,7 +162,7 @@ class UserRequest extends OrganizationRequest {
   userId!: string;
 }
 
-class OptionalUserRequest extends OrganizationRequest {
+class OptionalUserRequest extends ListRequest {
   @Uuid({ optional: true })
   userId?: string;
 }
@@ -201,13 +200,18 @@ class GetApiKeysResponse extends PagedResponse {
   apiKeys!: object[];
 }
 
+const apiKeysHeld: Held<ReturnType<typeof apiKeyResource>> = {
+  of: ({ apiKeys }) => apiKeys.map(apiKeyResource),
+  idOf: ({ apiKeyId }) => apiKeyId,
+};
+
 export const getApiKeys = defineQuery({
   path: 'get_api_keys',
   summary: 'The API keys of one user, or of all users.',
   request: OptionalUserRequest,
   response: GetApiKeysResponse,
-  answer: async ({ organizationId, userId }, { rows, page }) => ({
-    apiKeys: await page(heldBy(rows, organizationId, userId, ({ apiKeys }) => apiKeys.map(apiKeyResource))),
+  answer: async ({ organizationId, userId, paginationOptions }, { rows, page }) => ({
+    apiKeys: await page(heldBy(rows, organizationId, userId, apiKeysHeld, paginationOptions)),
   }),
 });
 
@@ -278,20 +282,53 @@ export const getAuthenticator = defineQuery({
   },
 });
 
-/** What one user has, or what all users have, one user after the other. */
-export function heldBy(
+/** A part of what one user has, or of what all users have, one user after the other. */
+interface Held<Element extends object> {
+  readonly of: (user: User) => readonly Element[];
+  readonly idOf: (element: Element) => string;
+}
+
+/**
+ * What one user has, or what all users have, one user after the other: all of it, or the part that is asked for.
+ * @throws {CoordinatorError} NOT_FOUND without the user, INVALID_ARGUMENT when a cursor names nothing in the list
+ */
+export function heldBy<Element extends object>(
   rows: Rows,
   organizationId: string,
   userId: string | undefined,
-  held: (user: User) => readonly object[],
-): Elements {
-  const read: (row: Row) => User = ({ doc }) => readUser(doc);
-  const users =
-    userId === undefined
-      ? oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, {}, read).inTurn
-      : [userOf(rows, organizationId, userId)];
-  function* inTurn() {
-    for (const user of users) yield* held(user);
+  { of, idOf }: Held<Element>,
+  options: ListPage = {},
+): Elements<Element, Iterable<Element>> {
+  if (userId !== undefined) return partOf(of(userOf(rows, organizationId, userId)), idOf, options);
+  const { before, after, limit } = options;
+  const place = (name: 'before' | 'after', id: string | undefined) => {
+    if (id === undefined) return undefined;
+    const owner = ownerOf(rows, organizationId, id);
+    if (!owner || !of(owner).some((one) => idOf(one) === id)) throw noElement(name, id);
+    return owner;
+  };
+  const [first, last] = [place('after', after), place('before', before)];
+  const isBackward = before !== undefined && after === undefined;
+  const beside = isBackward ? { before: last!.userId } : first ? { after: first.userId } : {};
+  function* users() {
+    const one = isBackward ? last : first;
+    if (one) yield one;
+    yield* oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, beside, ({ doc }) => readUser(doc))
+      .inTurn;
   }
-  return { inTurn: inTurn(), isBackward: false };
+  function* all() {
+    for (const user of users()) yield* isBackward ? of(user).toReversed() : of(user);
+  }
+  function* inTurn() {
+    let left = limit === undefined ? Infinity : Number(limit);
+    let isIn = first === undefined && !isBackward;
+    for (const element of all()) {
+      const id = idOf(element);
+      if (id === before && !isBackward) return;
+      if (isIn && left-- > 0) yield element;
+      if (left <= 0) return;
+      isIn ||= id === (isBackward ? before : after);
+    }
+  }
+  return { inTurn: inTurn(), isBackward };
 }

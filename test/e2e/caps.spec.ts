@@ -1,5 +1,6 @@
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/coordinator/registry.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { redecide } from '../../src/replay/decide-again.js';
 import {
@@ -230,12 +231,16 @@ describe('limits that are set', () => {
     const stream = await limited.events(`organization-${child}`);
     againAsRecorded(parent);
     againAsRecorded(stream, parent);
-    const forged = structuredClone(stream).map((event) => {
-      const { decision } = event.data as { decision?: { limits?: { organization?: object } } };
-      if (decision?.limits) decision.limits.organization = { users: 1e6 };
-      return event;
+    let last = GENESIS_HASH;
+    const forged = stream.map((event): RecordedEvent => {
+      const data = structuredClone(event.data);
+      const { decision } = data as { decision?: { limits?: object } };
+      if (decision?.limits) decision.limits = { organization: { users: 1e6 } };
+      const { hash: _hash, ...metadata } = event.metadata as EventMetadata & { readonly hash: string };
+      last = chainEvent(last, { ...event, data, metadata });
+      return { ...event, data, metadata: { ...metadata, hash: last } };
     });
-    expect(() => redecide(forged, buildRegistry(activities), parent)).toThrow();
+    expect(() => redecide(forged, buildRegistry(activities), parent)).toThrow('limits that nobody can set');
   });
 
   test('on names are 128 characters', async () => {

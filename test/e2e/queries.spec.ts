@@ -1,3 +1,4 @@
+import { limitList, limitsInForce } from '../../src/domain/organization/limits.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { queries } from '../../src/read-models/index.js';
@@ -151,7 +152,8 @@ test('policies, tags, configs and the whole organization', async () => {
     { tagId: userTagId, tagName: 'staff', tagType: 'TAG_TYPE_USER', createdAt: at, updatedAt: at },
   ]);
   const quorum = { threshold: 1, userIds: [coordinator.root.userId] };
-  expect(await ask('get_organization_configs')).toEqual({ configs: { features: [], quorum } });
+  const limits = limitList(limitsInForce(false));
+  expect(await ask('get_organization_configs')).toEqual({ configs: { features: [], quorum, limits } });
   const { users } = await ask<{ users: object[] }>('list_users');
   const { wallets } = await ask<{ wallets: object[] }>('list_wallets');
   const { privateKeys } = await ask<{ privateKeys: object[] }>('list_private_keys');
@@ -167,6 +169,7 @@ test('policies, tags, configs and the whole organization', async () => {
       tags: [...userTags, ...privateKeyTags],
       rootQuorum: quorum,
       features: [],
+      limits,
       wallets,
       privateKeys,
       invitations,

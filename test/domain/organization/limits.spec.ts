@@ -1,3 +1,7 @@
+import { defineActivity } from '../../../src/activities/define-activity.js';
+import { decideSubmit } from '../../../src/coordinator/deliberate.js';
+import { buildRegistry } from '../../../src/coordinator/registry.js';
+import { Whole } from '../../../src/schema/fields.js';
 import { createPolicy } from '../../../src/activities/policies/create-policy.js';
 import { createUserTag } from '../../../src/activities/tags/create-user-tag.js';
 import { checkNewContractInterface } from '../../../src/domain/organization/contract-interfaces.js';
@@ -27,7 +31,16 @@ import {
 import { Steps } from '../../../src/domain/steps.js';
 import { validate } from '../../../src/schema/validate.js';
 import { parseContractInterface } from '../../../src/transactions/contract-interface.js';
-import { aPasskey, anApiKey, anIdentity, anOrganization, aPolicy, aUser, aUserTag } from '../../activities/facts.js';
+import {
+  aPasskey,
+  anApiKey,
+  anIdentity,
+  anOrganization,
+  aPolicy,
+  aRootQuorum,
+  aUser,
+  aUserTag,
+} from '../../activities/facts.js';
 import { given, id } from '../../activities/given.js';
 
 const subOrganization = anOrganization({ parentOrganizationId: id(701) });
@@ -249,6 +262,57 @@ describe('limits', () => {
       'an organization may have 100 users (the limit users): there are 150, and 1 more were to be added; delete some with ' +
         'delete_users, or create a sub-organization for them',
     );
+  });
+
+  it('refuse what is more whichever verb it is, also one that does not ask', () => {
+    class Tags {
+      @Whole({ min: 0, max: 1_000 })
+      count!: number;
+    }
+    class Nothing {}
+    const careless = defineActivity({
+      type: 'ACTIVITY_TYPE_CREATE_TAGS',
+      summary: 'Creates tags without asking for any limit.',
+      intent: Tags,
+      result: Nothing,
+      policy: 'root-quorum-only',
+      decide: ({ count }, { newId }) => ({
+        events: Array.from({ length: count }, () => aUserTag(newId(), 'tag')),
+        result: {},
+      }),
+    });
+    const registry = buildRegistry([careless]);
+    const organization = folded([anOrganization(), aUser(ann), aRootQuorum(1, ann)]);
+    const credential = { id: id(201), userId: ann, type: 'CREDENTIAL_TYPE_API_KEY_P256', publicKey: '02' };
+    const vote = {
+      voteId: id(1),
+      userId: ann,
+      selection: 'VOTE_SELECTION_APPROVED',
+      message: '',
+      fingerprint: '',
+      publicKey: '02',
+      signature: '',
+      scheme: '',
+      credentialId: id(201),
+    } as const;
+    const decide = (count: number, rules: number) => {
+      const { type } = careless;
+      const submission = {
+        activityId: id(2),
+        type,
+        intent: { count },
+        parameters: { count },
+        fingerprint: '',
+        timestampMs: '0',
+      };
+      const bench = { registry, organization, revision: 0, now: 0, rules };
+      const rest = { generateAppProofs: undefined };
+      return decideSubmit(bench, { ...submission, ...rest }, vote, { userId: ann, credential }, undefined);
+    };
+    expect(decide(100, 3)).toMatchObject({ outcome: 'allow' });
+    expect(() => decide(101, 3)).toThrow('an organization may have 100 user tags');
+    // Each verb had asked for itself.
+    expect(decide(101, 2)).toMatchObject({ outcome: 'allow' });
   });
 
   it('by rules 1 and 2 are those that there were then', () => {
