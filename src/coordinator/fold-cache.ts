@@ -11,9 +11,32 @@ const emptyMapBytes = 300;
 /** Entries of a map that are looked at for an estimate. */
 const sampleSize = 64;
 
-/** Folded organizations, as many as fit into the memory for them; whichever was not asked for the longest goes first. */
+interface Kept {
+  readonly loaded: LoadedOrganization;
+  readonly bytes: number;
+  readonly measuredAt: number;
+  readonly family: Family;
+}
+
+/** A parent with its sub-organizations, in the order in which they were asked for. */
+interface Family {
+  readonly name: string;
+  readonly kept: Map<string, Kept>;
+  bytes: number;
+}
+
+/** Part of the memory that a parent has with its sub-organizations before theirs are the first to go. */
+const share = 1 / 8;
+
+/**
+ * Folded organizations, as many as fit into the memory for them. When it is full, those go first whose parent has more than
+ * its share with all of its sub-organizations, then the others; of these, whichever was not asked for the longest.
+ */
 export class FoldCache {
-  private readonly kept = new Map<string, { readonly loaded: LoadedOrganization; bytes: number; measuredAt: number }>();
+  private readonly kept = new Map<string, Kept>();
+  private readonly families = new Map<string, Family>();
+  /** Those with more than their share: eight at most while the memory is full. */
+  private readonly large = new Set<Family>();
   /** How often each is being held. */
   private readonly held = new Map<string, number>();
   private bytes = 0;
@@ -32,15 +55,36 @@ export class FoldCache {
   keep(organizationId: string, loaded: LoadedOrganization): void {
     const known = this.kept.get(organizationId);
     const isMeasured = known?.loaded === loaded && loaded.revision - known.measuredAt < measureEvery;
-    const entry = isMeasured ? known : { loaded, bytes: bytesOf(loaded), measuredAt: loaded.revision };
     this.delete(organizationId);
+    const family = known?.loaded === loaded ? known.family : this.familyOf(loaded);
+    const entry = isMeasured ? known : { loaded, bytes: bytesOf(loaded), measuredAt: loaded.revision, family };
     this.kept.set(organizationId, entry);
-    this.bytes += entry.bytes;
-    for (const [oldest, { loaded: other }] of this.kept) {
-      if (this.bytes <= this.mostBytes || other === loaded) return;
+    this.families.set(family.name, family);
+    family.kept.set(organizationId, entry);
+    this.count(family, entry.bytes);
+    if (this.bytes <= this.mostBytes) return;
+    for (const one of this.large) this.makeRoom(one.kept, loaded, () => this.large.has(one));
+    this.makeRoom(this.kept, loaded, () => true);
+  }
+
+  private familyOf({ organization: { organizationId, parentOrganizationId } }: LoadedOrganization): Family {
+    const name = parentOrganizationId ?? organizationId;
+    return this.families.get(name) ?? { name, kept: new Map(), bytes: 0 };
+  }
+
+  private count(family: Family, bytes: number): void {
+    this.bytes += bytes;
+    family.bytes += bytes;
+    if (family.bytes > this.mostBytes * share) this.large.add(family);
+    else this.large.delete(family);
+  }
+
+  private makeRoom(from: ReadonlyMap<string, Kept>, latest: LoadedOrganization, isToGo: () => boolean): void {
+    for (const [oldest, { loaded }] of from) {
+      if (this.bytes <= this.mostBytes || !isToGo()) return;
       // One that is being decided on, or has an append on its way, is still written to: folded a second time, it would lack
       // those events.
-      if (other.pending.length > 0 || this.held.has(oldest)) continue;
+      if (loaded === latest || loaded.pending.length > 0 || this.held.has(oldest)) continue;
       this.delete(oldest);
       this.forgotten(oldest);
     }
@@ -57,8 +101,13 @@ export class FoldCache {
   }
 
   delete(organizationId: string): void {
-    this.bytes -= this.kept.get(organizationId)?.bytes ?? 0;
+    const entry = this.kept.get(organizationId);
+    if (!entry) return;
+    const { family, bytes } = entry;
     this.kept.delete(organizationId);
+    family.kept.delete(organizationId);
+    this.count(family, -bytes);
+    if (family.kept.size === 0) this.families.delete(family.name);
   }
 }
 

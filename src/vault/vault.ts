@@ -50,7 +50,9 @@ interface LoadedVault {
   revision: number;
   hash: string;
   readonly secrets: Map<string, SealedSecret>;
-  /** How many of its secrets the cache's bound has counted. */
+  /** Bytes of its secrets, about. */
+  bytes: number;
+  /** How many of them the cache's bound has counted. */
   counted: number;
   /** When the stream was last seen to be there, by the clock. */
   seenAt: number;
@@ -64,11 +66,13 @@ export interface VaultPorts {
   readonly keyEncryption: KeyEncryption;
   readonly randomness: { bytes(count: number): Uint8Array };
   readonly clock: { now(): number };
-  /** Sealed secrets kept in memory, over all vaults; the least recently used vault goes first. 100,000 by default. */
-  readonly cachedSecrets?: number;
+  /** Bytes of sealed secrets kept in memory, over all vaults; the least recently used vault goes first. 64 MiB by default. */
+  readonly cachedBytes?: number;
 }
 
-const mostCached = 100_000;
+const mostCachedBytes = 64 * 1024 * 1024;
+/** A vault in memory beside its secrets, and a secret beside its texts: objects, names, entries of maps. */
+const bytesBeside = { vault: 512, secret: 512 } as const;
 /** How long a vault is used from memory, in milliseconds, until the store is asked whether another has shredded it. */
 const unquestionedMs = 60_000;
 const maxAttempts = 5;
@@ -316,12 +320,13 @@ export class Vault {
   }
 
   private keep(vaultId: string, vault: LoadedVault): void {
-    this.cached += vault.secrets.size - vault.counted;
-    vault.counted = vault.secrets.size;
+    const bytes = bytesBeside.vault + vault.bytes;
+    this.cached += bytes - vault.counted;
+    vault.counted = bytes;
     this.cache.delete(vaultId);
     this.cache.set(vaultId, vault);
     for (const oldest of this.cache.keys()) {
-      if (this.cached <= (this.ports.cachedSecrets ?? mostCached) || oldest === vaultId) return;
+      if (this.cached <= (this.ports.cachedBytes ?? mostCachedBytes) || oldest === vaultId) return;
       this.forget(oldest);
     }
   }
@@ -336,7 +341,7 @@ export class Vault {
 }
 
 function emptyVault(): LoadedVault {
-  return { revision: -1, hash: GENESIS_HASH, secrets: new Map(), counted: 0, seenAt: 0 };
+  return { revision: -1, hash: GENESIS_HASH, secrets: new Map(), bytes: 0, counted: 0, seenAt: 0 };
 }
 
 function take(vault: LoadedVault, recorded: RecordedEvent): void {
@@ -345,7 +350,9 @@ function take(vault: LoadedVault, recorded: RecordedEvent): void {
   const known = vault.secrets.get(data.name);
   switch (type) {
     case 'SecretSealed':
-      if (!known) vault.secrets.set(data.name, data);
+      if (known) break;
+      vault.secrets.set(data.name, data);
+      vault.bytes += bytesBeside.secret + data.name.length + data.sealed.length;
       break;
     case 'DataKeyRewrapped':
       // Nothing but the wrapping: what is sealed, and for whom, never changes.

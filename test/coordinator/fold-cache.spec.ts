@@ -39,6 +39,28 @@ describe('the memory of folded organizations', () => {
     expect(cache.get(String(kept[1]))).toBeUndefined();
   });
 
+  it('forgets first what belongs to a parent that has more than an eighth with all of its sub-organizations', () => {
+    const of = (organizationId: string, parentOrganizationId?: string): LoadedOrganization => {
+      const loaded = organizationOf(100);
+      Object.assign(loaded.organization, { organizationId, parentOrganizationId });
+      return loaded;
+    };
+    const forgotten: string[] = [];
+    const cache = new FoldCache((id) => forgotten.push(id), 1_000_000);
+    const victims = ['victim', 'child of victim'];
+    cache.keep('victim', of('victim'));
+    cache.keep('child of victim', of('child of victim', 'victim'));
+    for (let index = 0; index < 200; index += 1) cache.keep(`child ${index}`, of(`child ${index}`, 'stranger'));
+    expect(forgotten.length).toBeGreaterThan(100);
+    expect(victims.filter((id) => cache.get(id))).toEqual(victims);
+    expect(forgotten).toEqual(forgotten.map((_, index) => `child ${index}`));
+
+    // Of many that have no more than their share, the oldest goes first, whosever it is.
+    for (let index = 0; index < 100; index += 1) cache.keep(`other ${index}`, of(`other ${index}`));
+    expect(victims.filter((id) => cache.get(id))).toEqual([]);
+    expect(cache.get('other 99')).toBeDefined();
+  });
+
   it('counts what an organization holds: users, the size of their texts, fingerprints', () => {
     const hold = (one: LoadedOrganization) =>
       keptOf(

@@ -443,8 +443,9 @@ describe('policies', () => {
     dave = await coordinator.createUser('Dave');
   });
 
+  let policies = 0;
   const allow = (condition: string, consensus = `approvers.any(user, user.id == '${carol.userId}')`) =>
-    coordinator.createPolicy({ policyName: condition.slice(0, 200), condition, consensus });
+    coordinator.createPolicy({ policyName: `policy ${policies++}`, condition, consensus });
   const outcomesOf = async (attempt: Promise<unknown>) =>
     denial(await refusal(attempt)).policyEvaluations?.map(({ outcome }) => outcome);
   const rename = (walletId: string, walletName: string) =>

@@ -369,14 +369,14 @@ describe('between a read and an append', () => {
   });
 });
 
-it('keeps a bounded number of secrets in memory, and reads the others again', async () => {
+it('keeps so many bytes of secrets in memory, and reads the others again', async () => {
   const store = new SteeredStore();
   const names = Array.from({ length: 100 }, (_, index) => `key ${index}`);
   await seal(vaultOn(store), 'v0', names, 'short');
   // The same events for many vaults: nothing of them is opened but what is theirs.
   const contents = (await eventsOf(store, 'vault-v0')).map(({ type, data }) => ({ type, data }));
   for (let count = 1; count <= 10; count++) await forge(store.inner, `vault-v${count}`, contents);
-  const vault = vaultOn(store, keysOf(1), { cachedSecrets: 1_000 });
+  const vault = vaultOn(store, keysOf(1), { cachedBytes: 600_000 });
   for (let count = 0; count <= 10; count++) expect(await vault.names(`v${count}`)).toHaveLength(100);
   let reads = 0;
   store.tamper = (event) => {
@@ -391,6 +391,23 @@ it('keeps a bounded number of secrets in memory, and reads the others again', as
   // One has made room for that one, and all others are still there.
   for (let count = 2; count <= 10; count++) await vault.names(`v${count}`);
   expect(reads).toBe(110);
+});
+
+it('counts how long secrets are: few long ones take the room of many short ones', async () => {
+  const store = new SteeredStore();
+  const writer = vaultOn(store);
+  const long = 's'.repeat(8_192);
+  for (const vaultId of ['a', 'b', 'c']) await seal(writer, vaultId, ['one'], long);
+  const vault = vaultOn(store, keysOf(1), { cachedBytes: 25_000 });
+  for (const vaultId of ['a', 'b', 'c']) await vault.names(vaultId);
+  const reads: string[] = [];
+  store.tamper = (event) => {
+    reads.push(event.stream);
+    return event;
+  };
+  for (const vaultId of ['a', 'c']) expect(await reveal(vault, 'org', vaultId, 'one')).toBe(long);
+  // Two fit: the one that was asked for the longest ago is read from its store again.
+  expect(reads).toEqual(['vault-a']);
 });
 
 it('is not opened from memory by a clock that was set back: it says nothing of how old that is', async () => {
@@ -421,7 +438,7 @@ it('one that had to make room while somebody read it counts again once it was re
     }
   };
   // Room for one of them.
-  const vault = vaultOn(store, keysOf(1), { cachedSecrets: 2 });
+  const vault = vaultOn(store, keysOf(1), { cachedBytes: 1_500 });
   await vault.names('a');
   slow = new Promise((resolve) => (goOn = resolve));
   const reading = vault.names('a');

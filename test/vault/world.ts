@@ -23,7 +23,7 @@ let vaults = 0;
 export function vaultOn(
   store: EventStore,
   keyEncryption: KeyEncryption = keysOf(1),
-  settings: { readonly cachedSecrets?: number } = {},
+  settings: { readonly cachedBytes?: number } = {},
 ): Vault & { clock: ManualClock } {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const randomness = new SeededRandomness(`vault ${vaults++}`);
