@@ -329,8 +329,7 @@ export function readLimits(text: string): LimitsSet {
   const set: Partial<Record<LimitName, number>> = {};
   for (const part of text.split(',').map((one) => one.trim())) {
     const [, name = '', digits = ''] = /^(\w{1,64})\s*=\s*(\d{1,12})$/.exec(part) ?? [];
-    if (name === '')
-      throw new BadLimits(`\`${part.slice(0, 64)}\` is none`);
+    if (name === '') throw new BadLimits(`\`${part.slice(0, 64)}\` is none`);
     if (!isLimitName(name) || rows[name].isFixed) {
       const all = limitNames.filter((one) => !rows[one].isFixed).join(', ');
       throw new BadLimits(`\`${name}\` is no limit that can be set: they are ${all}`);
