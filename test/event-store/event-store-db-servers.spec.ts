@@ -17,7 +17,9 @@ import { warnOfLimit } from '../../src/event-store/open-event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';
+import type { ReadModel } from '../../src/read-models/read-model.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
+import { dueDeliveries, webhooksModel } from '../../src/read-models/webhooks.js';
 import { apiKeyPairFromPrivate, stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
 import { until } from '../e2e/until.js';
@@ -160,15 +162,18 @@ describe.each(versions)('a feed from a server of version %s', (version) => {
 });
 
 describe.each(versions)('read models fed from a server of version %s', (version) => {
-  it('lack nothing after a restart behind an event that was scavenged', async () => {
+  const organizationId = randomUUID();
+
+  /** The rows of models that saw the first of those events and a vault's, and began again once the vault was scavenged. */
+  async function rowsOf(models: readonly ReadModel[], first: readonly Proposed[], then: readonly Proposed[]) {
     double.version = version;
     const store = await open();
-    const organizationId = randomUUID();
     const stream = organizationStream(organizationId);
     const vault = `vault-${randomUUID()}`;
     const rows = new ReadModelDatabase(':memory:');
-    const restarted = async (): Promise<ReadModelRunner> => {
-      const projector = new Projector(rows, readModels, { identity: 'one', head: (await store.head()) ?? -1n });
+    /** A new start that gets as far as the last event. */
+    const runs = async (): Promise<void> => {
+      const projector = new Projector(rows, models, { identity: 'one', head: (await store.head()) ?? -1n });
       const runner = new ReadModelRunner(
         store,
         {
@@ -180,26 +185,44 @@ describe.each(versions)('read models fed from a server of version %s', (version)
         { projected: () => undefined, failed: () => undefined, interrupted: () => undefined },
       );
       runner.start();
-      return runner;
+      await runner.passed(double.log.events.findLast(({ type }) => type !== '$streamDeleted')!.position, 10_000);
+      await runner.close();
+      expect(runner.failures()).toEqual([]);
     };
-
-    let runner = await restarted();
-    double.log.append(stream, proposed(1, 'OrganizationCreated', { organizationId, name: 'First' }), 'no_stream');
+    double.log.append(stream, first, 'no_stream');
     double.log.append(vault, proposed(1), 'no_stream');
-    const position = double.log.events.at(-1)!.position;
-    await runner.passed(position, 10_000);
-    await runner.close();
-    double.log.append(stream, proposed(1, 'OrganizationRenamed', { organizationId, name: 'Second' }), 0n);
-    const [renamed] = double.log.events.slice(-1);
+    await runs();
+    double.log.append(stream, then, BigInt(first.length - 1));
     double.log.tombstone(vault);
     double.log.scavenge();
+    await runs();
+    return rows;
+  }
 
-    runner = await restarted();
-    await runner.passed(renamed!.position, 10_000);
-    await runner.close();
-    expect(runner.failures()).toEqual([]);
+  const created = proposed(1, 'OrganizationCreated', { organizationId, name: 'First' });
+
+  it('lack nothing after a restart behind an event that was scavenged', async () => {
+    const renamed = proposed(1, 'OrganizationRenamed', { organizationId, name: 'Second' });
+    const rows = await rowsOf(readModels, created, renamed);
     const [row] = rows.all('SELECT doc FROM organizations');
     expect(JSON.parse(String(row?.['doc']))).toMatchObject({ name: 'Second' });
+    rows.close();
+  });
+
+  it('have every delivery to a webhook that was to follow such an event, once', async () => {
+    const endpointId = randomUUID();
+    const subscriptions = [{ eventType: 'ACTIVITY_UPDATES', isActive: true }];
+    const endpoint = { endpointId, url: 'https://app.example.com', name: 'Main', isActive: true, subscriptions };
+    const type = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
+    const activity = (activityId: string) =>
+      proposed(1, 'ActivitySubmitted', { activityId, type, status: 'ACTIVITY_STATUS_COMPLETED', intent: {}, vote: {} });
+    const rows = await rowsOf(
+      [webhooksModel],
+      [...created, ...proposed(1, 'WebhookEndpointCreated', endpoint), ...activity('before')],
+      [...activity('behind'), ...activity('later')],
+    );
+    const due = dueDeliveries(rows, endpointId, Date.now(), 10);
+    expect(due.map(({ activityId }) => activityId)).toEqual(['before', 'behind', 'later']);
     rows.close();
   });
 });
