@@ -23,7 +23,7 @@ import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
  */
 
 /** What a grant of one kind reaches beyond its own effect; the same list stands in docs/how-to/grant-narrowly.md. */
-const documented: Readonly<Record<string, 'people' | 'sessions' | 'proxy'>> = {
+const documented: Readonly<Record<string, 'people' | 'sessions' | 'proxy' | 'logins'>> = {
   // Credentials, contacts and identities of users outside the root quorum are what these are about.
   CREATE_API_KEYS: 'people',
   CREATE_AUTHENTICATORS: 'people',
@@ -43,6 +43,8 @@ const documented: Readonly<Record<string, 'people' | 'sessions' | 'proxy'>> = {
   EMAIL_AUTH: 'sessions',
   // The user of the proxy ends with it.
   DISABLE_AUTH_PROXY: 'proxy',
+  // A contact of a sub-organization's user logs nobody in any more; nobody gets in by that.
+  RELEASE_CONTACT: 'logins',
 };
 
 /** Verbs that no grant gives, with why. */
@@ -50,7 +52,6 @@ const ungrantable: Readonly<Record<string, string>> = {
   ACCEPT_INVITATION: 'by the key of its link',
   APPROVE_ACTIVITY: 'a vote',
   REJECT_ACTIVITY: 'a vote',
-  RELEASE_CONTACT: 'in a sub-organization, by a member of its parent',
   DELETE_SUB_ORGANIZATION: 'in a sub-organization, by a root user of it',
   REMOVE_ORGANIZATION_FEATURE: 'root quorum only',
   SET_ORGANIZATION_FEATURE: 'root quorum only',
@@ -78,6 +79,9 @@ interface Listed {
   readonly authenticators: readonly { authenticatorId: string; credentialId: string }[];
   readonly oauthProviders: readonly { providerId: string; subject: string }[];
 }
+
+/** What only members of a parent may do, in its sub-organization. */
+const inChild = (type: string): boolean => kindOf(type) === 'RELEASE_CONTACT';
 
 const kindOf = (type: string): string => submitPath(type).split('/').at(-1)!.toUpperCase();
 
@@ -358,11 +362,12 @@ class Member {
   async send(type: string, parameters: object, hand: Hand = this.keys[0]!, organizationId?: string): Promise<boolean> {
     const { coordinator } = this.place;
     const isPasskey = hand instanceof SoftwareAuthenticator;
+    const where = organizationId ?? (inChild(type) ? this.place.child.organizationId : undefined);
     const who = isPasskey ? 'passkey' : `key ${this.keys.indexOf(hand)}`;
-    this.wentElsewhere ||= organizationId !== undefined;
+    this.wentElsewhere ||= where !== undefined;
     const attempt = isPasskey
-      ? sentByPasskey(coordinator, hand, type, parameters, organizationId)
-      : coordinator.clientFor(hand, organizationId).submit(type, parameters);
+      ? sentByPasskey(coordinator, hand, type, parameters, where)
+      : coordinator.clientFor(hand, where).submit(type, parameters);
     const isAccepted = await attempt.then(
       ({ status }) => status === 'ACTIVITY_STATUS_COMPLETED',
       (error: unknown) => {
@@ -465,6 +470,8 @@ async function plain(member: Member, type: string): Promise<object> {
   };
   const sample = samples[type]!;
   switch (kindOf(type)) {
+    case 'RELEASE_CONTACT':
+      return { contact: 'customer@example.com' };
     case 'EMAIL_AUTH':
       return { email: member.email, targetPublicKey: publicKey(), emailCustomization };
     case 'INIT_OTP_AUTH':
