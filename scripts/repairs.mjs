@@ -62,7 +62,8 @@ export const repairs = [
     rule: 'R1',
     repair: 'A vote that completes the consensus of a DENY is refused.',
     file: 'src/coordinator/deliberate.ts',
-    from: `if (authorization.outcome === 'deny-explicit') throw permissionDenied(authorization);
+    from: `if (authorization.outcome === 'deny-explicit')
+    throw permissionDenied(authorization, bench.organization.policies.values());
   const isAllowed`,
     to: 'const isAllowed',
     test: 'test/coordinator/votes.spec.ts',

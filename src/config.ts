@@ -135,7 +135,7 @@ export class BadSetting extends Error {
 export const settings = [
   ['HOST', '127.0.0.1', 'Address to listen on; `0.0.0.0` or `::` for all.'],
   ['PORT', '8080', 'Port to listen on; `0` lets the system choose a free one.'],
-  ['DATA_DIR', './data', 'Folder of everything kept on disk.'],
+  ['DATA_DIR', './data', 'Folder for everything that is kept on disk.'],
   [
     'EVENT_STORE',
     'sqlite:',
@@ -147,25 +147,21 @@ export const settings = [
     'Key-encryption key that seals all secrets, 64 hex characters; earlier ones after a comma. Instead of KEK_FILE.',
   ],
   ['KEK_FILE', '', 'File with the key-encryption key; `kek` in DATA_DIR when empty, made on the first start.'],
-  ['PUBLIC_URL', '', 'Where this server is reached from outside; the listening address when empty.'],
+  ['PUBLIC_URL', '', 'Public URL of this server; the listening address if unset.'],
   ['INVITATION_URL', '', 'The page where invitations are accepted; `/invitations/accept` of this server when empty.'],
   ['APP', 'all', 'What this process serves: `api`, `proxy` (the auth proxy), or `all`, both on one port.'],
-  ['API_URL', '', 'Where the auth proxy finds the API, such as `http://coordinator:8080`; this server when empty.'],
+  ['API_URL', '', 'Where the auth proxy reaches the API, such as `http://coordinator:8080`; this server if unset.'],
   [
     'PROXY_SECRET',
     '',
-    'What the auth proxy shows to the API, 32 characters or more, the same for both; made at each start when empty.',
+    'Secret that the auth proxy and the API share, at least 32 characters. Generated at each start if unset.',
   ],
   [
     'PROXY_SECRET_FILE',
     '',
-    'File with that secret, where PROXY_SECRET is empty; the API makes it when it is not there.',
+    'File with that secret, if PROXY_SECRET is unset; the API creates it if it does not exist.',
   ],
-  [
-    'AUTH_PROXY_URL',
-    '',
-    'Where the auth proxy is reached from outside, if it is a server of its own; for `root.json`.',
-  ],
+  ['AUTH_PROXY_URL', '', 'Public URL of the auth proxy, if it is a server of its own; for `root.json`.'],
   ['PROXY_RATE_LIMIT_PER_ADDRESS', '600', 'Requests a minute from one address to the auth proxy; `0` is no limit.'],
   [
     'PROXY_RATE_LIMIT_PER_CONFIGURATION',
@@ -216,12 +212,12 @@ export const settings = [
   [
     'OIDC_ISSUERS',
     '',
-    'The only issuers whose OIDC tokens are taken, separated by commas or spaces; any public https issuer when empty.',
+    'OIDC issuers whose tokens are accepted, separated by commas or spaces; any public https issuer if unset.',
   ],
   [
     'SOCIAL_LINKING_ISSUERS',
     'https://accounts.google.com',
-    'OIDC issuers whose word on verified e-mail addresses links identities (`socialLinkingClientIds`).',
+    'OIDC issuers trusted to verify e-mail addresses when identities are linked (`socialLinkingClientIds`).',
   ],
   [
     'OAUTH2_PROVIDERS',
@@ -249,16 +245,20 @@ export const settings = [
     '',
     'The only origins that passkeys may be used from, with commas, for organizations where FEATURE_NAME_WEBAUTHN_ORIGINS names none.',
   ],
-  ['REQUIRE_DATA', 'false', '`true` refuses to make a new installation where none is found, as with a wrong DATA_DIR.'],
+  [
+    'REQUIRE_DATA',
+    'false',
+    '`true` refuses to create a new installation where none is found, as with a wrong DATA_DIR.',
+  ],
   [
     'RESTORED',
     'false',
-    '`true` for a copy that is started to look at it: it sends no mail, text message, webhook or notice.',
+    '`true` for a copy that is started only for inspection: it sends no mail, text message, webhook or notice.',
   ],
   [
     'SANDBOX',
     '',
-    'For development: to the end of this day (UTC, `2026-12-31`) `user@example.com` and `+19999999999` take the code 000000.',
+    'For development: until the end of this day (UTC, `2026-12-31`) `user@example.com` and `+19999999999` take the code 000000.',
   ],
 ] as const satisfies readonly (readonly [string, string, string])[];
 

@@ -114,7 +114,7 @@ async function start(given: Config): Promise<void> {
   const { delivery, destinations, outboxFile } = openDelivery(config, (report) => reported(report, logger));
   for (const [channel, destination] of Object.entries(destinations)) {
     if (!destination && !config.restored)
-      logger.warn({ channel, outboxFile }, 'messages are not sent: they go to the outbox');
+      logger.warn({ channel, outboxFile }, 'messages are not sent: they are written to the outbox');
   }
   const { createCoordinator } = await application();
   const coordinator = await createCoordinator(config, {

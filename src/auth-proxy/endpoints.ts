@@ -64,8 +64,8 @@ function endpoint<Request extends object, Response extends object>({
 
 const signupSummary = 'Makes a sub-organization for somebody, with a wallet if asked to.';
 const initSummary = 'Sends a one-time code to a contact.';
-const verifySummary = 'Gives a verification token to who knows the code.';
-const otpLoginSummary = 'Logs in whose contact a verification token proves.';
+const verifySummary = 'Exchanges a correct code for a verification token.';
+const otpLoginSummary = 'Logs in the user whose contact the token verifies.';
 
 /** Every endpoint (client protocol 5.2 and 5.3). */
 export const endpoints: readonly Endpoint[] = [
@@ -140,7 +140,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'oauth_login',
-    summary: 'Logs in whose identity an OIDC token proves.',
+    summary: 'Logs in the user whose identity the OIDC token proves.',
     request: ProxyOauthLoginRequest,
     response: ProxySessionResponse,
     run: oauthLogin,
@@ -154,7 +154,7 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'wallet_kit_config',
-    summary: 'What login pages show and need of the configuration. Takes no body.',
+    summary: 'The public part of the configuration, for login pages. Takes no body.',
     request: ProxyEmptyRequest,
     response: ProxyWalletKitConfigResponse,
     run: walletKitConfig,

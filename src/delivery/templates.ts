@@ -50,15 +50,13 @@ export function otpEmail(mail: MailDesign & { readonly code: string; readonly ex
   return design(mail, {
     subject: `Your code for ${name}`,
     title: `Your code for ${name}`,
-    preview: `It is good for ${minutes(expiresInMinutes)}.`,
+    preview: `It expires in ${minutes(expiresInMinutes)}.`,
     blocks: [
       ...opening(mail, `Enter this code to continue in ${name}.`),
       { kind: 'code', text: code },
       ...(magicLinkTemplate ? [link(`Continue in ${name}`, magicLink(magicLinkTemplate, code))] : []),
-      note(`It is good for ${minutes(expiresInMinutes)} and can be used once.`),
-      note(
-        'Never pass it on: nobody has a reason to ask you for it. If it was not you who asked for it, ignore this mail.',
-      ),
+      note(`This code expires in ${minutes(expiresInMinutes)} and can be used once.`),
+      note('Never share it; no one will ask you for it. If you did not request it, ignore this email.'),
     ],
   });
 }
@@ -76,7 +74,7 @@ export function otpSms(message: {
 }): string {
   const { code, appName, template, expiresInMinutes } = message;
   if (template) return checkSmsTemplate(template).replace(smsPlace, () => code);
-  return `${code} is your code for ${oneLine(appName)}. It is good for ${minutes(expiresInMinutes)}. Never pass it on.`;
+  return `${code} is your code for ${oneLine(appName)}. It expires in ${minutes(expiresInMinutes)}. Never share it.`;
 }
 
 /**
@@ -90,7 +88,7 @@ export function authEmail(mail: MailDesign & { readonly bundle: string; readonly
   return design(mail, {
     subject: `Sign in to ${name}`,
     title: `Sign in to ${name}`,
-    preview: `This is good for ${minutes(expiresInMinutes)}.`,
+    preview: `It expires in ${minutes(expiresInMinutes)}.`,
     blocks: [
       ...(magicLinkTemplate
         ? [
@@ -101,8 +99,8 @@ export function authEmail(mail: MailDesign & { readonly bundle: string; readonly
             ...opening(mail, `Copy all of this into ${name}, on the device where you asked for it.`),
             { kind: 'bundle' as const, text: bundle },
           ]),
-      note(`It is good for ${minutes(expiresInMinutes)}.`),
-      note('If it was not you who asked for it, ignore this mail: without your device it is of no use.'),
+      note(`It expires in ${minutes(expiresInMinutes)}.`),
+      note('If you did not request it, ignore this email: it is useless without your device.'),
     ],
   });
 }

@@ -50,10 +50,7 @@ function errorBody({ code, message, details, category, retryAfterSeconds }: Coor
 
 /** Refuses a path that Fastify cannot decode; Nest, and so the filter below, never sees such a request. */
 export function refuseUnreadablePath(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
-  const error = new CoordinatorError(
-    'NOT_FOUND',
-    'no such path, and none that can be: /docs lists what this server has',
-  );
+  const error = new CoordinatorError('NOT_FOUND', 'the path is malformed: see /docs for the available endpoints');
   void reply.status(httpStatuses[error.code]).send(errorBody(error));
 }
 
@@ -77,7 +74,8 @@ export class ErrorsFilter implements ExceptionFilter {
   private translate(thrown: unknown): CoordinatorError {
     if (thrown instanceof CoordinatorError) return thrown;
     const status = statusOf(thrown);
-    if (status === 404) return new CoordinatorError('NOT_FOUND', 'no such path: /docs lists what this server has');
+    if (status === 404)
+      return new CoordinatorError('NOT_FOUND', 'path not found: see /docs for the available endpoints');
     if (status === 413) {
       return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', {
         category: 'REQUEST_INVALID',

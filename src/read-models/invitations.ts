@@ -35,7 +35,7 @@ export class InvitationShape {
   senderUserId!: string;
 
   @OneOf([created, ...Object.values(statusOf)], {
-    about: 'EXPIRED from the next change of an invitation on; once `expiresAt` has passed it is good for nothing.',
+    about: 'EXPIRED from the next change of an invitation on; once `expiresAt` has passed it cannot be accepted.',
   })
   status!: string;
 

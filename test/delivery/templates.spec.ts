@@ -93,8 +93,8 @@ describe('a one-time password by e-mail', () => {
   });
 
   it('says how long it is good', () => {
-    expect(otpEmail(otp).text).toContain('good for 5 minutes');
-    expect(otpEmail({ ...otp, expiresInMinutes: 1 }).text).toContain('good for one minute ');
+    expect(otpEmail(otp).text).toContain('expires in 5 minutes');
+    expect(otpEmail({ ...otp, expiresInMinutes: 1 }).text).toContain('expires in one minute ');
   });
 
   it('has the link that the caller wants', () => {
@@ -310,7 +310,7 @@ describe('template variables', () => {
 
 describe('a one-time password by text message', () => {
   it('says what it is for and how long it is good', () => {
-    expect(otpSms(otp)).toBe('4xk92mtq7 is your code for Acme. It is good for 5 minutes. Never pass it on.');
+    expect(otpSms(otp)).toBe('4xk92mtq7 is your code for Acme. It expires in 5 minutes. Never share it.');
     // One segment of the GSM alphabet.
     expect(otpSms(otp).length).toBeLessThanOrEqual(160);
   });

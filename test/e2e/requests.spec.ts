@@ -335,7 +335,7 @@ describe('paths', () => {
     for (const path of [tagPath, '/public/v1/query/whoami']) {
       const { status, body } = await exchange(`${coordinator.url}${path}`, { method });
       expect(status).toBe(404);
-      expect(body).toMatchObject({ code: 5, message: 'no such path: /docs lists what this server has' });
+      expect(body).toMatchObject({ code: 5, message: 'path not found: see /docs for the available endpoints' });
     }
   });
 

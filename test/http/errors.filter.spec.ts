@@ -107,7 +107,7 @@ test.each<[string, unknown]>([
 });
 
 test.each([
-  [new NotFoundException('Cannot GET /x'), 404, 5, 'no such path: /docs lists what this server has'],
+  [new NotFoundException('Cannot GET /x'), 404, 5, 'path not found: see /docs for the available endpoints'],
   [new PayloadTooLargeException(), 400, 3, 'request body is larger than 2 MiB'],
   [Object.assign(new Error('too large'), { statusCode: 413 }), 400, 3, 'request body is larger than 2 MiB'],
   [new BadRequestException('bad header'), 400, 3, 'bad header'],

@@ -132,10 +132,10 @@ class UpdateAuthProxyConfigResult {
   configId!: string;
 }
 
-/** Changes the configuration of the auth proxy; what is absent stays. */
+/** Updates the configuration of the auth proxy; fields that are not sent stay unchanged. */
 export const updateAuthProxyConfig = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG',
-  summary: 'Changes the configuration of the auth proxy; what is absent stays.',
+  summary: 'Updates the configuration of the auth proxy; fields that are not sent stay unchanged.',
   intent: UpdateAuthProxyConfigIntent,
   result: UpdateAuthProxyConfigResult,
   policy: { resource: 'AUTH_PROXY', action: 'UPDATE' },

@@ -34,7 +34,7 @@ class CreateReadOnlySessionResult {
  */
 export const createReadOnlySession = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',
-  summary: 'Gives the user who has stamped the request a session that reads and does nothing else.',
+  summary: 'Issues a read-only session to the user who stamped the request.',
   intent: CreateReadOnlySessionIntent,
   result: CreateReadOnlySessionResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -61,7 +61,7 @@ export const createReadWriteSession = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
   // `@turnkey/core` 1.x sends the second version and reads the result of the first.
   resultAlsoAs: 'createReadWriteSessionResult',
-  summary: 'Gives the user who has stamped the request credentials that soon end.',
+  summary: 'Issues short-lived credentials to the user who stamped the request.',
   intent: CreateReadWriteSessionIntentV2,
   result: CreateReadWriteSessionResult,
   olderVersions: [

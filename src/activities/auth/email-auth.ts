@@ -62,7 +62,7 @@ const lift = ({ emailCustomization, ...rest }: EmailAuthIntent): EmailAuthIntent
 export const emailAuth = defineActivity({
   type: 'ACTIVITY_TYPE_EMAIL_AUTH_V3',
   resultKey,
-  summary: 'Sends new credentials to a user by e-mail, sealed to a key of the client.',
+  summary: 'Emails new credentials to a user, encrypted to a key of the client.',
   intent: EmailAuthIntentV3,
   result: EmailAuthResult,
   olderVersions: [

@@ -38,7 +38,7 @@ class InitOtpAuthResult {
 export const initOtpAuth = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3',
   resultKey: 'initOtpAuthResultV2',
-  summary: 'Sends a one-time code to the contact of a user, who gets credentials for it with otp_auth.',
+  summary: 'Sends a one-time code to the contact of a user; otp_auth exchanges it for credentials.',
   intent: OtpParams,
   result: InitOtpAuthResult,
   olderVersions: [

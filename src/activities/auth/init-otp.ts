@@ -31,7 +31,7 @@ const resultKey = 'initOtpResult';
 export const initOtp = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_OTP_V3',
   resultKey: 'initOtpResultV2',
-  summary: 'Sends a one-time code to a contact, which verify_otp turns into a verification token.',
+  summary: 'Sends a one-time code to a contact; verify_otp exchanges it for a verification token.',
   intent: InitOtpIntentV3,
   result: InitOtpResult,
   olderVersions: [

@@ -78,7 +78,7 @@ export function loginEvents(
   prepared: PreparedSession,
 ): CredentialEvent[] {
   if (prepared.userId !== user.userId) {
-    throw new CoordinatorError('ABORTED', 'who the login is for has changed meanwhile: log in again');
+    throw new CoordinatorError('ABORTED', 'the account for this login changed during the request: log in again');
   }
   const curve = 'API_KEY_CURVE_P256';
   const credentialType = 'CREDENTIAL_TYPE_LOGIN';

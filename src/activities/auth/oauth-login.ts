@@ -28,7 +28,7 @@ class OauthLoginIntent extends LoginParams {
  */
 export const oauthLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH_LOGIN',
-  summary: 'Logs the user in whose identity an OIDC token proves.',
+  summary: 'Logs in the user whose identity the OIDC token proves.',
   intent: OauthLoginIntent,
   result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

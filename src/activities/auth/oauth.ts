@@ -37,7 +37,7 @@ class OauthResult {
 /** Gives credentials to the user who has logged in at an OpenID provider (specification, 4.3.1). */
 export const oauth = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH',
-  summary: 'Gives credentials to the user whose identity an OIDC token proves.',
+  summary: 'Issues credentials to the user whose identity the OIDC token proves.',
   intent: OauthIntent,
   result: OauthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -41,7 +41,7 @@ class OtpAuthResult {
 /** Gives credentials to the user whose contact has received a code. A wrong code counts, and the third locks it. */
 export const otpAuth = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_AUTH',
-  summary: 'Gives credentials to the user who knows the code that was sent with init_otp_auth.',
+  summary: 'Exchanges a correct code of init_otp_auth for credentials of the user.',
   intent: OtpAuthIntent,
   result: OtpAuthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

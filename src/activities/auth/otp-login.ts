@@ -34,13 +34,16 @@ class OtpLoginParams extends LoginParams {
 }
 
 class OtpLoginIntent extends OtpLoginParams {
-  @Nested(() => ClientSignature, { optional: true, about: 'By the key that the token is bound to, if it is to one.' })
+  @Nested(() => ClientSignature, {
+    optional: true,
+    about: 'Required when the token is bound to a key; signed by that key.',
+  })
   clientSignature?: ClientSignature;
 }
 
 class OtpLoginIntentV2 extends OtpLoginParams {
   /** Required of this version; a lifted one may lack it. */
-  @Nested(() => ClientSignature, { about: 'By the key that the token is bound to.' })
+  @Nested(() => ClientSignature, { about: 'Signed by the key that the token is bound to.' })
   clientSignature?: ClientSignature;
 
   /** The first version takes tokens that whoever holds them can use. Not a field of the wire. */
@@ -56,7 +59,7 @@ const resultKey = 'otpLoginResult';
 export const otpLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_LOGIN_V2',
   resultKey,
-  summary: 'Logs the user in whose contact a verification token proves.',
+  summary: 'Logs in the user whose contact the token verifies.',
   intent: OtpLoginIntentV2,
   result: LoginResult,
   olderVersions: [

@@ -19,7 +19,7 @@ class StampLoginIntent extends LoginParams {}
  */
 export const stampLogin = defineActivity({
   type: 'ACTIVITY_TYPE_STAMP_LOGIN',
-  summary: 'Logs in the user who has stamped the request.',
+  summary: 'Logs in the user who stamped the request.',
   intent: StampLoginIntent,
   result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -57,7 +57,7 @@ const resultKey = 'verifyOtpResult';
 export const verifyOtp = defineActivity({
   type: 'ACTIVITY_TYPE_VERIFY_OTP_V2',
   resultKey,
-  summary: 'Gives a verification token to who knows the code that was sent with init_otp.',
+  summary: 'Exchanges a correct code of init_otp for a verification token.',
   intent: VerifyOtpIntentV2,
   result: VerifyOtpResult,
   olderVersions: [

@@ -9,7 +9,7 @@ class ApproveActivityIntent {
 /** A vote for an activity that waits for votes; the answer is that activity. */
 export const approveActivity = defineVote({
   type: 'ACTIVITY_TYPE_APPROVE_ACTIVITY',
-  summary: 'Votes for an activity that waits for votes, and answers that activity.',
+  summary: 'Approves an activity that is waiting for votes, and returns it.',
   intent: ApproveActivityIntent,
   selection: 'VOTE_SELECTION_APPROVED',
 });

@@ -9,7 +9,7 @@ class RejectActivityIntent {
 /** A vote against an activity that waits for votes; the answer is that activity. */
 export const rejectActivity = defineVote({
   type: 'ACTIVITY_TYPE_REJECT_ACTIVITY',
-  summary: 'Votes against an activity that waits for votes, and answers that activity.',
+  summary: 'Rejects an activity that is waiting for votes, and returns it.',
   intent: RejectActivityIntent,
   selection: 'VOTE_SELECTION_REJECTED',
 });

@@ -24,11 +24,11 @@ class CreateApiKeysResult {
   apiKeyIds!: string[];
 }
 
-/** Gives a user API keys. A full set of expiring keys makes room: those that are over go first, then the oldest. */
+/** Adds API keys to a user. A full set of expiring keys makes room: those that are over go first, then the oldest. */
 export const createApiKeys = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_API_KEYS_V2',
   resultKey: 'createApiKeysResult',
-  summary: 'Gives a user API keys.',
+  summary: 'Adds API keys to a user.',
   intent: CreateApiKeysIntentV2,
   result: CreateApiKeysResult,
   olderVersions: [

@@ -43,12 +43,12 @@ export interface Registered extends RecordedTokens {
 const field = 'parameters.oauthProviders';
 
 /**
- * Gives a user identities at OpenID providers to log in with. A parent may give one to a user of a sub-organization whose
+ * Adds OpenID identities to a user. A parent may give one to a user of a sub-organization whose
  * proved e-mail address the token vouches for (client protocol 1.4).
  */
 export const createOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',
-  summary: 'Gives a user identities at OpenID providers to log in with.',
+  summary: 'Adds OpenID identities to a user.',
   intent: CreateOauthProvidersIntentV2,
   result: CreateOauthProvidersResult,
   olderVersions: [

@@ -13,7 +13,7 @@ class CreateOauth2CredentialResult {
 /** Registers an application at an OAuth 2.0 provider, its secret kept in the vault. */
 export const createOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL',
-  summary: 'Registers an application at an OAuth 2.0 provider.',
+  summary: 'Registers an OAuth 2.0 application.',
   intent: CreateOauth2CredentialIntent,
   result: CreateOauth2CredentialResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -16,10 +16,10 @@ class DeleteApiKeysResult {
   apiKeyIds!: string[];
 }
 
-/** Takes API keys away from a user. */
+/** Deletes API keys of a user. */
 export const deleteApiKeys = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_API_KEYS',
-  summary: 'Takes API keys away from a user.',
+  summary: 'Deletes API keys of a user.',
   intent: DeleteApiKeysIntent,
   result: DeleteApiKeysResult,
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },

@@ -16,10 +16,10 @@ class DeleteAuthenticatorsResult {
   authenticatorIds!: string[];
 }
 
-/** Takes passkeys away from a user. */
+/** Deletes passkeys of a user. */
 export const deleteAuthenticators = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_AUTHENTICATORS',
-  summary: 'Takes passkeys away from a user.',
+  summary: 'Deletes passkeys of a user.',
   intent: DeleteAuthenticatorsIntent,
   result: DeleteAuthenticatorsResult,
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },

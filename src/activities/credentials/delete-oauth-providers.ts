@@ -19,7 +19,7 @@ class DeleteOauthProvidersResult {
 /** Takes identities at OpenID providers away from a user; keys that were made by them live on to their end. */
 export const deleteOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS',
-  summary: 'Takes identities at OpenID providers away from a user.',
+  summary: 'Removes OpenID identities from a user.',
   intent: DeleteOauthProvidersIntent,
   result: DeleteOauthProvidersResult,
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },

@@ -15,7 +15,7 @@ class DeleteOauth2CredentialResult {
 /** Forgets an application at an OAuth 2.0 provider; its secret is shredded. */
 export const deleteOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL',
-  summary: 'Forgets an application at an OAuth 2.0 provider, and its secret.',
+  summary: 'Deletes an OAuth 2.0 application and its secret.',
   intent: DeleteOauth2CredentialIntent,
   result: DeleteOauth2CredentialResult,
   policy: { resource: 'AUTH', action: 'DELETE' },

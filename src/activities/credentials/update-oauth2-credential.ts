@@ -16,7 +16,7 @@ class UpdateOauth2CredentialResult {
 /** Replaces what is known of an application at an OAuth 2.0 provider; the secret it had is shredded. */
 export const updateOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL',
-  summary: 'Replaces provider, client id and secret of an application at an OAuth 2.0 provider.',
+  summary: 'Replaces the provider, client id and secret of an OAuth 2.0 application.',
   intent: UpdateOauth2CredentialIntent,
   result: UpdateOauth2CredentialResult,
   policy: { resource: 'AUTH', action: 'UPDATE' },

@@ -36,7 +36,7 @@ class AcceptInvitationResult {
 /** Makes whoever has the link of an invitation a user; the key of the link stamps the request, once. */
 export const acceptInvitation = defineActivity({
   type: 'ACTIVITY_TYPE_ACCEPT_INVITATION',
-  summary: 'Accepts an invitation: stamped with the key of its link, it makes the user.',
+  summary: 'Accepts an invitation and creates the user; stamped with the key of its link.',
   intent: AcceptInvitationIntent,
   result: AcceptInvitationResult,
   policy: { resource: 'INVITATION', action: 'UPDATE' },

@@ -15,7 +15,7 @@ class DeleteInvitationResult {
 /** Withdraws an invitation; its link is good for nothing from then on. */
 export const deleteInvitation = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_INVITATION',
-  summary: 'Withdraws an invitation that nobody has accepted; its link ends at once.',
+  summary: 'Withdraws an invitation that nobody has accepted; its link stops working at once.',
   intent: DeleteInvitationIntent,
   result: DeleteInvitationResult,
   policy: { resource: 'INVITATION', action: 'DELETE' },

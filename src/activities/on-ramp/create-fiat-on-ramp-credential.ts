@@ -13,10 +13,10 @@ class CreateFiatOnRampCredentialResult {
   fiatOnRampCredentialId!: string;
 }
 
-/** Keeps an account at a fiat on-ramp, its secret keys in the vault. */
+/** Stores a fiat on-ramp account; its secret keys are sealed in the vault. */
 export const createFiatOnRampCredential = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_FIAT_ON_RAMP_CREDENTIAL',
-  summary: 'Keeps an account at a fiat on-ramp, its secret keys in the vault.',
+  summary: 'Stores a fiat on-ramp account; its secret keys are sealed in the vault.',
   intent: CreateFiatOnRampCredentialIntent,
   result: CreateFiatOnRampCredentialResult,
   policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'CREATE' },

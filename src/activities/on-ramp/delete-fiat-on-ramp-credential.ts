@@ -16,7 +16,7 @@ class DeleteFiatOnRampCredentialResult {
 /** Forgets an account at a fiat on-ramp; its keys are shredded. */
 export const deleteFiatOnRampCredential = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL',
-  summary: 'Forgets an account at a fiat on-ramp, and its keys.',
+  summary: 'Deletes a fiat on-ramp account and its keys.',
   intent: DeleteFiatOnRampCredentialIntent,
   result: DeleteFiatOnRampCredentialResult,
   policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'DELETE' },

@@ -14,10 +14,10 @@ class RemoveOrganizationFeatureResult {
   features!: Feature[];
 }
 
-/** Switches a feature of the organization off. */
+/** Disables a feature of the organization. */
 export const removeOrganizationFeature = defineActivity({
   type: 'ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE',
-  summary: 'Switches a feature of the organization off.',
+  summary: 'Disables a feature of the organization.',
   intent: RemoveOrganizationFeatureIntent,
   result: RemoveOrganizationFeatureResult,
   policy: 'root-quorum-only',

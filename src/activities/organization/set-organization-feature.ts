@@ -16,10 +16,10 @@ class SetOrganizationFeatureResult {
   features!: Feature[];
 }
 
-/** Switches a feature of the organization on. */
+/** Enables a feature of the organization. */
 export const setOrganizationFeature = defineActivity({
   type: 'ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE',
-  summary: 'Switches a feature of the organization on.',
+  summary: 'Enables a feature of the organization.',
   intent: SetOrganizationFeatureIntent,
   result: SetOrganizationFeatureResult,
   policy: 'root-quorum-only',

@@ -13,10 +13,10 @@ class UpdateRootQuorumIntent {
 
 class UpdateRootQuorumResult {}
 
-/** Changes who makes up the root quorum, and how many of them it takes. */
+/** Changes the members and the threshold of the root quorum. */
 export const updateRootQuorum = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_ROOT_QUORUM',
-  summary: 'Changes who makes up the root quorum, and how many of them it takes.',
+  summary: 'Changes the members and the threshold of the root quorum.',
   intent: UpdateRootQuorumIntent,
   result: UpdateRootQuorumResult,
   policy: 'root-quorum-only',

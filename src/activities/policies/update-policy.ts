@@ -36,10 +36,10 @@ class UpdatePolicyResultV2 {
   policyId!: string;
 }
 
-/** Changes a policy; what is not sent stays as it is. */
+/** Updates a policy; fields that are not sent stay unchanged. */
 export const updatePolicy = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_POLICY_V2',
-  summary: 'Changes a policy; what is not sent stays as it is.',
+  summary: 'Updates a policy; fields that are not sent stay unchanged.',
   intent: UpdatePolicyIntentV2,
   result: UpdatePolicyResultV2,
   olderVersions: [

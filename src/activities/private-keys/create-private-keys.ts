@@ -43,7 +43,7 @@ class CreatePrivateKeysResult {
 /** Creates private keys of their own, derived from nothing. */
 export const createPrivateKeys = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2',
-  summary: 'Creates private keys of their own, which no wallet derives.',
+  summary: 'Creates private keys that belong to no wallet.',
   intent: CreatePrivateKeysIntent,
   result: CreatePrivateKeysResult,
   olderVersions: [

@@ -19,7 +19,7 @@ class DeletePrivateKeysResult {
 /** Deletes private keys for good: what they were sealed in is shredded. Policies see no `private_key`: it may be many. */
 export const deletePrivateKeys = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEYS',
-  summary: 'Deletes private keys for good; what they were sealed in is shredded.',
+  summary: 'Deletes private keys for good and shreds their secrets.',
   intent: DeletePrivateKeysIntent,
   result: DeletePrivateKeysResult,
   policy: { resource: 'PRIVATE_KEY', action: 'DELETE' },

@@ -36,7 +36,7 @@ class ImportPrivateKeyResult {
 /** Takes in a private key that a user has sealed to the target key of a waiting import, which ends with it. */
 export const importPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_IMPORT_PRIVATE_KEY',
-  summary: 'Takes in a private key that a user has sealed to the target key of init_import_private_key.',
+  summary: 'Imports a private key that was encrypted to the target key of init_import_private_key.',
   intent: ImportPrivateKeyIntent,
   result: ImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },

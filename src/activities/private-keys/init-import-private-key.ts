@@ -16,7 +16,8 @@ class InitImportPrivateKeyResult {
 /** Makes a target key for one import of a private key by one user. */
 export const initImportPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY',
-  summary: 'Makes a target key, to which a user seals a private key for import_private_key.',
+  summary:
+    'Begins the import of a private key: creates a target key, to which the key is encrypted for import_private_key.',
   intent: InitImportPrivateKeyIntent,
   result: InitImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },

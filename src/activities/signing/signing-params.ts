@@ -63,8 +63,5 @@ export function checkStillSignsWith(organization: OrganizationView, signWith: st
     (member) => now[member] === signedBy[member],
   );
   if (isSame) return;
-  throw new CoordinatorError(
-    'ABORTED',
-    `\`${signWith}\` came to name another key while the one before it signed: send the same request again`,
-  );
+  throw new CoordinatorError('ABORTED', `\`${signWith}\` now refers to a different key: send the same request again`);
 }

@@ -30,10 +30,10 @@ class UpdateUserResult {
   userId!: string;
 }
 
-/** Changes a user; what is not sent stays as it is. */
+/** Updates a user; fields that are not sent stay unchanged. */
 export const updateUser = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_USER',
-  summary: 'Changes a user; what is not sent stays as it is.',
+  summary: 'Updates a user; fields that are not sent stay unchanged.',
   intent: UpdateUserIntent,
   result: UpdateUserResult,
   policy: { resource: 'USER', action: 'UPDATE' },

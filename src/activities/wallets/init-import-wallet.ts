@@ -20,7 +20,7 @@ class InitImportWalletResult {
 /** Makes a target key for one import of a wallet. */
 export const initImportWallet = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_WALLET',
-  summary: 'Begins the import of a wallet: makes a key that its mnemonic is to be sealed to, good for one import.',
+  summary: 'Begins the import of a wallet: creates a target key for one import, to which the mnemonic is encrypted.',
   intent: InitImportWalletIntent,
   result: InitImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },

@@ -34,7 +34,7 @@ class CreateWebhookEndpointResult {
 /** Has updates delivered to a URL from now on. */
 export const createWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT',
-  summary: 'Has updates delivered to a URL from now on, signed.',
+  summary: 'Creates a webhook endpoint: signed updates are delivered to its URL from now on.',
   intent: CreateWebhookEndpointIntent,
   result: CreateWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'CREATE' },

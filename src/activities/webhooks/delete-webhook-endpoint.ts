@@ -12,10 +12,10 @@ class DeleteWebhookEndpointResult {
   endpointId!: string;
 }
 
-/** Deletes a webhook endpoint: nothing is delivered there any more, also nothing that waits. */
+/** Deletes a webhook endpoint and everything that waits to be delivered to it. */
 export const deleteWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT',
-  summary: 'Deletes a webhook endpoint: nothing is delivered there any more, also nothing that waits.',
+  summary: 'Deletes a webhook endpoint and everything that waits to be delivered to it.',
   intent: DeleteWebhookEndpointIntent,
   result: DeleteWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'DELETE' },

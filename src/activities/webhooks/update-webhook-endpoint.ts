@@ -26,10 +26,10 @@ class UpdateWebhookEndpointResult {
   webhookEndpoint!: WebhookEndpointShape;
 }
 
-/** Moves, renames, stops or resumes a webhook endpoint. */
+/** Changes the URL or name of a webhook endpoint, pauses it or resumes it. */
 export const updateWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT',
-  summary: 'Moves, renames, stops or resumes a webhook endpoint.',
+  summary: 'Changes the URL or name of a webhook endpoint, pauses it or resumes it.',
   intent: UpdateWebhookEndpointIntent,
   result: UpdateWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'UPDATE' },

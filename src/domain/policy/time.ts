@@ -68,7 +68,7 @@ export function parseCronSpan(cron: string, duration: string, zone: string): Cro
   ];
   const length = parseDuration(duration);
   if (length === undefined)
-    return `\`${duration}\` is no duration: write whole days, hours and minutes such as \`1d12h30m\``;
+    return `\`${duration}\` is not a valid duration: write whole days, hours and minutes such as \`1d12h30m\``;
   if (length <= 0 || length > maxDuration) return `the duration \`${duration}\` is not more than 0 and at most 7 days`;
   const clock = clockOf(zone);
   if (!clock) return `\`${zone}\` is no IANA time zone, such as \`America/New_York\` or \`UTC\``;
