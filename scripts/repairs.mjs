@@ -65,7 +65,7 @@ export const repairs = [
     from: `if (authorization.outcome === 'deny-explicit')
     throw permissionDenied(authorization, bench.organization.policies.values());
   const isAllowed`,
-    to: 'const isAllowed',
+    to: '  const isAllowed',
     test: 'test/coordinator/votes.spec.ts',
     named: 'completes the consensus of a DENY',
   },

@@ -190,14 +190,20 @@ export async function verifiedSignup(
   if (!rootUsers.some((user) => hasContact(user, claims))) {
     throw invalidField('parameters.verificationToken', 'proves a contact that no root user of the request has');
   }
-  const user = rootUsers[0];
+  const [user, ...others] = rootUsers;
+  if (others.length > 0 && (claims.publicKey ?? clientSignature) !== undefined) {
+    throw invalidField(
+      'parameters.verificationToken',
+      `is good for one root user, whom the signature of its key describes, and the request has ${rootUsers.length}: leave ` +
+        'it out, and each of them proves their contact by the first otp_login that names the sub-organization',
+    );
+  }
   await checkClientSignature(
     claims,
     clientSignature,
     'USAGE_TYPE_SIGNUP',
     tokens,
-    (signed) =>
-      user !== undefined && rootUsers.length === 1 && saysThisUser(signed['signup'] ?? signed['signupV2'], user),
+    (signed) => user !== undefined && saysThisUser(signed['signup'] ?? signed['signupV2'], user),
   );
   return claims;
 }

@@ -442,6 +442,14 @@ describe('create_sub_organization', () => {
       expect(typesOf(events)).toContain('UserContactVerified');
     });
 
+    it('of several by such a token proves the contact of whose it is, and no other', async () => {
+      const rootUsers = [bob, { ...ann, userEmail: 'ann@example.com' }].map((one) => ({ ...one, userName: 'Root' }));
+      const request = { ...child, rootUsers, verificationToken: await aToken() };
+      const { prepared, events } = await founded(request, { takesUnboundToken: true });
+      const proved = events.filter(({ type }) => type === 'UserContactVerified');
+      expect(proved.map(({ data }) => (data as { userId: string }).userId)).toEqual([prepared.rootUserIds[1]]);
+    });
+
     it('is refused unless token, signature and request agree', async () => {
       const good = await signup('signupV2');
       const signed = good.clientSignature;
@@ -455,7 +463,10 @@ describe('create_sub_organization', () => {
         [await signup('signupV2', { asked: { email: 'eve@example.com' } }), /message: asks for something else/],
         [await signup('signupV2', { asked: { apiKeys: [key(13)] } }), /message: asks for something else/],
         [{ ...good, rootUsers: [{ ...ann, userEmail: 'eve@example.com' }] }, /proves a contact that no root user/],
-        [{ ...good, rootUsers: [...good.rootUsers, bob] }, /message: asks for something else/],
+        [
+          { ...good, rootUsers: [...good.rootUsers, bob] },
+          /verificationToken: is good for one root user.*the request has 2/,
+        ],
         [{ ...good, verificationToken: `${good.verificationToken.slice(0, -4)}AAAA` }, /its signature is not by/],
         [await foreignSignup(), /was issued by organization/],
       ];
