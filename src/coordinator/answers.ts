@@ -31,15 +31,17 @@ export class ActivityAnswers {
     callerUserId,
     record,
     position,
+    steps,
     appended,
   }: DriveAnswer): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
     const { organization } = await this.loader.load(organizationId);
     const unread: Promise<void>[] = [];
-    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, unread);
+    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, steps, unread);
     await Promise.all(unread);
-    const rights = unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, []);
+    const rights =
+      unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, steps, []);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;

@@ -25,6 +25,7 @@ import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import {
   authorize,
   couldAllow,
+  couldContribute,
   eligibleApprovers,
   type Approval,
   type Authorization,
@@ -246,8 +247,26 @@ export function decideVote(given: Bench, open: OpenActivity, vote: Vote, party: 
 }
 
 /** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
-export function rightsOf(bench: Bench, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
-  return votingRights(waiting(metered(bench), open).snapshot, userId);
+export function rightsOf(given: Bench, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
+  const bench = metered(given);
+  // Whoever has approved may take it back, whatever it is about.
+  if (standingApprovals(bench, open).some((approval) => approval.userId === userId)) {
+    return { canApprove: false, canReject: true };
+  }
+  return couldHaveRights(bench, open, userId)
+    ? votingRights(waiting(bench, open).snapshot, userId)
+    : { canApprove: false, canReject: false };
+}
+
+/** Asked before what an activity is about is read: somebody whom nothing could let vote has nothing read. */
+function couldHaveRights(bench: Bench, open: OpenActivity, userId: string): boolean {
+  const { definition, ...version } = activityVersion(bench.registry, open.type);
+  if (!readsResources(definition)) return true;
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  if (changedMember(bench, definition, intent) === userId) return true;
+  const { registry, organization } = bench;
+  const question = questionOf(registry, open.type, definition, intent, submissionOf(open).userId, organization, {});
+  return couldContribute(question, standingApprovals(bench, open), policyContext(bench), userId);
 }
 
 /** Ids of the users who may approve an activity that waits for votes, and have not. */

@@ -86,6 +86,8 @@ export interface DriveAnswer {
   readonly record: ActivityRecord<User | undefined> | undefined;
   /** Position that a reader must have passed to see what is answered. */
   readonly position: bigint;
+  /** What the request has spent of what it may: the rights in its answer are told with the rest. */
+  readonly steps: Steps;
   /** This very request was recorded as the submission, with what `prepare` gave. */
   readonly appended?: { readonly prepared: unknown };
 }
@@ -102,6 +104,8 @@ interface ReadingFirst {
 
 interface Job {
   readonly request: SubmitRequest;
+  /** One for the whole request. */
+  readonly steps: Steps;
   readonly passkey: VerifiedPasskey | undefined;
   /** What `prepare` gave, once it has run; kept over retries so that the world is touched once. */
   readonly prepared: Prepared;
@@ -200,16 +204,17 @@ export class Driver {
       stamp.kind === 'webauthn'
         ? await verifyPasskey(stamp, body, await this.homeOfCaller(request), this.ports)
         : undefined;
-    let outcome = await this.enqueue(request, passkey);
+    const steps = new Steps();
+    let outcome = await this.enqueue(request, steps, passkey);
     let readings = 0;
     for (;;) {
       if ('submitterId' in outcome) {
-        outcome = await this.attempt(request, passkey, outcome.submitterId);
+        outcome = await this.attempt(request, steps, passkey, outcome.submitterId);
       } else if ('ahead' in outcome) {
         // Once, or again when the organization has changed meanwhile.
         if (++readings > mostReadings) throw changedTooOften(request.organizationId);
         await this.readElsewhere(outcome.ahead, (await this.ports.loader.load(request.organizationId)).organization);
-        outcome = await this.enqueue(request, passkey);
+        outcome = await this.enqueue(request, steps, passkey);
       } else return outcome;
     }
   }
@@ -238,32 +243,40 @@ export class Driver {
    * What a user may do about an activity now; nothing about one that does not wait for votes.
    * @throws {ReadFirst}
    */
-  rights(organization: OrganizationView, activityId: string, userId: string): Rights {
+  rights(organization: OrganizationView, activityId: string, userId: string, steps = new Steps()): Rights {
     if (!organization.openActivities.has(activityId)) return noRights;
-    return this.rightsTogether(organization, userId)(activityId);
+    return this.rightsTogether(organization, userId, steps)(activityId);
   }
 
-  /** As `rights`, and none as long as the activity was not read; `unread` is told when it was. */
-  rightsIfRead(organization: OrganizationView, activityId: string, userId: string, unread: Promise<void>[]): Rights {
-    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId), noRights);
+  /**
+   * As `rights`, with the rest of `steps`, and none as long as the activity was not read; `unread` is told when it was.
+   */
+  rightsIfRead(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    steps: Steps,
+    unread: Promise<void>[],
+  ): Rights {
+    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId, steps), noRights);
   }
 
   /**
    * As `rightsIfRead`, about each of several activities. Policies are read once for all of them, and one budget of steps
-   * holds for them together: beyond it, rights are not computed.
+   * holds for the request: beyond it, rights are not computed.
    */
   rightsOnPage(
     organization: OrganizationView,
     userId: string,
+    steps: Steps,
     unread: Promise<void>[],
   ): (activityId: string) => Rights {
-    const rights = this.rightsTogether(organization, userId);
+    const rights = this.rightsTogether(organization, userId, steps);
     return (activityId) => this.ifRead(organization, unread, () => rights(activityId), noRights);
   }
 
-  private rightsTogether(organization: OrganizationView, userId: string): (activityId: string) => Rights {
+  private rightsTogether(organization: OrganizationView, userId: string, page: Steps): (activityId: string) => Rights {
     const bench = this.bench(organization, 0, undefined);
-    const page = new Steps();
     const clauses = clausesOf(bench);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
@@ -298,6 +311,7 @@ export class Driver {
 
   private async attempt(
     request: SubmitRequest,
+    steps: Steps,
     passkey: VerifiedPasskey | undefined,
     submitterId: string,
   ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
@@ -319,7 +333,7 @@ export class Driver {
         await this.lose(attempt);
         throw error;
       });
-      return await this.enqueue(request, passkey, { prepared, attempt });
+      return await this.enqueue(request, steps, passkey, { prepared, attempt });
     } finally {
       this.attempts.delete(attempt);
     }
@@ -366,6 +380,7 @@ export class Driver {
 
   private enqueue(
     request: SubmitRequest,
+    steps: Steps,
     passkey: VerifiedPasskey | undefined,
     made?: { readonly prepared: Prepared; readonly attempt: Attempt },
   ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
@@ -373,7 +388,7 @@ export class Driver {
     const { prepared, attempt } = made ?? {};
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
-      const entry: Job = { request, passkey, prepared, attempt, callerUserId: '', resolve, reject };
+      const entry: Job = { request, steps, passkey, prepared, attempt, callerUserId: '', resolve, reject };
       const waiting = this.queues.get(organizationId);
       if (waiting) {
         waiting.push(entry);
@@ -520,19 +535,21 @@ export class Driver {
       // Voted on in the same batch, it may not wait any more.
       const open = organization.openActivities.get(answer.activityId);
       if (!open) continue;
-      this.keep(this.askApprovers(open, organization, votesWanted));
+      this.keep(this.askApprovers(open, organization, answer.steps, votesWanted));
     }
   }
 
   private async askApprovers(
     open: OpenActivity,
     organization: OrganizationView,
+    steps: Steps,
     votesWanted: NonNullable<DriverPorts['votesWanted']>,
   ): Promise<void> {
     const approvers = () => {
       const unread: Promise<void>[] = [];
       const bench = this.bench(organization, 0, undefined);
-      const wanted = this.ifRead(organization, unread, () => approversOf(bench, open), new Set<string>());
+      const asked = { ...bench, steps: steps.upTo(mainThreadSteps) };
+      const wanted = this.ifRead(organization, unread, () => approversOf(asked, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       return { found, unread };
     };
@@ -600,10 +617,11 @@ export class Driver {
     const bench = this.bench(organization, loaded.revision, parent?.organization);
     const caller = checkedCaller(job, organization, parent?.organization, bench.now);
     job.callerUserId = caller.user.userId;
-    const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId };
+    const { steps } = job;
+    const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId, steps };
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isWordOfAnother(organization, known, request, caller)) {
+    if (known && !this.isWordOfAnother(organization, known, request, caller, steps)) {
       const record = organization.openActivities.get(known);
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
@@ -612,7 +630,10 @@ export class Driver {
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, bench.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };
-    const outcome = this.verdict(job, caller, bench, loaded, parent);
+    // A decision has all that there is, whatever else the request makes work: decided again it must come out the same.
+    const own = new Steps();
+    const outcome = this.verdict(job, caller, { ...bench, steps: own }, loaded, parent);
+    steps.note(own.spent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, bench.now);
@@ -639,11 +660,12 @@ export class Driver {
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
+    steps: Steps,
   ): boolean {
     const open = organization.openActivities.get(activityId);
     if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
     // A vote is decided as one: who may not cast it must be told so, not shown the activity as if it had counted.
-    return definition.kind === 'vote' || this.rights(organization, activityId, userId).canApprove;
+    return definition.kind === 'vote' || this.rights(organization, activityId, userId, steps).canApprove;
   }
 
   private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {

@@ -17,6 +17,7 @@ import { answerRoom, smallAnswer } from './answer-room.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
+import { Steps } from '../domain/steps.js';
 import { canonicalUuid } from '../schema/fields.js';
 import { parseStrictJson } from '../schema/strict-json.js';
 import { decisionTime } from './decision-time.js';
@@ -112,6 +113,8 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     await thisThread.next(turn);
     const now = this.clock.now();
     let gone: (() => void) | undefined;
+    // For the whole request, also when it is answered again once more was read.
+    const steps = new Steps();
     const answer = (unread: Promise<void>[]) => {
       let rights: ReturnType<Driver['rightsOnPage']> | undefined;
       const page = pageWriter(async (bytes) => {
@@ -132,7 +135,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {
-          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, unread);
+          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, steps, unread);
           const { keys } = this.registry.versions.get(record.type)!;
           return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
         },

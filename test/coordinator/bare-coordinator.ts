@@ -3,7 +3,7 @@ import type { PreparePorts } from '../../src/activities/ports.js';
 import { ActivityAnswers, type ActivityAnswer } from '../../src/coordinator/answers.js';
 import { Children } from '../../src/coordinator/children.js';
 import { DenialLog } from '../../src/coordinator/denials.js';
-import { Driver } from '../../src/coordinator/drive.js';
+import { Driver, type DriveAnswer } from '../../src/coordinator/drive.js';
 import { foundOrganization } from '../../src/coordinator/found-organization.js';
 import { derivedId } from '../../src/coordinator/ids.js';
 import { OrganizationLoader } from '../../src/coordinator/load-organization.js';
@@ -202,13 +202,18 @@ export class BareCoordinator {
   }
 
   /** Sends a request as it is, as often as one likes. */
-  async send({ path, body, headers }: Stamped): Promise<ActivityAnswer> {
+  async send(stamped: Stamped): Promise<ActivityAnswer> {
+    return this.answers.of(await this.drive(stamped));
+  }
+
+  /** As `send`, before what was recorded is made an answer. */
+  async drive({ path, body, headers }: Stamped): Promise<DriveAnswer> {
     const bytes = Buffer.from(body);
     const stamp = readStamp(headers);
     if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, bytes);
     const request = readSubmit({ path, body: bytes, stamp }, this.registry, this.clock.now());
     this.counts.driven += 1;
-    return this.answers.of(await this.driver.drive(request));
+    return this.driver.drive(request);
   }
 
   async submit(signer: Signer, type: string, parameters: object): Promise<ActivityAnswer['activity']> {

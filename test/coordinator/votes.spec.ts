@@ -1,5 +1,9 @@
 import { p256 } from '@noble/curves/nist.js';
 import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
+import { ReadFirst, rightsOf, type Bench } from '../../src/coordinator/deliberate.js';
+import type { OpenActivity } from '../../src/domain/organization/open-activities.js';
+import type { Organization } from '../../src/domain/organization/organization.js';
+import { Steps } from '../../src/domain/steps.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { BareCoordinator, organizationId, type BareOptions, type Member, type Stamped } from './bare-coordinator.js';
 import { SeededPasskey } from './seeded-passkey.js';
@@ -285,3 +289,71 @@ function malleated(request: Stamped): Stamped {
   const header = Buffer.from(JSON.stringify({ ...stamp, signature })).toString('base64url');
   return { ...request, headers: { 'x-stamp': header } };
 }
+
+describe('what a user may do about an activity', () => {
+  /** Signing something long takes Ann and Bob. */
+  async function signing(): Promise<{ organization: Organization; open: OpenActivity }> {
+    const both = [ann, bob].map(({ userId }) => `approvers.any(user, user.id == '${userId}')`).join(' && ');
+    await coordinator.createPolicy({ condition: "activity.action == 'SIGN'", consensus: both });
+    const { result } = await asRoot('ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2', {
+      privateKeys: [
+        {
+          privateKeyName: 'signing',
+          curve: 'CURVE_SECP256K1',
+          privateKeyTags: [],
+          addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+        },
+      ],
+    });
+    const [{ privateKeyId }] = (result as { createPrivateKeysResultV2: { privateKeys: [{ privateKeyId: string }] } })
+      .createPrivateKeysResultV2.privateKeys;
+    const payload = JSON.stringify({
+      types: { EIP712Domain: [{ name: 'name', type: 'string' }], Note: [{ name: 'text', type: 'string' }] },
+      primaryType: 'Note',
+      domain: { name: 'app' },
+      message: { text: 'x'.repeat(40_000) },
+    });
+    const asked = await coordinator.submit(ann.key, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+      signWith: privateKeyId,
+      payload,
+      encoding: 'PAYLOAD_ENCODING_EIP712',
+      hashFunction: 'HASH_FUNCTION_NO_OP',
+    });
+    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    // As after a restart: nothing has been read.
+    const { organization } = structuredClone(await coordinator.loader.load(organizationId));
+    return { organization, open: organization.openActivities.get(asked.id)! };
+  }
+
+  it('is told to whom nothing lets vote, and to who has approved, without that anything is read', async () => {
+    const { organization, open } = await signing();
+    const { registry, clock } = coordinator;
+    const bench: Bench = { registry, organization, revision: 0, now: clock.now(), readsElsewhere: true };
+    expect(rightsOf(bench, open, eve.userId)).toEqual({ canApprove: false, canReject: false });
+    expect(rightsOf(bench, open, ann.userId)).toEqual({ canApprove: false, canReject: true });
+    // The submitter is no member of the root quorum, so that has no say.
+    expect(rightsOf(bench, open, coordinator.root.userId)).toEqual({ canApprove: false, canReject: false });
+    expect(() => rightsOf(bench, open, bob.userId)).toThrow(ReadFirst);
+    const readAtOnce: Bench = { ...bench, readsElsewhere: false };
+    expect(rightsOf(readAtOnce, open, bob.userId)).toEqual({ canApprove: true, canReject: true });
+  });
+
+  it('is told with what the request has left of its steps', async () => {
+    const { organization } = await coordinator.loader.load(organizationId);
+    const { driver } = coordinator;
+    const steps = new Steps();
+    expect(driver.rights(organization, activityId, bob.userId, steps)).toEqual({ canApprove: true, canReject: true });
+    const { spent } = steps;
+    expect(spent).toBeGreaterThan(0);
+    // What the decision took is taken from the same.
+    steps.note(steps.budget - spent * 1.5);
+    expect(driver.rights(organization, activityId, bob.userId, steps)).toEqual({
+      canApprove: false,
+      canReject: false,
+      notComputed: true,
+    });
+    const stamped = coordinator.stamp(bob.key, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
+    const answer = await coordinator.drive(stamped);
+    expect(answer.steps.spent).toBeGreaterThan(spent);
+  });
+});

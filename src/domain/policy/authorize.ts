@@ -160,6 +160,24 @@ export function couldAllow(
   return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow();
 }
 
+/**
+ * Whether the approval of a user could count, whatever the resources of the request are: they are not looked at. Asked before
+ * they are read for somebody who only wants to know.
+ */
+export function couldContribute(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+  userId: string,
+): boolean {
+  const { rootQuorum } = context;
+  if (rootQuorum.userIds.includes(userId) && isRootPossible(rootQuorum, request.submitterId)) return true;
+  if (request.rootQuorumOnly) return false;
+  const { parts: _parts, ...rest } = request;
+  const resources = unreadable('it was not read');
+  return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow(userId);
+}
+
 /** What there is to decide on: the payloads of a request, or the request itself. */
 type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
 
@@ -408,8 +426,11 @@ class Hearing {
     return this.opinions.flatMap((opinion) => opinion.contributors());
   }
 
-  /** Whether some ALLOW could apply, or wait for votes, if only what it reads of the request's resources were as it wants. */
-  couldAllow(): boolean {
+  /**
+   * Whether some ALLOW could apply, or wait for votes, if only what it reads of the request's resources were as it wants; with
+   * `userId`, whether that user's approval could matter to it.
+   */
+  couldAllow(userId?: string): boolean {
     return [...this.policies].sort(byId).some((policy) => {
       if (policy.effect !== 'EFFECT_ALLOW') return false;
       // What runs out of steps is for the decision itself.
@@ -420,6 +441,7 @@ class Hearing {
       if (truth === 'false' || truth === 'not-applicable') return false;
       const consensus = this.court.consensus(policy.consensus);
       if (consensus instanceof Unreadable || consensus.reading.doubt) return false;
+      if (userId !== undefined) return this.court.electorate.contributes(consensus.expression, userId);
       return consensus.isMet || this.isWaiting(consensus.expression);
     });
   }
