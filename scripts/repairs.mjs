@@ -859,6 +859,33 @@ export const repairs = [
     test: 'test/e2e/caps.spec.ts',
     named: 'by a parent are lower',
   },
+  {
+    rule: 'R5',
+    repair: 'What an activity is about is not read for whom nothing lets vote on it.',
+    file: 'src/coordinator/deliberate.ts',
+    from: 'return couldHaveRights(bench, open, userId)',
+    to: 'return bench',
+    test: 'test/coordinator/votes.spec.ts',
+    named: 'without that anything is read',
+  },
+  {
+    rule: 'R5',
+    repair: 'Rights in an answer are told with what the decision has left of the steps.',
+    file: 'src/coordinator/drive.ts',
+    from: 'steps.note(own.spent);',
+    to: '',
+    test: 'test/coordinator/votes.spec.ts',
+    named: 'has left of its steps',
+  },
+  {
+    rule: 'R5',
+    repair: "A stranger's sub-organizations make room in the memory of folded organizations before those of others do.",
+    file: 'src/coordinator/fold-cache.ts',
+    from: 'const share = 1 / 8;',
+    to: 'const share = 2;',
+    test: 'test/coordinator/fold-cache.spec.ts',
+    named: 'more than an eighth',
+  },
   // Small and sharp.
   {
     rule: 'edge',
