@@ -26,7 +26,7 @@ import { apply, nothingLoaded } from '../../dist/coordinator/load-organization.j
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 4;
+const version = 5;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1076,10 +1076,71 @@ async function budgets(coordinator) {
   await signed(200);
 }
 
-/** What a story needs besides the usual settings. */
-const settingsOf = { people: { ALLOW_PRIVATE_NETWORK: 'true' } };
+/** Limits of the operator and of a parent, up to which everything goes. */
+async function limits(coordinator) {
+  const { client, clock } = coordinator;
+  const submit = submitting(coordinator);
+  const ann = await coordinator.createUser('Ann');
+  const noCredentials = { apiKeys: [], authenticators: [], oauthProviders: [] };
+  const users = (...names) => ({ users: names.map((userName) => ({ userName, ...noCredentials, userTags: [] })) });
+  await submit('CREATE_USERS_V4', users('Bob', 'Eve'));
+  await refused(submit('CREATE_USERS_V4', users('Joe')), 429);
+  const { walletId } = await submit('CREATE_WALLET', { walletName: 'First', accounts: [account('ethereum', 0)] });
+  await refused(submit('CREATE_WALLET_ACCOUNTS', { walletId, accounts: [account('ethereum', 1), account('solana', 0)] }), 429);
+  await submit('CREATE_WALLET_ACCOUNTS', { walletId, accounts: [account('ethereum', 1)] });
+  await submit('INIT_IMPORT_WALLET', { userId: ann.userId });
+  await submit('INIT_IMPORT_WALLET', { userId: ann.userId });
+  await refused(submit('INIT_IMPORT_WALLET', { userId: coordinator.root.userId }), 429);
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets };
+  const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_LIMITS' };
+  await submit('SET_ORGANIZATION_FEATURE', { ...feature, value: 'users=2, userTags=1' });
+  const key = coordinator.newKey();
+  const { subOrganizationId } = await submit('CREATE_SUB_ORGANIZATION_V8', {
+    subOrganizationName: 'A fund',
+    rootUsers: [{ userName: 'Joe', ...noCredentials, apiKeys: [keyOf(key)] }],
+    rootQuorumThreshold: 1,
+  });
+  const own = coordinator.clientFor(key, subOrganizationId);
+  const there = (name, parameters) => submit(name, parameters, own);
+  await there('CREATE_USERS_V4', users('Kim'));
+  await refused(there('CREATE_USERS_V4', users('Lee')), 429);
+  await there('CREATE_USER_TAG', { userTagName: 'one', userIds: [] });
+  await refused(there('CREATE_USER_TAG', { userTagName: 'two', userIds: [] }), 429);
+  await submit('REMOVE_ORGANIZATION_FEATURE', feature);
+  clock.advance('1m');
+  for (const letter of 'abcdefg') await there('CREATE_USER_TAG', { userTagName: letter.repeat(128), userIds: [] });
+  for (const walletName of ['First', 'Second']) await there('CREATE_WALLET', { walletName, accounts: [] });
+  await refused(there('CREATE_WALLET', { walletName: 'Third', accounts: [] }), 429);
+
+  // What waits is decided by the limits of the day on which the last vote comes.
+  await coordinator.createPolicy({
+    policyName: 'Two create wallets',
+    condition: "activity.resource == 'WALLET' && activity.action == 'CREATE'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const more = { walletId, accounts: [account('solana', 0)] };
+  const waiting = await ann.client.submit(type('CREATE_WALLET_ACCOUNTS'), more).catch((error) => error);
+  if (waiting.status !== 429) throw waiting;
+  await client.submit(type('DELETE_WALLET_ACCOUNTS'), {
+    walletAccountIds: [(await client.query('list_wallet_accounts', { walletId })).accounts[0].walletAccountId],
+    deleteWithoutExport: true,
+  });
+  const asked = await ann.client.submit(type('CREATE_WALLET_ACCOUNTS'), more);
+  await client.submit(type('CREATE_WALLET_ACCOUNTS'), { walletId, accounts: [account('ethereum', 2)] });
+  await client.approve(asked.fingerprint);
+  return { child: subOrganizationId };
+}
+
+/** What a story needs besides the usual settings. */
+const settingsOf = {
+  people: { ALLOW_PRIVATE_NETWORK: 'true' },
+  limits: {
+    ORGANIZATION_LIMITS: 'users=5, walletAccounts=2, imports=1',
+    SUB_ORGANIZATION_LIMITS: 'wallets=2, users=20',
+  },
+};
+
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }

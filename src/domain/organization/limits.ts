@@ -266,11 +266,12 @@ function usual(name: LimitName, isSubOrganization: boolean): number {
   return isSubOrganization ? (ofSubOrganization ?? value) : value;
 }
 
-const unchanged = new Map<string, Limits>();
+const unchanged = new Map<number, Limits>();
 
 /** The limits of an organization by the rules of that number; what those rules did not have has no end. */
 export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet, rules = rulesNumber): Limits {
-  const key = `${rules} ${isSubOrganization}`;
+  // Asked with every decision.
+  const key = isSubOrganization ? -rules : rules;
   let limits = unchanged.get(key);
   if (!limits) {
     const valueOf = (name: LimitName) => ((rows[name].since ?? 1) <= rules ? usual(name, isSubOrganization) : Infinity);
@@ -468,14 +469,16 @@ export function checkLimits(
   events: readonly OrganizationEvent[],
   limits: Limits,
 ): void {
-  const changes = new Map<string, Change>();
+  let changes: Map<string, Change> | undefined;
   for (const event of events) {
     const change = changeOf(event, organization);
     if (!change) continue;
+    changes ??= new Map();
     const key = change.userId === undefined ? change.name : `${change.name} ${change.userId}`;
     changes.set(key, { ...change, by: change.by + (changes.get(key)?.by ?? 0) });
   }
-  for (const { name, by, userId } of changes.values()) checkLimit(limits, name, held(organization, name, userId), by);
+  for (const { name, by, userId } of changes?.values() ?? [])
+    checkLimit(limits, name, held(organization, name, userId), by);
 }
 
 function held(organization: OrganizationView, name: Change['name'], userId: string | undefined): number {
