@@ -161,6 +161,24 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
     expect((await client.getUser({ organizationId, userId: userId! })).user.userEmail).toBe('http@example.com');
   });
 
+  test('creates users who have API keys only', async () => {
+    const key = coordinator.newKey();
+    const apiOnlyUsers = [
+      { userName: 'Machine', userTags: [], apiKeys: [{ apiKeyName: 'key', publicKey: key.publicKey }] },
+    ];
+    const { activity } = await httpClient(rootKey()).createApiOnlyUsers({
+      type: 'ACTIVITY_TYPE_CREATE_API_ONLY_USERS',
+      timestampMs: timestampMs(),
+      organizationId,
+      parameters: { apiOnlyUsers },
+    });
+    const { userIds } = activity.result.createApiOnlyUsersResult!;
+    expect(await httpClient(key).getWhoami({ organizationId })).toMatchObject({
+      userId: userIds[0],
+      username: 'Machine',
+    });
+  });
+
   test('the poller gives the finished activity, and get_activity and list_activities the same one', async () => {
     const client = httpClient(rootKey());
     const poll = createActivityPoller({ client, requestFn: client.createUserTag, refreshIntervalMs: 10 });

@@ -181,6 +181,48 @@ describe('the published clients', () => {
     await expect(sdk.otpLogin(asked)).rejects.toThrow('has been used for USAGE_TYPE_LOGIN');
   });
 
+  test('a back end founds an organization for two with their addresses alone; each logs in with a token of their own', async () => {
+    const coordinator = await started({ at: new Date() });
+    const { sdk } = clients(coordinator, coordinator.client.key);
+    const { body } = await exchange(`${coordinator.url}/public/v1/discovery/keys`);
+    const people = ['ann', 'ben'].map((name) => ({ userName: name, userEmail: `${name}@example.com` }));
+    const { subOrganizationId, rootUserIds } = await sdk.createSubOrganization({
+      subOrganizationName: 'Ann and Ben',
+      rootUsers: people.map((one) => ({ ...one, apiKeys: [], authenticators: [], oauthProviders: [] })),
+      rootQuorumThreshold: 1,
+    });
+    for (const [index, { userEmail: contact, userName }] of people.entries()) {
+      const { otpId, otpEncryptionTargetBundle } = await sdk.initOtp({
+        otpType: 'OTP_TYPE_EMAIL',
+        contact,
+        appName: 'Acme',
+      });
+      const client = coordinator.newKey();
+      const encryptedOtpBundle = await encryptOtpCodeToBundle(
+        await codeOf(coordinator, otpId),
+        otpEncryptionTargetBundle,
+        client.publicKey,
+        (body as { verificationToken: string }).verificationToken,
+      );
+      const { verificationToken } = await sdk.verifyOtp({ otpId, encryptedOtpBundle });
+      const session = coordinator.newKey();
+      const login = { publicKey: session.publicKey };
+      await sdk.otpLogin({
+        // As some databases give ids back.
+        organizationId: subOrganizationId.toUpperCase(),
+        verificationToken,
+        publicKey: session.publicKey,
+        clientSignature: clientSignature(client, verificationToken, 'USAGE_TYPE_LOGIN', { login }),
+      });
+      const them = clients(coordinator, session, subOrganizationId.toUpperCase()).sdk;
+      expect(await them.getWhoami()).toMatchObject({
+        organizationId: subOrganizationId,
+        userId: rootUserIds![index],
+        username: userName,
+      });
+    }
+  });
+
   test('log in with @turnkey/http: the bundle of otp_auth opens, and its key stamps', async () => {
     const coordinator = await started({ at: new Date() });
     const { organizationId, userId } = await subOrganization(coordinator, { userPhoneNumber: '+13214567890' });
