@@ -771,7 +771,15 @@ test('nothing that is recorded or shown proves anything to anybody else', async 
   await tryOnes(cast);
 
   const rows = [...tried].toSorted(([one], [other]) => one.localeCompare(other));
-  const lines = rows.map(([what, { refused, taken }]) => `  ${what}: ${refused} refused, ${taken} taken`);
+  const byWhat = new Map<string, { ways: number; refused: number; taken: number }>();
+  for (const [name, { refused, taken }] of rows) {
+    const what = name.slice(0, name.lastIndexOf(', for '));
+    const sum = byWhat.get(what) ?? { ways: 0, refused: 0, taken: 0 };
+    byWhat.set(what, { ways: sum.ways + 1, refused: sum.refused + refused, taken: sum.taken + taken });
+  }
+  const lines = [...byWhat].map(
+    ([what, { ways, refused, taken }]) => `  ${what}: in ${ways} ways, ${refused} refused, ${taken} taken`,
+  );
   process.stdout.write(
     `Replayed proofs: ${victims.size} people, ${found.size} tokens seen (${tokens} of them proofs), ${sessions.size} sessions, ` +
       `${repeats.length} requests repeated (${again} answered as before); what was tried:\n${lines.join('\n')}\n`,
