@@ -132,6 +132,11 @@ export interface TestCoordinator extends AsyncDisposable {
    * as a process would that dies there. None of them is, but the first if it `isWritten`. A restart begins anew.
    */
   breakAfter(writes: number, isWritten?: boolean): void;
+  /**
+   * Does something before the store takes one more write than so many, which waits for it: whatever may happen between two
+   * writes of a request. It must not wait for what that write holds up.
+   */
+  beforeWrite(writes: number, act: () => void | Promise<void>): void;
   /** Messages that would have been sent to people so far, codes and all, the oldest first. */
   messages(): readonly SentMessage[];
   /**
@@ -399,6 +404,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     recorded: () => held(readAll()),
     writes: () => running.persistent.writes,
     breakAfter: (writes, isWritten = false) => running.persistent.breakAfter(writes, isWritten),
+    beforeWrite: (writes, act) => running.persistent.beforeWrite(writes, act),
     messages: () => [...kept.messages],
     async listenForWebhooks() {
       if (!world.config.allowPrivateNetwork) {
@@ -427,6 +433,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
 class SharedStore implements EventStore {
   writes = 0;
   private breaking: { readonly after: number; readonly isWritten: boolean } | undefined;
+  private interlude: { readonly after: number; readonly act: () => void | Promise<void> } | undefined;
 
   constructor(
     private readonly store: EventStore,
@@ -437,9 +444,18 @@ class SharedStore implements EventStore {
     this.breaking = { after: this.writes + writes, isWritten };
   }
 
+  beforeWrite(writes: number, act: () => void | Promise<void>): void {
+    this.interlude = { after: this.writes + writes, act };
+  }
+
   private async write<Result>(write: () => Promise<Result>): Promise<Result> {
     const { after = Infinity, isWritten = false } = this.breaking ?? {};
     this.writes += 1;
+    const { interlude } = this;
+    if (interlude && this.writes > interlude.after) {
+      this.interlude = undefined;
+      await interlude.act();
+    }
     if (this.writes <= after) return write();
     if (isWritten && this.writes === after + 1) await write().catch(() => undefined);
     throw new StoreUnavailable('the store was told to break here');

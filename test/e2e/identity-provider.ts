@@ -54,6 +54,8 @@ export class IdentityProvider {
         (error: unknown) => response.writeHead(500).end(String(error)),
       );
     }).unref();
+    // Nor does what a client has left open.
+    server.on('connection', (socket) => socket.unref());
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const close = () =>
       new Promise<void>((closed) => {

@@ -143,10 +143,16 @@ describe('a verification token', () => {
     const second = await signUp(ben, unbound);
     expect([first.status, second.status]).toEqual([200, 200]);
     await ok('otp_login', login(undefined, unbound, coordinator.newKey()));
-    const organizations = [coordinator.organizationId, second.body['organizationId']!];
+    // An app proof says whatever its request has said.
+    const [cara, own] = [await stranger(), newContact()];
+    const inProof = await verified(own, coordinator.newKey());
+    const change = { userId: cara.userId, userEmail: own, verificationToken: inProof };
+    await cara.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change, { generateAppProofs: true });
+    const organizations = [coordinator.organizationId, second.body['organizationId']!, cara.organizationId];
     const read = async () => (await Promise.all(organizations.map((one) => readAll(reader.client, one)))).join('\n');
     const early = await read();
-    for (const token of [bound, unbound]) {
+    expect(early).toContain('APP_PROOF_TYPE_POLICY_OUTCOME');
+    for (const token of [bound, unbound, inProof]) {
       expect(early).toContain(token.slice(0, token.lastIndexOf('.') + 1));
       expect(early).not.toContain(signatureOf(token));
     }
@@ -154,7 +160,7 @@ describe('a verification token', () => {
     coordinator.clock.advance('2h');
     const late = await read();
     // In what was submitted and signed, as evidence; results never had it.
-    for (const token of [bound, unbound]) expect(late).toContain(signatureOf(token));
+    for (const token of [bound, unbound, inProof]) expect(late).toContain(signatureOf(token));
     expect(late).not.toContain('"redacted":true');
   });
 

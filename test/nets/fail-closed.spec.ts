@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { encryptOauth2ClientSecret } from '@turnkey/crypto';
 import fc from 'fast-check';
 import { ApiError, ports, startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
-import { IdentityProvider } from '../e2e/identity-provider.js';
+import { clientSecret, IdentityProvider } from '../e2e/identity-provider.js';
+import { discoveryKeys } from '../e2e/login-world.js';
 import { furnish, sampleSettings, submitSamples } from '../e2e/samples.js';
+import { until } from '../e2e/until.js';
+import { WebhookReceiver } from '../e2e/webhook-receiver.js';
 import { alwaysReadable, contract, contractInterface, doubtful, type Addresses } from './unreadable-members.js';
 
 /*
@@ -602,8 +607,107 @@ describe('a port that fails', () => {
       await running.close();
     }
   }, 120_000);
+});
 
-  test('in front of a provider logs nobody in', async () => {
+/** What stands behind a URL, and what it does instead of answering. */
+async function startNeighbours() {
+  const sockets = new Set<Socket>();
+  const listen = async (meet: (socket: Socket) => void) => {
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      // Whoever hangs up in the middle is no error of ours.
+      socket.on('error', () => undefined);
+      meet(socket);
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    return server;
+  };
+  const servers = {
+    'sends garbage': await listen((socket) => socket.end('\0\u0001 garbage\r\n\r\n')),
+    'hangs up': await listen((socket) => socket.destroy()),
+    'never answers': await listen(() => undefined),
+    'answers 500': await listen((socket) =>
+      socket.end('HTTP/1.1 500 No\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'),
+    ),
+    refuses: await listen(() => undefined),
+  };
+  const urls = Object.fromEntries(
+    Object.entries(servers).map(([what, server]) => [
+      what,
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ]),
+  ) as Readonly<Record<keyof typeof servers, string>>;
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    for (const server of Object.values(servers)) await new Promise((closed) => server.close(closed));
+  };
+  await new Promise((closed) => servers.refuses.close(closed));
+  return { urls, close };
+}
+
+describe('what others run, in trouble', () => {
+  let neighbours: Awaited<ReturnType<typeof startNeighbours>>;
+  beforeAll(async () => {
+    neighbours = await startNeighbours();
+  });
+  afterAll(() => neighbours.close());
+
+  const recordedIn = async (of: TestCoordinator) => (await of.events()).map(({ type }) => type);
+  const endsIn = async (of: TestCoordinator) =>
+    (await recordedIn(of)).filter((type) => type === 'ActivityCompleted').length;
+
+  test('a webhook target changes no decision, at a submit and at each vote', async () => {
+    const receiver = await WebhookReceiver.start();
+    const own = await startCoordinator({ seed: 'targets', settings: { ALLOW_PRIVATE_NETWORK: 'true' } });
+    try {
+      const members = [await own.createUser('A'), await own.createUser('B'), await own.createUser('C')];
+      const outsider = await own.createUser('Outsider');
+      await own.createPolicy({
+        policyName: 'three of them',
+        condition: "activity.kind == 'CREATE_USER_TAG'",
+        consensus: `[${members.map(({ userId }) => `'${userId}'`).join(', ')}].all(id, approvers.any(user, user.id == id))`,
+      });
+      let number = 0;
+      const run = async (): Promise<readonly string[]> => {
+        const ask = (by: TestUser) =>
+          by.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(number += 1)}`, userIds: [] });
+        const said: string[] = [];
+        const asked = await ask(members[0]!);
+        said.push(asked.status, (await judged(ask(outsider))).verdict);
+        for (const by of [outsider, members[1]!, outsider, members[2]!]) {
+          own.clock.advance(1);
+          said.push((await judged(by.client.approve(asked.fingerprint))).verdict);
+        }
+        return said;
+      };
+      const before = (await recordedIn(own)).length;
+      const calm = await run();
+      const calmly = (await recordedIn(own)).slice(before);
+      expect(calm).toEqual(['ACTIVITY_STATUS_CONSENSUS_NEEDED', 'denied', 'denied', 'waits', 'denied', 'allowed']);
+      const targets = { 'that is well': `${receiver.url}/hook`, ...neighbours.urls };
+      for (const [what, url] of Object.entries(targets)) {
+        const { result } = await own.client.submit('ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT', {
+          name: what,
+          url,
+          subscriptions: [{ eventType: 'ACTIVITY_UPDATES' }],
+        });
+        const { endpointId } = Object.values(result)[0] as { endpointId: string };
+        const from = (await recordedIn(own)).length;
+        expect([what, await run()]).toEqual([what, calm]);
+        expect([what, (await recordedIn(own)).slice(from)]).toEqual([what, calmly]);
+        // One that is well is told, so the others are called as well.
+        if (url.startsWith(receiver.url)) await until('it is told', () => receiver.at('/hook').length > 1);
+        await own.client.submit('ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT', { endpointId });
+        note(`a webhook target ${what}: as without`);
+      }
+    } finally {
+      await own.close();
+      await receiver.close();
+    }
+  }, 60_000);
+
+  /** An OpenID provider in trouble logs nobody in. */
+  const logsNobodyIn = async () => {
     const provider = await IdentityProvider.start();
     const own = await startCoordinator({ seed: 'providers', settings: provider.settings });
     try {
@@ -620,7 +724,7 @@ describe('a port that fails', () => {
         return client.submit('ACTIVITY_TYPE_OAUTH_LOGIN', { publicKey, oidcToken: await token(publicKey) });
       };
       expect((await judged(logIn())).verdict).toBe('allowed');
-      const before = await recordedIn(own);
+      const before = await endsIn(own);
       const configuration = '/.well-known/openid-configuration';
       const troubles: readonly NonNullable<IdentityProvider['trouble']>[] = [
         { path: configuration, status: 503, body: '' },
@@ -636,7 +740,7 @@ describe('a port that fails', () => {
         clock.advance('8h');
         provider.trouble = trouble;
         const { verdict } = await judged(logIn());
-        expect([trouble, verdict, await recordedIn(own)]).toEqual([trouble, 'denied', before]);
+        expect([trouble, verdict, await endsIn(own)]).toEqual([trouble, 'denied', before]);
         note(`a provider in trouble, at a login: ${verdict}`);
       }
       provider.trouble = undefined;
@@ -646,8 +750,165 @@ describe('a port that fails', () => {
       await own.close();
       await provider.close();
     }
-  }, 60_000);
+  };
+
+  /** An OAuth 2.0 provider in trouble gives nobody a token: what it says is told in the answer to a submit, and to no vote. */
+  const givesNobodyATokenAtASubmit = async () => {
+    const provider = await IdentityProvider.start();
+    const well = JSON.parse(provider.settings['OAUTH2_PROVIDERS']!) as Readonly<Record<string, object>>;
+    const x = well['OAUTH2_PROVIDER_X'] as { tokenUrl: string; userUrl: string };
+    // Each trouble at either of its doors.
+    const troubled = Object.fromEntries(
+      Object.entries(neighbours.urls).flatMap(([what, url], at) => [
+        [`OAUTH2_PROVIDER_T${at}`, { ...x, tokenUrl: `${url}/token`, what }],
+        [`OAUTH2_PROVIDER_U${at}`, { ...x, userUrl: `${url}/user`, what }],
+      ]),
+    );
+    const providers = Object.fromEntries(
+      Object.entries({ ...well, ...troubled }).map(([name, { what: _what, ...one }]: [string, { what?: string }]) => [
+        name,
+        one,
+      ]),
+    );
+    const own = await startCoordinator({
+      seed: 'oauth2',
+      settings: { ...provider.settings, OAUTH2_PROVIDERS: JSON.stringify(providers) },
+    });
+    try {
+      const outsider = await own.createUser('Outsider');
+      const { oauthSecretEncryption } = await discoveryKeys(own);
+      const encryptedClientSecret = await encryptOauth2ClientSecret(clientSecret, oauthSecretEncryption!);
+      const grant = { redirectUri: 'https://app.example/back', codeVerifier: 'v'.repeat(43) };
+      const credentials = new Map<string, { readonly id: string; readonly clientId: string }>();
+      for (const name of ['OAUTH2_PROVIDER_X', ...Object.keys(troubled)]) {
+        const clientId = `app of ${name}`;
+        const { result } = await own.client.submit('ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL', {
+          provider: name,
+          clientId,
+          encryptedClientSecret,
+        });
+        const { oauth2CredentialId } = Object.values(result)[0] as { oauth2CredentialId: string };
+        credentials.set(name, { id: oauth2CredentialId, clientId });
+      }
+      const authenticate = (name: string, by = own.client) => {
+        const { id, clientId } = credentials.get(name)!;
+        own.clock.advance(1);
+        return judged(
+          by.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', {
+            oauth2CredentialId: id,
+            ...grant,
+            authCode: provider.newCode({ ...grant, clientId, personId: '1' }),
+            nonce: 'ab'.repeat(32),
+          }),
+        );
+      };
+      expect((await authenticate('OAUTH2_PROVIDER_X')).verdict).toBe('allowed');
+      const before = await endsIn(own);
+      const verdicts = await Promise.all(Object.keys(troubled).map((name) => authenticate(name)));
+      for (const [at, [, { what }]] of Object.entries(troubled).entries()) {
+        expect([what, verdicts[at]!.verdict]).toEqual([what, 'denied']);
+        note(`an OAuth 2.0 provider that ${what}: denied`);
+      }
+      // Nor does it to somebody who may not ask, whatever state it is in.
+      for (const name of credentials.keys()) expect((await authenticate(name, outsider.client)).verdict).toBe('denied');
+      expect(await endsIn(own)).toBe(before);
+      expect((await authenticate('OAUTH2_PROVIDER_X')).verdict).toBe('allowed');
+    } finally {
+      await own.close();
+      await provider.close();
+    }
+  };
+
+  /** An OpenID provider in trouble gets nobody an identity at a vote. */
+  const getsNobodyAnIdentityAtAVote = async () => {
+    const provider = await IdentityProvider.start();
+    const first = await startCoordinator({ seed: 'identities', settings: provider.settings });
+    let running = first;
+    try {
+      const [asker, other, person] = [
+        await running.createUser('Asker'),
+        await running.createUser('Other'),
+        await running.createUser('Person'),
+      ];
+      await running.createPolicy({
+        policyName: 'two of them',
+        condition: "activity.kind == 'CREATE_OAUTH_PROVIDERS'",
+        consensus: `['${asker.userId}', '${other.userId}'].all(id, approvers.any(user, user.id == id))`,
+      });
+      const configuration = '/.well-known/openid-configuration';
+      const troubles: readonly (IdentityProvider['trouble'] | undefined)[] = [
+        { path: configuration, status: 500, body: '' },
+        { path: configuration, status: 200, body: 'garbage' },
+        { path: '/jwks', status: 200, body: '{"keys":[]}' },
+        { path: '/jwks', hangs: true },
+        undefined,
+      ];
+      for (const trouble of troubles) {
+        const subject = JSON.stringify(trouble ?? 'well');
+        const oidcToken = await provider.idToken({ subject, at: running.clock.now() });
+        const asked = await running.clientFor(asker.key).submit('ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2', {
+          userId: person.userId,
+          oauthProviders: [{ providerName: 'provider', oidcToken }],
+        });
+        expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+        // What a process remembers of a provider would do.
+        running = await running.restart();
+        provider.trouble = trouble;
+        const before = await endsIn(running);
+        // It may be refused, or end as one that has failed.
+        await judged(running.clientFor(other.key).approve(asked.fingerprint));
+        provider.trouble = undefined;
+        const made = (await running.events()).filter(({ type }) => type === 'OauthProviderCreated').length;
+        const isWell = trouble === undefined;
+        expect([trouble, (await endsIn(running)) - before, made]).toEqual(isWell ? [trouble, 1, 1] : [trouble, 0, 0]);
+        note(`a provider ${isWell ? 'that is well: an identity' : 'in trouble: no identity'}, at the last vote`);
+      }
+    } finally {
+      await running.close();
+      await provider.close();
+    }
+  };
+
+  test('a provider logs nobody in, and gives nobody a token or an identity', async () => {
+    // At the same time: some hang, and are waited for.
+    await Promise.all([logsNobodyIn(), givesNobodyATokenAtASubmit(), getsNobodyAnIdentityAtAVote()]);
+  }, 120_000);
 });
+
+test('every decision names the rules that it was made by', async () => {
+  const own = await startCoordinator({ seed: 'rules', settings: sampleSettings });
+  try {
+    const furnished = await furnish(own);
+    const outsider = await own.createUser('Nobody');
+    const { child, waiting } = furnished;
+    const again = await furnished.carol.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', {
+      userId: furnished.carol.userId,
+      userName: 'Carola',
+    });
+    for (const { fingerprint } of [again, waiting]) {
+      await judged(own.client.reject(fingerprint));
+      await judged(child.approve(fingerprint));
+    }
+    for (const [type, parameters] of Object.entries(submitSamples(furnished))) {
+      for (const by of [outsider.client, furnished.carol.client, own.client]) {
+        own.clock.advance(1);
+        await judged(by.submit(type, parameters));
+      }
+    }
+    let decisions = 0;
+    for (const { type, data } of await own.recorded()) {
+      const { decision } = data as { decision?: { rules?: number } };
+      const deciding = decision ?? (type === 'ActivityRejected' ? (data as { rules?: number }) : undefined);
+      if (deciding === undefined) continue;
+      decisions += 1;
+      expect([type, typeof deciding.rules]).toEqual([type, 'number']);
+    }
+    note(`decisions that name their rules: ${decisions}`);
+    expect(decisions).toBeGreaterThan(60);
+  } finally {
+    await own.close();
+  }
+}, 60_000);
 
 test('a clock that is set back gets nothing allowed', async () => {
   const own = await startCoordinator({ seed: 'clock' });
