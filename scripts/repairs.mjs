@@ -93,7 +93,8 @@ export const repairs = [
     file: 'src/transactions/contract-interface.ts',
     from: 'known.set(start, value);',
     to: '',
-    test: 'test/transactions/contract-interface.spec.ts',
+    test: 'test/nets/decoders.spec.ts',
+    named: 'are read like values of their own',
   },
   {
     rule: 'R1',
@@ -206,12 +207,12 @@ export const repairs = [
   },
   {
     rule: 'R2',
-    repair: 'Passkeys are among it, when they are added.',
+    repair: 'Passkeys are among it when they are added, behind what their verb says of itself.',
     file: 'src/domain/organization/quorum-members.ts',
     from: 'AuthenticatorCreated: () => true,',
     to: 'AuthenticatorCreated: () => false,',
-    test: 'test/nets/escalation.spec.ts',
-    named: 'nobody with one grant',
+    test: 'test/domain/organization/quorum-members.spec.ts',
+    named: 'is recorded on the member’s word',
   },
   {
     rule: 'R2',
@@ -219,8 +220,8 @@ export const repairs = [
     file: 'src/domain/organization/quorum-members.ts',
     from: 'AuthenticatorDeleted: () => true,',
     to: 'AuthenticatorDeleted: () => false,',
-    test: 'test/nets/escalation.spec.ts',
-    named: 'nobody with one grant',
+    test: 'test/domain/organization/quorum-members.spec.ts',
+    named: 'is recorded on the member’s word',
   },
   {
     rule: 'R2',
@@ -786,7 +787,8 @@ export const repairs = [
     file: 'src/coordinator/load-organization.ts',
     from: 'parentOrganizationId === undefined || parentRevision !== undefined || isDeleted || this.confirmed.has(loaded)',
     to: 'isDeleted || parentRevision !== undefined || parentOrganizationId !== null || this.confirmed.has(loaded)',
-    test: 'test/coordinator/sub-organizations.spec.ts',
+    test: 'test/nets/losers.spec.ts',
+    named: 'a sub-organization of an earlier release',
   },
   {
     rule: 'R7',
@@ -794,7 +796,8 @@ export const repairs = [
     file: 'src/coordinator/drive.ts',
     from: 'if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };',
     to: '',
-    test: 'test/coordinator/attempts.spec.ts',
+    test: 'test/nets/losers.spec.ts',
+    named: 'what was made half an hour before',
   },
   {
     rule: 'R7',
@@ -802,7 +805,8 @@ export const repairs = [
     file: 'src/read-models/projecting.ts',
     from: 'return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;',
     to: 'return position === last.position && metadata !== null;',
-    test: 'test/read-models/histories.spec.ts',
+    test: 'test/nets/losers.spec.ts',
+    named: 'rows that were made from another branch',
   },
   {
     rule: 'R7',

@@ -269,6 +269,58 @@ describe('calls of contracts', () => {
   );
 });
 
+describe('calls of contracts whose values share their place', () => {
+  const types = { 'bytes[]': 1, 'bytes[][]': 2, 'bytes[][][]': 3 } as const;
+  const shared = fc.record({
+    type: fc.constantFrom(...(Object.keys(types) as (keyof typeof types)[])),
+    width: fc.integer({ min: 2, max: 40 }),
+    blob: fc.uint8Array({ minLength: 33, maxLength: 2_048 }),
+    to: fc.uint8Array({ minLength: 20, maxLength: 20 }),
+  });
+  const word = (value: number) => value.toString(16).padStart(64, '0');
+
+  /** A list of so many offsets to one place, where there is another such list, or the blob. */
+  function tree(depth: number, width: number, blob: Uint8Array): string {
+    if (depth > 0) return word(width) + word(32 * width).repeat(width) + tree(depth - 1, width, blob);
+    const content = Buffer.from(blob).toString('hex');
+    return word(blob.length) + content.padEnd(Math.ceil(content.length / 64) * 64, '0');
+  }
+
+  test(
+    'are read like values of their own, however many they are',
+    () => {
+      let largest = 0;
+      fc.assert(
+        fc.property(shared, ({ type, width, blob, to }) => {
+          const inputs = parseAbiParameters(`address to, ${type} calls`) as readonly { name?: string; type: string }[];
+          const abi = [{ type: 'function', name: 'run', stateMutability: 'nonpayable', inputs, outputs: [] }];
+          const contract = parseContractInterface('ETHEREUM', JSON.stringify(abi));
+          const selector = Interface.from(abi).getFunction('run')!.selector;
+          const depth = types[type];
+          const address = Buffer.from(to).toString('hex');
+          const data = `${selector}${address.padStart(64, '0')}${word(64)}${tree(depth, width, blob)}`;
+          const { args } = decodeCalldata(contract, data)!;
+          if (args instanceof Doubt) throw new Error('it is in doubt');
+          const read = args as Readonly<Record<string, PolicyValue>>;
+          expect(read['to']).toBe(`0x${address}`);
+          let value = read['calls']!;
+          for (let level = 0; level < depth; level++) {
+            const list = Object.values(value as object) as readonly PolicyValue[];
+            expect([list.length, new Set(list).size]).toEqual([width, 1]);
+            value = list.at(-1)!;
+          }
+          expect(value).toBe(bytesToHex(blob));
+          largest = Math.max(largest, width ** depth * blob.length);
+        }),
+        { ...run, numRuns: wanted / 40 },
+      );
+      told(`${wanted / 40} calls with values that share their place, of up to ${largest} bytes if each had its own`);
+      expect(largest).toBeGreaterThan(1_000_000);
+    },
+    limit,
+  );
+});
+
 describe('Solana', () => {
   const keys = Array.from({ length: 12 }, (_, at) => getAddressDecoder().decode(new Uint8Array(32).fill(at + 1)));
   const indexes = (max: number) => fc.array(fc.nat(max), { maxLength: 5 });

@@ -1,6 +1,30 @@
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
+import { createCoordinator } from '../../src/app.module.js';
+import { StampingClient } from '../../src/client/stamping-client.js';
+import { readConfig } from '../../src/config.js';
+import { derivedId } from '../../src/coordinator/ids.js';
+import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
-import { ApiError, startCoordinator, type StampingClient, type TestCoordinator } from '../../src/testing/index.js';
+import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
+import type { EventStore } from '../../src/event-store/event-store.js';
+import { openEventStore } from '../../src/event-store/open-event-store.js';
+import { createLogger } from '../../src/http/logger.js';
+import { install } from '../../src/installation.js';
+import { projectInMemory, projectIntoFile } from '../../src/read-models/projecting.js';
+import {
+  ApiError,
+  apiKeyPairFromPrivate,
+  generateApiKeyPair,
+  ManualClock,
+  SeededRandomness,
+  startCoordinator,
+  type TestCoordinator,
+} from '../../src/testing/index.js';
+import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { furnish, sampleSettings, submitSamples, type Furnished } from '../e2e/samples.js';
 import { until } from '../e2e/until.js';
 
@@ -217,4 +241,192 @@ describe('to a process that dies', () => {
   test('before a write', () => dieAtEach('before', false));
 
   if (isLong) test('after a write, before it is answered', () => dieAtEach('after', true));
+});
+
+describe('to the time', () => {
+  test('what was made half an hour before is recorded by nobody', async () => {
+    const world = await newWorld('time');
+    let named = 0;
+    for (const type of verbs) {
+      const client = submitterOf(world, type);
+      const { coordinator } = world;
+      // The process stands still when it is about to seal what it has made.
+      coordinator.beforeWrite(0, () => coordinator.clock.advance('31m'));
+      expect([type, (await statusOf(client.submit(type, world.samples[type]!))) >= 500]).toEqual([type, false]);
+      coordinator.beforeWrite(Infinity, () => undefined);
+    }
+    const recorded = await world.coordinator.recorded();
+    const made = new Map(
+      recorded.flatMap(({ stream, data }) => {
+        const { attempt } = data as { attempt?: { at: number } };
+        return stream.startsWith('vault-') && attempt ? [[stream.slice('vault-'.length), attempt.at] as const] : [];
+      }),
+    );
+    for (const { stream, type, data, metadata } of recorded) {
+      if (!stream.startsWith('organization-')) continue;
+      const text = JSON.stringify(data);
+      for (const [vaultId, at] of made) {
+        if (!text.includes(vaultId)) continue;
+        named += 1;
+        expect([type, (metadata as EventMetadata).at - at < 30 * 60_000]).toEqual([type, true]);
+      }
+    }
+    expect(named).toBeGreaterThan(8);
+    expect(await leftovers(world)).toEqual([]);
+  });
+});
+
+/** A server on a store and a folder of rows as an operator may have them, with what a test needs to ask it. */
+async function serve(store: EventStore, rows: 'memory' | { readonly file: string }, at = Date.UTC(2026, 0, 1)) {
+  const clock = new ManualClock(at);
+  const randomness = new SeededRandomness('served');
+  const keyEncryption = new LocalKeyEncryption([Buffer.alloc(32, 7)], randomness);
+  const config = readConfig({ PORT: '0' });
+  let root: { apiPrivateKey?: string } | undefined = { apiPrivateKey: rootKey.privateKey };
+  const { founding } = await install(config, { store, clock, randomness, keyEncryption }, root, (remembered) => {
+    root = remembered;
+    return Promise.resolve();
+  });
+  const { organizationId } = founding;
+  const head = (await store.head()) ?? -1n;
+  const server = await createCoordinator(config, {
+    store,
+    clock,
+    randomness,
+    keyEncryption,
+    delivery: new NoDelivery(),
+    logger: createLogger('silent'),
+    projecting:
+      rows === 'memory'
+        ? projectInMemory()
+        : await projectIntoFile(rows.file, { identity: organizationId, head }, store),
+  });
+  await server.app.listen(0, '127.0.0.1');
+  const url = await server.app.getUrl();
+  const clientFor = (key = rootKey, organization = organizationId) => new StampingClient(url, organization, key, clock);
+  return { organizationId, clock, client: clientFor(), clientFor, close: () => server.close() };
+}
+
+const keys = new SeededRandomness('keys of losers');
+const newKey = () => generateApiKeyPair((count) => keys.bytes(count));
+const rootKey = apiKeyPairFromPrivate(newKey().privateKey);
+
+/** Appends events to a stream as a release would that has no decision for them. */
+async function plant(store: EventStore, stream: string, facts: readonly OrganizationEvent[], at: number) {
+  let [revision, hash] = [-1, GENESIS_HASH];
+  for await (const event of store.read(stream, 0)) {
+    ({ revision } = event);
+    ({ hash } = event.metadata as EventMetadata);
+  }
+  const events = facts.map(({ type, data }, index) => {
+    const id = derivedId(hash, String(index));
+    const metadata = { at, schemaVersion: 1, $correlationId: id, $causationId: id };
+    hash = chainEvent(hash, { stream, revision: revision + 1 + index, id, type, data, metadata });
+    return { id, type, data, metadata: { ...metadata, hash } };
+  });
+  await store.append(stream, events, revision < 0 ? 'no-stream' : revision);
+}
+
+test('a sub-organization of an earlier release is there if its parent has recorded it, and nobody’s if not', async () => {
+  const store = await openEventStore('memory:', '');
+  const first = await serve(store, 'memory');
+  const { organizationId } = first;
+  const at = first.clock.now();
+  const children = Array.from({ length: 8 }, (_none, number) => {
+    const [childId, userId] = [derivedId('child', String(number)), derivedId('user', String(number))];
+    return { childId, userId, key: newKey(), isRecorded: number % 2 === 0 };
+  });
+  // Earlier releases wrote it first, and then asked the parent.
+  for (const { childId, userId, key, isRecorded } of children) {
+    const { publicKey } = key;
+    const apiKey = { apiKeyId: derivedId('key', userId), apiKeyName: 'key', publicKey } as const;
+    await plant(
+      store,
+      organizationStream(childId),
+      [
+        {
+          type: 'OrganizationCreated',
+          data: { organizationId: childId, name: 'Old', parentOrganizationId: organizationId },
+        },
+        { type: 'UserCreated', data: { userId, userName: 'Ann', userTags: [] } },
+        {
+          type: 'ApiKeyCreated',
+          data: { userId, ...apiKey, curve: 'API_KEY_CURVE_P256', credentialType: 'CREDENTIAL_TYPE_API_KEY_P256' },
+        },
+        { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
+      ],
+      at,
+    );
+    if (!isRecorded) continue;
+    const said: OrganizationEvent = {
+      type: 'SubOrganizationCreated',
+      data: { subOrganizationId: childId, name: 'Old' },
+    };
+    await plant(store, organizationStream(organizationId), [said], at);
+  }
+  const server = await serve(store, 'memory', at + 1);
+  try {
+    const { client } = server;
+    const { organizationIds } = await client.query<{ organizationIds: readonly string[] }>('list_suborgs');
+    expect([...organizationIds].sort()).toEqual(
+      children
+        .filter(({ isRecorded }) => isRecorded)
+        .map(({ childId }) => childId)
+        .sort(),
+    );
+    for (const { childId, key, isRecorded } of children) {
+      const own = server.clientFor(key, childId);
+      server.clock.advance(1);
+      const answers = [
+        await statusOf(own.query('whoami')),
+        await statusOf(own.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'x', userIds: [] })),
+        await statusOf(client.query('list_users', { organizationId: childId })),
+      ];
+      expect([isRecorded, answers]).toEqual([isRecorded, isRecorded ? [200, 200, 200] : [404, 404, 404]]);
+    }
+  } finally {
+    await first.close();
+    await server.close();
+  }
+});
+
+test('rows that were made from another branch of a backup say nothing of it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-'));
+  const rows = { file: join(folder, 'read-models.db') };
+  const asked = ['list_users', 'list_user_tags', 'list_policies', 'list_activities', 'get_organization'];
+  /** Makes users and tags on a branch, and says what it is asked about them. */
+  const goOn = async (name: string, into: 'memory' | typeof rows, count: number) => {
+    const store = await openEventStore(`sqlite:`, join(folder, name));
+    const server = await serve(store, into);
+    for (let number = 0; number < count; number++) {
+      server.clock.advance(1);
+      const tag = { userTagName: `${name} ${number}`, userIds: [] };
+      await server.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', tag);
+    }
+    const answers: unknown[] = [];
+    for (const question of asked) answers.push(await server.client.query(question));
+    await server.close();
+    return answers;
+  };
+  try {
+    for (const name of ['common', 'left', 'shorter', 'equal', 'longer']) await mkdir(join(folder, name));
+    await goOn('common', 'memory', 2);
+    const branch = async (name: string) =>
+      copyFile(join(folder, 'common', 'events.db'), join(folder, name, 'events.db'));
+    for (const [name, count] of Object.entries({ shorter: 1, equal: 3, longer: 5 })) {
+      await rm(join(folder, 'left'), { recursive: true });
+      await mkdir(join(folder, 'left'));
+      for (const suffix of ['', '-wal', '-shm']) await rm(rows.file + suffix, { force: true });
+      await branch('left');
+      await branch(name);
+      await goOn('left', rows, 3);
+      await goOn(name, 'memory', count);
+      // Started once more, on what it has; and by somebody who has no rows at all.
+      const [kept, anew] = [await goOn(name, rows, 0), await goOn(name, 'memory', 0)];
+      expect([name, JSON.stringify(kept).includes('left')]).toEqual([name, false]);
+      expect([name, kept]).toEqual([name, anew]);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
