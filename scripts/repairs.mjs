@@ -960,7 +960,7 @@ export const repairs = [
     file: 'src/transactions/refusals.ts',
     from: 'if (depth > maxDepth) return `is nested deeper than ${maxDepth} levels`;',
     to: 'if (depth > maxDepth) return undefined;',
-    test: 'test/nets/edges.spec.ts',
+    test: 'test/e2e/edge.spec.ts',
     named: 'nested without end',
   },
   {
