@@ -9,6 +9,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
 import { repairs } from './repairs.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -26,8 +27,22 @@ for (const name of ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'depl
 for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md', '.swcrc']) {
   cpSync(join(root, name), join(folder, name), { force: true });
 }
-for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(folder, name));
-// What is built is built from whole sources: a worker has nothing to do with what is taken out.
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
+const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
+const { options } = ts.convertCompilerOptionsFromJson(
+  { ...compilerOptions, module: 'esnext', moduleResolution: 'bundler', noEmit: false },
+  root,
+);
+
+/** Servers and workers under test are what is built: a source that was changed is built again. */
+function build(file) {
+  if (!file.startsWith('src/')) return;
+  const fileName = join(folder, file);
+  const { outputText } = ts.transpileModule(readFileSync(fileName, 'utf8'), { compilerOptions: options, fileName });
+  writeFileSync(join(folder, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js')), outputText);
+}
+
 writeFileSync(
   join(folder, 'jest.config.mjs'),
   `import base from ${JSON.stringify(join(root, 'jest.config.js'))};
@@ -36,7 +51,7 @@ export default { ...base, rootDir: ${JSON.stringify(folder)}, globalSetup: undef
 );
 
 /** Runs the test of a repair; its end, and what it said. */
-function run({ test, named }) {
+function run({ test, named, attack }) {
   const only = named === undefined ? [] : ['-t', named];
   const jest = join(root, 'node_modules/jest/bin/jest.js');
   const options = ['--experimental-vm-modules', jest, '--config', join(folder, 'jest.config.mjs'), '--maxWorkers=1'];
@@ -45,7 +60,7 @@ function run({ test, named }) {
     encoding: 'utf8',
     timeout: longestMs,
     killSignal: 'SIGKILL',
-    env: { ...process.env, NODE_OPTIONS: '' },
+    env: { ...process.env, NODE_OPTIONS: '', ...(attack === undefined ? {} : { ATTACK: attack }) },
     maxBuffer: 2 ** 28,
   });
   const ran = /Tests:.*?(\d+) (?:passed|failed)/.test(stderr ?? '');
@@ -55,7 +70,7 @@ function run({ test, named }) {
 /** Tests that are green as long as nothing is taken out, by their file and title; what is red anyway shows nothing. */
 const whole = new Map();
 function isGreenWhole(one) {
-  const key = `${one.test} ${one.named}`;
+  const key = `${one.test} ${one.named} ${one.attack}`;
   if (!whole.has(key)) whole.set(key, run(one).isGreen);
   return whole.get(key);
 }
@@ -74,8 +89,10 @@ for (const one of chosen) {
       path,
       source.replace(from, () => to),
     );
+    build(file);
     const { isRed, isGreen, text } = run(one);
     writeFileSync(path, source);
+    build(file);
     const [title = '', ...said] = text.split('\n').slice(text.split('\n').findIndex((line) => line.includes('●')));
     const reason = said.find((line) => line.trim() !== '') ?? '';
     if (isRed) outcome = `red: ${title.trim().slice(2)}: ${reason.trim()}`;

@@ -30,6 +30,7 @@ import { LostVaults } from './coordinator/lost-vaults.js';
 import {
   CLOCK,
   COUNTERS,
+  DRIVER_METRICS,
   EVENT_STORE,
   RANDOMNESS,
   REGISTRY,
@@ -208,6 +209,7 @@ function coordinatorModule(
     { provide: WebhookKey, useValue: new WebhookKey(keys) },
     { provide: ATTESTATION_ROOT, useValue: { pem: new X509Certificate(attestationRoot).toString() } },
     Metrics,
+    { provide: DRIVER_METRICS, useExisting: Metrics },
     { provide: ReadingThreads, useFactory: () => new ReadingThreads() },
     {
       provide: ReadModelRunner,

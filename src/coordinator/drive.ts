@@ -690,16 +690,20 @@ export class Driver {
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: Verdict;
-    if (target) {
-      const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
-      const vote = voteOf(request, passkey, caller, activityId, selection);
-      outcome = decideVote(bench, target, vote, party, prepared);
-    } else {
-      const { parameters, timestampMs, generateAppProofs, found } = request;
-      const { type } = version;
-      const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
-      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
-      outcome = decideSubmit(bench, submission, vote, party, prepared);
+    try {
+      if (target) {
+        const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
+        const vote = voteOf(request, passkey, caller, activityId, selection);
+        outcome = decideVote(bench, target, vote, party, prepared);
+      } else {
+        const { parameters, timestampMs, generateAppProofs, found } = request;
+        const { type } = version;
+        const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
+        const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
+        outcome = decideSubmit(bench, submission, vote, party, prepared);
+      }
+    } finally {
+      this.ports.metrics.spent('decision', bench.steps?.spent ?? 0);
     }
     if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : party.userId };
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);

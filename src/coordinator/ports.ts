@@ -76,11 +76,14 @@ export interface ReadingPort {
 /** Counters and timers of the driver (see `http/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;
+  /** Steps of one decision, or of the rights on one page. */
+  spent(on: 'decision' | 'rights', steps: number): void;
   appended(seconds: number, batch: number): void;
   conflict(): void;
   folded(seconds: number, events: number): void;
 }
 
+export const DRIVER_METRICS = Symbol('DriverMetrics');
 export const CLOCK = Symbol('Clock');
 export const RANDOMNESS = Symbol('Randomness');
 export const EVENT_STORE = Symbol('EventStore');

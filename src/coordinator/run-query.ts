@@ -27,6 +27,7 @@ import { verifyPasskey } from './passkeys.js';
 import {
   CLOCK,
   COUNTERS,
+  DRIVER_METRICS,
   EVENT_STORE,
   LIMITS,
   OIDC,
@@ -34,6 +35,7 @@ import {
   REGISTRY,
   ROWS,
   type Clock,
+  type DriverMetrics,
   type PasskeyCounters,
 } from './ports.js';
 import type { Registry } from './registry.js';
@@ -82,6 +84,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly whereabouts: Whereabouts,
     private readonly sessions: ReadSessions,
     private readonly driver: Driver,
+    @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(COUNTERS) private readonly counters: PasskeyCounters,
     @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
@@ -154,6 +157,8 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     } catch (error) {
       gone?.();
       throw error;
+    } finally {
+      this.metrics.spent('rights', steps.spent);
     }
   }
 

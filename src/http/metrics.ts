@@ -36,6 +36,13 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     labelNames: ['outcome', 'type'],
     registers: [this.registry],
   });
+  private readonly steps = new Histogram({
+    name: 'countersign_steps',
+    help: 'Steps of the main thread (docs/limits.md) that one decision has taken, or the rights on one page.',
+    labelNames: ['on'],
+    buckets: [100, 1_000, 10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000],
+    registers: [this.registry],
+  });
   private readonly appends = new Histogram({
     name: 'countersign_append_seconds',
     help: 'Time until an append was durable.',
@@ -113,6 +120,10 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
 
   decided(outcome: string, type: string): void {
     this.decisions.inc({ outcome, type });
+  }
+
+  spent(on: 'decision' | 'rights', steps: number): void {
+    this.steps.observe({ on }, steps);
   }
 
   appended(elapsedSeconds: number, batch: number): void {

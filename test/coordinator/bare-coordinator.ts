@@ -103,6 +103,7 @@ export class BareCoordinator {
     };
     const metrics: DriverMetrics = {
       decided: () => undefined,
+      spent: () => undefined,
       appended: (_seconds, batch) => this.counts.appends.push(batch),
       conflict: () => (this.counts.conflicts += 1),
       folded: () => undefined,

@@ -165,6 +165,7 @@ test('of a long organization a copy is kept once its state was dropped, and not 
   for (let count = 0; count < 25; count++) await tag(one, `tag ${count}`);
   const loader = new OrganizationLoader(store, {
     decided: () => undefined,
+    spent: () => undefined,
     appended: () => undefined,
     conflict: () => undefined,
     folded: () => undefined,

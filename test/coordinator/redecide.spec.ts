@@ -120,7 +120,7 @@ function answersAreInTheStore({ told }: Played, events: readonly RecordedEvent[]
 
 async function replayGivesTheFoldedState({ store, loader }: BareCoordinator): Promise<void> {
   const nothing = () => undefined;
-  const metrics = { decided: nothing, appended: nothing, conflict: nothing, folded: nothing };
+  const metrics = { decided: nothing, spent: nothing, appended: nothing, conflict: nothing, folded: nothing };
   const replayed = await new OrganizationLoader(store, metrics).load(organizationId);
   const live = await loader.load(organizationId);
   expect({ ...live.organization }).toStrictEqual({ ...replayed.organization });

@@ -45,6 +45,7 @@ function loaderOn(store: EventStore, snapshots?: Snapshots, snapshotEvery = 1) {
   const nothing = () => undefined;
   const metrics = {
     decided: nothing,
+    spent: () => undefined,
     appended: nothing,
     conflict: nothing,
     folded: (_seconds: number, events: number) => (folded.events += events),

@@ -1,5 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { Psbt, Transaction, payments } from 'bitcoinjs-lib';
+import { base58 } from '@scure/base';
 import { serializeTransaction, type Hex } from 'viem';
 
 /** Shapes that are small to write and large to read: each froze a coordinator, or ended it, when it was found. */
@@ -142,4 +143,20 @@ export function emptyPermissions(count: number): string {
 export function longCondition(characters: number, salt: number): string {
   const part = ` || activity.type == 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2'`;
   return `activity.action == 'DELETE' || ${salt} == ${salt + 1}${part.repeat(Math.floor((characters - 80) / part.length))}`;
+}
+
+/** An interface whose one instruction takes so many values that have no bytes. */
+export function manyEmpties(count: number): string {
+  const args = [{ name: 'x', type: { array: [{ defined: 'Empty' }, count] } }];
+  const types = [{ name: 'Empty', type: { kind: 'struct', fields: [] } }];
+  return JSON.stringify({ instructions: [{ name: 'go', discriminator: [1], accounts: [], args }], types });
+}
+
+/** A Solana transaction that calls an instruction of one byte so many times. */
+export function repeatedInstruction(payer: string, program: string, count: number): string {
+  const calls = Buffer.alloc(4 * count, Uint8Array.of(1, 0, 1, 1));
+  const accounts = Buffer.concat([base58.decode(payer), base58.decode(program)]);
+  const message = [Uint8Array.of(1, 0, 1, 2), accounts, new Uint8Array(32).fill(9)];
+  const lengths = count < 128 ? Uint8Array.of(count) : Uint8Array.of((count & 127) | 128, count >> 7);
+  return hexOf(Buffer.concat([Uint8Array.of(1), new Uint8Array(64), ...message, lengths, calls]));
 }

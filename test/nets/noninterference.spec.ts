@@ -1,9 +1,14 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connect, type Socket } from 'node:net';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toFunctionSelector, type AbiFunction } from 'viem';
 import { base58 } from '@scure/base';
+import { p256 } from '@noble/curves/nist.js';
+import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
+import { flagsFor } from '../../src/cli/start/memory.js';
 import type { StampingClient } from '../../src/client/stamping-client.js';
 import { generateApiKeyPair, SeededRandomness, submitPath, type ApiKeyPair } from '../../src/testing/index.js';
 import { stampBody } from '../../src/stamps/sign.js';
@@ -16,9 +21,11 @@ import {
   keysOfPsbt,
   longAccountNames,
   longCondition,
+  manyEmpties,
   manyMembers,
   nestedStructs,
   previousOutputs,
+  repeatedInstruction,
   sharedOffsets,
 } from './costly-shapes.js';
 
@@ -31,11 +38,33 @@ import {
 const isLong = process.env['LONG'] === '1';
 /** How long requests are drawn for after the corpus, in milliseconds. */
 const drawnMs = isLong ? 60 * 60_000 : 5_000;
-/** Longest time that the thread may be kept, in milliseconds: many times what it is on a machine of its own, where it is printed. */
-const longestMs = 2_500;
+/**
+ * Longest time that the main thread may be kept, in milliseconds of its own: what the system gives to others meanwhile does not
+ * count. On a machine that is slower than the one of bench/README.md, as much longer as it is slower.
+ */
+const longestMs = 100 * slowness();
+/** Steps that no decision and no page of rights may take: twice what a request has. */
+const mostSteps = 1_000_000;
 const heap = 512;
 /** Most memory of the process, in MiB: its heap, and as much again for bodies, caches and threads. */
-const mostMemory = 1_600;
+const mostMemory = 1_100;
+/** How often what kept the thread too long is run again: the median of three counts, as a collection of garbage is nobody's. */
+const repetitions = 2;
+/** Part of what is drawn that is more than refused for its form. */
+const leastWellFormed = 0.6;
+
+/** How much slower than the machine of bench/README.md this one is now; 1 if it is not. */
+function slowness(): number {
+  const usualMs = 25;
+  const text = new Uint8Array(2 ** 20);
+  const times = Array.from({ length: 6 }, () => {
+    const before = process.cpuUsage();
+    keccak_256(text);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  });
+  return Math.max(1, Math.min(...times) / usualMs);
+}
 
 interface Caller {
   readonly key: ApiKeyPair;
@@ -56,7 +85,7 @@ let configId: string;
 let rootUserId: string;
 let root: StampingClient;
 let member: Caller;
-let strangers: Caller[];
+let strangers: (Caller & { readonly userId: string })[];
 let own: Awaited<ReturnType<typeof accountsOf>>;
 let parents: typeof own;
 const randomness = new SeededRandomness('noninterference');
@@ -134,15 +163,45 @@ async function accountsOf(owner: Caller) {
   return { ethereum, bitcoin, tron, solana };
 }
 
-/** How the process says that it is: since it was asked last, how long its thread was kept at most, in ms; its memory in MiB. */
-async function measured(): Promise<{ readonly delayMs: number; readonly memory: number }> {
+interface Measured {
+  /** How long its main thread was kept at most since it was asked last, in ms of its own. */
+  readonly delayMs: number;
+  /** In MiB. */
+  readonly memory: number;
+  /** Decisions and pages of rights of more than `mostSteps`, since its start. */
+  readonly tooManySteps: number;
+  /** Of all decisions and pages of rights since its start. */
+  readonly steps: number;
+}
+
+let asked = 0;
+
+/** How the process says that it is. */
+async function measured(): Promise<Measured> {
+  asked += 1;
+  server.child.kill('SIGUSR2');
+  const ends = performance.now() + 30_000;
+  let longest: number | undefined;
+  while (longest === undefined) {
+    const text = await readFile(timesFile(), 'utf8').catch(() => '{}');
+    const { told, longestMs: said } = JSON.parse(text) as { told?: number; longestMs?: number };
+    if (told === asked) longest = said;
+    else if (performance.now() > ends) throw new Error(`the server is silent: ${server.stderr().slice(-1_000)}`);
+    else await new Promise((resolve) => setTimeout(resolve, 5));
+  }
   const { text } = await exchange(`${server.url}/metrics`);
   const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  const sum = (pattern: RegExp) => [...text.matchAll(pattern)].reduce((all, [, count]) => all + Number(count), 0);
+  const within = sum(new RegExp(`^countersign_steps_bucket\\{le="${mostSteps}",.*\\} (\\d+)$`, 'gm'));
   return {
-    delayMs: value('nodejs_eventloop_lag_max_seconds') * 1_000,
+    delayMs: longest,
     memory: value('process_resident_memory_bytes') / 2 ** 20,
+    tooManySteps: sum(/^countersign_steps_count\{.*\} (\d+)$/gm) - within,
+    steps: sum(/^countersign_steps_sum\{.*\} (\S+)$/gm),
   };
 }
+
+const timesFile = () => join(installation.dataDir, 'main-thread.json');
 
 beforeAll(async () => {
   // Answers nobody, or late: what slow webhooks are.
@@ -151,7 +210,9 @@ beforeAll(async () => {
   slowUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
   installation = await Installation.make();
   server = await installation.start({
-    NODE_OPTIONS: `--max-old-space-size=${heap}`,
+    // As `npm start` has them.
+    NODE_OPTIONS: `${flagsFor(2 * heap * 2 ** 20).join(' ')} --import ${new URL('./main-thread.mjs', import.meta.url).href}`,
+    MAIN_THREAD_FILE: timesFile(),
     TRUST_PROXY: 'true',
     ALLOW_PRIVATE_NETWORK: 'true',
     PROXY_RATE_LIMIT_PER_ADDRESS: '0',
@@ -236,6 +297,21 @@ const users = (count: number) =>
     oauthProviders: [],
     userTags: [],
   }));
+const unsignedToken = (iss: string) =>
+  [
+    { alg: 'RS256', kid: 'k' },
+    { iss, aud: 'a', sub: 's', exp: 2e9, iat: 1 },
+  ]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .concat('AAAA')
+    .join('.');
+const signPayload = (caller: Caller, payload: string) =>
+  submit(caller, 'ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+    signWith: own.ethereum,
+    payload,
+    encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+    hashFunction: 'HASH_FUNCTION_SHA256',
+  });
 const token = '0x6b175474e89094c44da98b954eedeac495271d0f';
 
 /** How many payloads of 2 MB are signed, and how many lists of them are asked for at a time. */
@@ -243,6 +319,38 @@ const twoMegabytes = { payloads: 12, lists: 6 };
 
 /** Everything that was shown to cost others: what is sent, and how many at a time. */
 const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
+  'signed texts that may be full of tokens, and those who read them': async () => {
+    const texts = [
+      'a.'.repeat(950_000),
+      `${Buffer.from('{"x":0,"y":"z"}').toString('base64url')}.`.repeat(90_000),
+      JSON.stringify(Array.from({ length: 300_000 }, () => '{')),
+    ];
+    const ids: string[] = [];
+    const signed = await sendAll(
+      texts.map((payload) => async () => {
+        const answer = await signPayload(strangers[0]!, payload);
+        if (answer.status === 200) ids.push((JSON.parse(answer.text) as { activity: { id: string } }).activity.id);
+        return answer;
+      }),
+      3,
+    );
+    const read = ids.flatMap((activityId) =>
+      ['get_activity', 'list_activity_events'].map((path) => () => query(strangers[0]!, path, { activityId })),
+    );
+    return [...signed, ...(await sendAll(read, 3))];
+  },
+  'bodies of many small values': () => {
+    const names = Array.from({ length: 140_000 }, (_, at) => `"k${at}":1`).join(',');
+    const values = ['[]', '{}', '1', '""'].map((one) => `{"a":[${`${one},`.repeat(640_000)}1]}`.slice(0, 1_990_000));
+    return sendAll(
+      [...values, `{${names}}`].flatMap((text) => [
+        () => proxy('signup', text),
+        () => submit(strangers[0]!, 'ACTIVITY_TYPE_CREATE_USER_TAG', text),
+        () => stamped(member, '/public/v1/query/list_users', text),
+      ]),
+      5,
+    );
+  },
   'codes for contacts of 2 MB, each another': () =>
     sendAll(
       times(12, (at) => proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: `${at}${'x'.repeat(2_000_000)}` })),
@@ -255,18 +363,38 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
           userName: 'x',
           oauthProviders: Array.from({ length: 50 }, (_, at) => ({
             providerName: `p${at}`,
-            oidcToken: [
-              { alg: 'RS256', kid: 'k' },
-              { iss: `${slowUrl}/${turn}/${at}`, aud: 'a', sub: 's', exp: 2e9, iat: 1 },
-            ]
-              .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-              .concat('AAAA')
-              .join('.'),
+            oidcToken: unsignedToken(`${slowUrl}/${turn}/${at}`),
           })),
         }),
       ),
       6,
     ),
+  'sign-ups that each name another issuer': async () => {
+    const answers = await sendAll(
+      times(12, (turn) =>
+        proxy('signup_v2', {
+          userName: 'x',
+          oauthProviders: [{ providerName: 'p', oidcToken: unsignedToken(`${slowUrl}/one/${turn}`) }],
+        }),
+      ),
+      12,
+    );
+    // What they have named themselves does not answer, which is no fault of the server's.
+    return answers.filter(({ status, text }) => status !== 503 || !text.includes('the keys of issuer'));
+  },
+  'connections that send their headers a byte at a time': async () => {
+    const sockets = slowConnections(200);
+    for (let bytes = 0; bytes < 50; bytes++) {
+      for (const socket of sockets) socket.write('x');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const answers = await sendAll(
+      times(10, () => query(member, 'whoami')),
+      2,
+    );
+    for (const socket of sockets) socket.destroy();
+    return answers;
+  },
   'endpoints that answer after nine seconds': () =>
     sendAll(
       times(20, (at) =>
@@ -361,6 +489,18 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
       }),
       3,
     ),
+  'values without bytes, in each of many instructions': async () => {
+    const address = program();
+    const uploaded = await upload(strangers[0]!, 'SOLANA', address, manyEmpties(16_382));
+    const call = repeatedInstruction(own.solana, address, 240);
+    return [
+      uploaded,
+      ...(await sendAll(
+        times(3, () => signTransaction(strangers[0]!, 'SOLANA', own.solana, call)),
+        3,
+      )),
+    ];
+  },
   'offsets that lead to one empty list': async () => {
     const members = 10_000;
     const uploaded = await upload(strangers[0]!, 'ETHEREUM', token, manyMembers(members));
@@ -430,8 +570,14 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
       2,
     )),
   ],
-  'lists that match nothing, and all sub-organizations': () =>
-    sendAll(
+  'lists that match nothing, and all sub-organizations, over a long history': async () => {
+    const { organizationId } = member;
+    const owner = { key: root.key, organizationId, address: '198.51.100.1' };
+    const written = await sendAll(
+      times(isLong ? 5_000 : 600, (at) => rename({ ...owner, userId: rootUserId }, at)),
+      60,
+    );
+    const lists = await sendAll(
       [
         ...times(6, () => query(member, 'list_activities', { filterByType: ['ACTIVITY_TYPE_DELETE_POLICY'] })),
         ...times(6, () => query(member, 'list_activities', { filterByStatus: ['ACTIVITY_STATUS_REJECTED'] })),
@@ -439,7 +585,9 @@ const corpus: Readonly<Record<string, () => Promise<Answer[]>>> = {
         ...times(3, () => query(member, 'list_users', {})),
       ],
       7,
-    ),
+    );
+    return [...written, ...lists];
+  },
   'sixty requests at once': async () => {
     const owner = await signUp('203.0.113.70');
     await sendAll(
@@ -497,18 +645,26 @@ function victim() {
   };
 }
 
-interface Row {
+interface Row extends Measured {
   readonly name: string;
-  readonly delayMs: number;
-  readonly memory: number;
   readonly victimMs: number;
   readonly victims: number;
   readonly statuses: string;
 }
 
-/** Runs an attack beside the victim, and tells what it did to it. */
+/** What an attack does, as the median of several runs says where it does much. */
 async function beside(name: string, attack: () => Promise<Answer[]>): Promise<Row> {
-  await measured();
+  const rows = [await onceBeside(name, attack)];
+  if (rows[0]!.delayMs < longestMs) return rows[0]!;
+  for (let time = 0; time < repetitions; time++) rows.push(await onceBeside(name, attack));
+  const byDelay = rows.toSorted((one, other) => one.delayMs - other.delayMs);
+  const median = byDelay[Math.floor(byDelay.length / 2)]!;
+  return { ...median, name: `${name} (${byDelay.map(({ delayMs }) => Math.round(delayMs)).join(', ')} ms)` };
+}
+
+/** Runs an attack beside the victim, and tells what it did to it. */
+async function onceBeside(name: string, attack: () => Promise<Answer[]>): Promise<Row> {
+  const before = await measured();
   const one = victim();
   const answers = await attack().catch((error: unknown) => {
     throw new Error(`${name}: ${server.child.exitCode ?? server.child.signalCode}: ${server.stderr().slice(-1_000)}`, {
@@ -516,7 +672,7 @@ async function beside(name: string, attack: () => Promise<Answer[]>): Promise<Ro
     });
   });
   await one.end();
-  const { delayMs, memory } = await measured();
+  const after = await measured();
   const { longestMs: victimMs, answers: victims, refused } = one.state;
   expect({ name, refused }).toEqual({ name, refused: [] });
   const failed = answers
@@ -527,17 +683,18 @@ async function beside(name: string, attack: () => Promise<Answer[]>): Promise<Ro
   for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
   const said = new Map(answers.flatMap(({ status, text }) => (status === 200 ? [] : [[status, text.slice(0, 160)]])));
   const statuses = [...counts].map(([status, count]) => `${status}×${count} ${said.get(status) ?? ''}`).join(' ');
-  return { name, delayMs, memory, victimMs, victims, statuses };
+  return { ...after, steps: after.steps - before.steps, name, victimMs, victims, statuses };
 }
 
 function hold(rows: readonly Row[]): void {
   const text = rows.map(
-    ({ name, delayMs, memory, victimMs, victims, statuses }) =>
+    ({ name, delayMs, memory, steps, victimMs, victims, statuses }) =>
       `${name}: thread kept ${Math.round(delayMs)} ms, victim waited ${Math.round(victimMs)} ms (${victims} answers), ` +
-      `${Math.round(memory)} MiB; ${statuses}`,
+      `${Math.round(memory)} MiB, ${Math.round(steps)} steps; ${statuses}`,
   );
-  console.log(text.join('\n'));
+  console.log([`the thread may be kept ${Math.round(longestMs)} ms`, ...text].join('\n'));
   expect(rows.filter(({ delayMs }) => !(delayMs < longestMs)).map(({ name }) => name)).toEqual([]);
+  expect(rows.filter(({ tooManySteps }) => tooManySteps > 0).map(({ name }) => name)).toEqual([]);
   expect(rows.filter(({ memory }) => !(memory < mostMemory)).map(({ name }) => name)).toEqual([]);
   // Whatever is going on, the victim's answers keep coming: each of its rounds has four.
   expect(rows.filter(({ victims }) => victims < 4).map(({ name }) => name)).toEqual([]);
@@ -562,7 +719,12 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly maxItems?: number;
+  readonly minItems?: number;
+  readonly minLength?: number;
   readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly required?: readonly string[];
   readonly format?: string;
   readonly pattern?: string;
   readonly $ref?: string;
@@ -584,62 +746,131 @@ interface Document {
 /** Bytes that are left for a body: half of the largest, as texts are escaped. */
 interface Room {
   bytes: number;
+  /** Values that a request may have, less some for what surrounds them. */
+  values: number;
 }
 
+/** The stranger whose requests are drawn: another in each round, as some delete what they have. */
+let drawing: Caller & { readonly userId: string };
+
+/** Values by the names of members where the document does not say all that there is to be said. */
+const known: Readonly<Record<string, () => unknown>> = {
+  organizationId: () => drawing.organizationId,
+  publicKey: () => newKey().publicKey,
+  targetPublicKey: () => uncompressed(),
+  clientPublicKey: () => newKey().publicKey,
+  userId: () => drawing.userId,
+  userIds: () => [drawing.userId],
+  rootQuorumThreshold: () => 1,
+  signWith: () => own.ethereum,
+  payload: () => 'ab'.repeat(32),
+  encoding: () => 'PAYLOAD_ENCODING_HEXADECIMAL',
+  hashFunction: () => 'HASH_FUNCTION_NO_OP',
+  path: () => "m/44'/60'/0'/0/0",
+  limit: () => '100',
+  before: () => undefined,
+  after: () => undefined,
+  url: () => `${slowUrl}/drawn`,
+  contact: () => 'somebody@example.com',
+  userEmail: () => 'somebody@example.com',
+  userPhoneNumber: () => '+13214567890',
+  expirationSeconds: () => '900',
+  email: () => 'somebody@example.com',
+  phoneNumber: () => '+13214567890',
+  oidcToken: () => unsignedToken(`${slowUrl}/drawn`),
+  fingerprint: () => `sha256:${'ab'.repeat(32)}`,
+  condition: () => 'true',
+  consensus: () => 'approvers.count() >= 1',
+  effect: () => 'EFFECT_ALLOW',
+  timestampMs: () => undefined,
+  // The sealed parts of other keys, and the answers of authenticators, are not drawn.
+  attestation: () => undefined,
+};
+
+const uncompressed = () => p256.Point.fromHex(newKey().publicKey).toHex(false);
+
 /** A value that a schema allows, as large as it may be where `large` says so. */
-function drawn(schema: Schema, document: Document, large: () => boolean, room: Room, depth = 0): unknown {
+function drawn(schema: Schema, document: Document, large: () => boolean, room: Room, name = '', depth = 0): unknown {
+  if (Object.hasOwn(known, name)) return known[name]!();
   if (schema.$ref !== undefined) {
-    return drawn(document.components.schemas[schema.$ref.split('/').at(-1)!]!, document, large, room, depth);
+    return drawn(document.components.schemas[schema.$ref.split('/').at(-1)!]!, document, large, room, name, depth);
   }
   const [chosen] = schema.oneOf ?? schema.anyOf ?? schema.allOf ?? [];
-  if (chosen) return drawn(chosen, document, large, room, depth);
+  if (chosen) return drawn(chosen, document, large, room, name, depth);
   if (schema.const !== undefined) return schema.const;
   if (schema.enum) return schema.enum[large() ? schema.enum.length - 1 : 0];
   room.bytes -= 8;
+  room.values -= 1;
   if (schema.type === 'array') {
-    const most = large() ? Math.min(schema.maxItems ?? 100_000, depth > 2 ? 10 : 100_000) : 1;
+    // As many as are published, whether or not all of them together are taken.
+    const most = large() ? Math.min(schema.maxItems ?? 100, depth > 2 ? 10 : 2_000) : (schema.minItems ?? 1);
     const list: unknown[] = [];
-    while (list.length < most && room.bytes > 0) list.push(drawn(schema.items ?? {}, document, large, room, depth + 1));
+    while (list.length < most && room.bytes > 0 && room.values > 0) {
+      list.push(drawn(schema.items ?? {}, document, large, room, name, depth + 1));
+    }
     return list;
   }
   if (schema.type === 'object') {
-    const members = Object.entries(schema.properties ?? {});
+    const required = new Set(schema.required);
+    const members = Object.entries(schema.properties ?? {}).filter(([key]) => required.has(key) || large());
     return Object.fromEntries(
-      members.map(([name, member]) => {
-        room.bytes -= name.length;
-        return [name, drawn(member, document, large, room, depth + 1)];
+      members.map(([key, member]) => {
+        room.bytes -= key.length;
+        return [key, drawn(member, document, large, room, key, depth + 1)];
       }),
     );
   }
-  if (schema.type === 'integer' || schema.type === 'number') return large() ? 2 ** 31 : 1;
+  if (schema.type === 'integer' || schema.type === 'number') {
+    return large() ? (schema.maximum ?? 2 ** 31 - 1) : (schema.minimum ?? 1);
+  }
   if (schema.type === 'boolean') return true;
   if (schema.format === 'uuid') return member.organizationId;
-  if (schema.pattern?.includes('[0-9]') || schema.pattern?.includes('\\d')) return large() ? '9'.repeat(15) : '1';
-  const length = large() ? Math.min(schema.maxLength ?? 1_000_000, Math.max(1, room.bytes)) : 6;
+  if (schema.format === 'email') return 'somebody@example.com';
+  if (schema.pattern?.startsWith('^\\+')) return '+13214567890';
+  if (schema.pattern?.includes('[0-9]+$') || schema.pattern?.includes('\\d')) return large() ? '86400' : '100';
+  const longest = Math.min(schema.maxLength ?? 4_096, Math.max(1, room.bytes));
+  const length = Math.max(schema.minLength ?? 0, large() ? longest : 6);
   room.bytes -= length;
-  return 'ab'.repeat(Math.ceil(length / 2)).slice(0, length);
+  return 'ab'.repeat(Math.ceil(length / 2)).slice(0, length - (length % 2));
 }
 
-/** What becomes of a request that is well formed: some of it doubled, nested or repeated. */
-function neighbour(value: unknown, kind: 'as it is' | 'doubled' | 'nested' | 'repeated', times: number): unknown {
-  // As often as goes into a body.
-  const often = (length: number) => Math.max(1, Math.min(2 ** times, Math.floor(2 ** 20 / Math.max(1, length))));
-  if (typeof value === 'string') return kind === 'doubled' ? value.repeat(often(value.length)) : value;
+const mostValues = 9_000;
+
+type Kind = 'as it is' | 'doubled' | 'nested' | 'repeated';
+
+/** What becomes of parameters that are well formed: texts doubled or full of what nests, elements repeated, all as published. */
+function neighbour(value: unknown, schema: Schema, document: Document, kind: Kind, times: number): unknown {
+  if (schema.$ref !== undefined) {
+    return neighbour(value, document.components.schemas[schema.$ref.split('/').at(-1)!]!, document, kind, times);
+  }
+  if (typeof value === 'string') {
+    const isFree = schema.format === undefined && schema.pattern === undefined && !schema.enum && !schema.const;
+    const most = Math.min(schema.maxLength ?? 256, 2 ** 20);
+    if (!isFree || value.length === 0) return value;
+    if (kind === 'doubled') return value.repeat(Math.max(1, Math.min(2 ** times, Math.floor(most / value.length))));
+    const levels = Math.min(2 ** times, Math.floor(most / 2));
+    return kind === 'nested' && most > 4_096 ? '['.repeat(levels) + ']'.repeat(levels) : value;
+  }
   if (Array.isArray(value)) {
-    if (kind === 'repeated' && value.length > 0) {
-      const [first] = value as unknown[];
-      return Array.from({ length: often(JSON.stringify(first).length) }, () => first);
-    }
-    return value.map((item) => neighbour(item, kind, times));
+    const items = schema.items ?? {};
+    const list = value.map((item) => neighbour(item, items, document, kind, times));
+    const room = Math.floor(2 ** 20 / Math.max(1, JSON.stringify(list).length));
+    const values = Math.floor(mostValues / Math.max(1, JSON.stringify(list).split(/[,[{]/).length));
+    const often = Math.min(2 ** times, room, values, Math.floor((schema.maxItems ?? 100) / Math.max(1, list.length)));
+    return kind === 'repeated' ? Array.from({ length: Math.max(1, often) }, () => list).flat() : list;
   }
   if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, item]) => [name, neighbour(item, kind, times)] as const);
-  const changed = Object.fromEntries(members) as unknown;
-  if (kind !== 'nested') return changed;
   return Object.fromEntries(
-    members.map(([name, item]) => [name, Array.from({ length: times * 4 }).reduce((inner: unknown) => [inner], item)]),
+    Object.entries(value).map(([name, item]) => [
+      name,
+      neighbour(item, schema.properties?.[name] ?? {}, document, kind, times),
+    ]),
   );
 }
+
+/** Whether it was more than refused for its form. */
+const isWellFormed = ({ status, text }: Answer) =>
+  status !== 400 || !/"message":"(?:invalid request: |request body )/.test(text);
 
 test(
   'nor does what is drawn: every path, up to every published limit, doubled, nested, repeated',
@@ -647,47 +878,76 @@ test(
     const document = (await exchange(`${server.url}/openapi.json`)).body as Document;
     const paths = Object.keys(document.paths).filter((path) => /^(?:\/public\/v1\/(?:submit|query)|\/v1)\//.test(path));
     const request = fc.record({
-      turn: fc.nat(),
       larges: fc.array(fc.boolean(), { minLength: 5, maxLength: 40 }),
       bytes: fc.constantFrom(1_000, 60_000, 1_000_000),
-      kind: fc.constantFrom('as it is' as const, 'doubled' as const, 'nested' as const, 'repeated' as const),
-      times: fc.integer({ min: 1, max: 12 }),
+      kind: fc.constantFrom<Kind>('as it is', 'doubled', 'nested', 'repeated'),
+      times: fc.integer({ min: 1, max: 20 }),
       isMember: fc.boolean(),
     });
     const ends = performance.now() + drawnMs;
-    const rows: Row[] = [];
+    const worst: Row[] = [];
     const seen = new Set<string>();
+    const refused = new Map<string, string>();
+    let [sent, wellFormed] = [0, 0];
     for (let round = 0; round === 0 || performance.now() < ends; round++) {
+      drawing = await signUp('203.0.113.71');
       const some = fc.sample(request, { numRuns: 24, seed: 20_261_122 + round });
-      const send = ({ turn: _, larges, bytes, kind, times: power, isMember }: (typeof some)[number], at: number) => {
+      const send = async ({ larges, bytes, kind, times: power, isMember }: (typeof some)[number], at: number) => {
         const path = paths[(round * 24 + at) % paths.length]!;
         seen.add(path);
         const schema = Object.values(document.paths[path]!.post?.requestBody?.content ?? {})[0]?.schema ?? {};
         let count = 0;
-        const value = neighbour(
-          drawn(schema, document, () => larges[count++ % larges.length]!, { bytes }),
-          kind,
-          power,
-        );
-        const caller = isMember ? member : strangers[0]!;
-        const own = { timestampMs: String((lastTimestamp = Math.max(Date.now(), lastTimestamp + 1))) };
-        const { organizationId } = caller;
-        const body = JSON.stringify(path.startsWith('/v1/') ? value : { ...(value as object), ...own, organizationId });
-        const text = body.length > 2 * 2 ** 20 ? body.slice(0, 2 * 2 ** 20 - 1) : body;
-        return path.startsWith('/v1/') ? proxy(path.slice(4), text, caller.address) : stamped(caller, path, text);
+        const large = () => larges[count++ % larges.length]!;
+        const body = drawn(schema, document, large, { bytes, values: mostValues }) as Record<string, unknown>;
+        const caller = isMember ? member : drawing;
+        const answer = await sendDrawn(caller, path, body, (value, of) => neighbour(value, of, document, kind, power));
+        sent += 1;
+        if (isWellFormed(answer)) wellFormed += 1;
+        else refused.set(path, answer.text.slice(0, 200));
+        return answer;
       };
-      rows.push(
-        await beside(`drawn, round ${round}`, () =>
-          sendAll(
-            times(24, (at) => send(some[at]!, at)),
-            8,
-          ),
+      const row = await beside(`drawn, round ${round}`, () =>
+        sendAll(
+          times(24, (at) => send(some[at]!, at)),
+          8,
         ),
       );
+      worst.push(row);
+      worst.sort((one, other) => other.delayMs - one.delayMs).splice(5);
+
+      async function sendDrawn(
+        caller: Caller,
+        path: string,
+        body: Record<string, unknown>,
+        change: (value: unknown, schema: Schema) => unknown,
+      ): Promise<Answer> {
+        const { organizationId } = caller;
+        const whole = Object.values(document.paths[path]!.post?.requestBody?.content ?? {})[0]?.schema ?? {};
+        if (path.startsWith('/v1/')) return proxy(path.slice(4), JSON.stringify(change(body, whole)), caller.address);
+        if (path.includes('/query/')) {
+          return stamped(caller, path, JSON.stringify({ ...(change(body, whole) as object), organizationId }));
+        }
+        const timestampMs = String((lastTimestamp = Math.max(Date.now(), lastTimestamp + 1)));
+        const parameters = change(body['parameters'], propertyOf(whole, 'parameters', document));
+        return stamped(caller, path, JSON.stringify({ ...body, timestampMs, organizationId, parameters }));
+      }
     }
-    const worst = rows.toSorted((one, other) => other.delayMs - one.delayMs);
-    console.log(`noninterference: ${rows.length * 24} drawn requests to ${seen.size} of ${paths.length} paths`);
-    hold(worst.slice(0, 5));
+    const share = wellFormed / sent;
+    console.log(
+      `noninterference: ${sent} drawn requests to ${seen.size} of ${paths.length} paths, ` +
+        `${Math.round(share * 100)} % of them more than refused for their form`,
+    );
+    if (process.env['REFUSED']) console.log([...refused].map((one) => one.join(' ')).join('\n'));
+    hold(worst);
+    expect(share).toBeGreaterThan(leastWellFormed);
   },
   drawnMs + 300_000,
 );
+
+function propertyOf(schema: Schema, name: string, document: Document): Schema {
+  if (schema.$ref !== undefined) {
+    return propertyOf(document.components.schemas[schema.$ref.split('/').at(-1)!]!, name, document);
+  }
+  const [chosen] = schema.oneOf ?? schema.anyOf ?? schema.allOf ?? [];
+  return chosen ? propertyOf(chosen, name, document) : (schema.properties?.[name] ?? {});
+}
