@@ -20,7 +20,14 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['test/build-before-tests.mjs', 'test/nets/main-thread.mjs', 'bench/*.mjs', 'scripts/*.mjs'] },
+        projectService: {
+          allowDefaultProject: [
+            'test/build-before-tests.mjs',
+            'test/nets/main-thread.mjs',
+            'bench/*.mjs',
+            'scripts/*.mjs',
+          ],
+        },
         tsconfigRootDir: import.meta.dirname,
       },
     },

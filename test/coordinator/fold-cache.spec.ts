@@ -113,7 +113,13 @@ describe('the memory of folded organizations', () => {
     const foldsWith = async (cacheBytes: number): Promise<number> => {
       let folds = 0;
       const nothing = () => undefined;
-      const metrics = { decided: nothing, spent: nothing, appended: nothing, conflict: nothing, folded: () => (folds += 1) };
+      const metrics = {
+        decided: nothing,
+        spent: nothing,
+        appended: nothing,
+        conflict: nothing,
+        folded: () => (folds += 1),
+      };
       const loader = new OrganizationLoader(store, metrics, { cacheBytes });
       for (const id of [...ids, ...ids]) {
         expect((await loader.load(id)).organization.organizationId).toBe(id);
