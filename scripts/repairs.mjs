@@ -960,8 +960,8 @@ export const repairs = [
     file: 'src/transactions/refusals.ts',
     from: 'if (depth > maxDepth) return `is nested deeper than ${maxDepth} levels`;',
     to: 'if (depth > maxDepth) return undefined;',
-    test: 'test/e2e/edge.spec.ts',
-    named: 'nested without end',
+    test: 'test/transactions/refusals.spec.ts',
+    named: 'nested without end are refused',
   },
   {
     rule: 'edge',
