@@ -124,5 +124,5 @@ export const shownAsRequired = field(true, 'client protocol');
 /** Requirement not shown in the specification; optional by the client protocol. */
 export const shownAsOptional = field(false, 'client protocol');
 
-/** Names for people (client protocol, section 4): 1 to 128 characters. */
-export const label = text({ limit: { least: 1, most: 255, source: 'client protocol' } });
+/** Names for people: 1 to 128 characters here, as the client protocol does not know the limit (section 4). */
+export const label = text({ limit: { least: 1, most: 128, source: 'client protocol' } });
