@@ -132,7 +132,7 @@ module.exports = {
       '^src/schema/',
       '^src/stamps/',
       '^src/event-store/(event-store|chain|upcast)\\.ts$',
-      '^src/read-models/(database|define-query|pages|runner)\\.ts$',
+      '^src/read-models/(database|define-query|pages|runner|telling-thread)\\.ts$',
     ]),
     only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [
       '^src/client/',

@@ -8,13 +8,14 @@ import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
-import { organizationStream } from '../domain/organization/organization.js';
+import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventStore } from '../event-store/event-store.js';
 import type { Rows } from '../read-models/database.js';
 import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
 import { ReadModelRunner } from '../read-models/runner.js';
+import { TellingThread } from '../read-models/telling-thread.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
 import { Steps } from '../domain/steps.js';
@@ -85,6 +86,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly sessions: ReadSessions,
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
+    private readonly telling: TellingThread,
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(COUNTERS) private readonly counters: PasskeyCounters,
     @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
@@ -102,6 +104,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     );
     const question = { ...asked, organizationId };
     const { organization } = await this.loader.load(organizationId);
+    if (definition.readsHistory) await this.checkReadsHistory(definition.path, request.by, organization, caller);
     await this.runner.passed(minPosition, readWaitMs);
     const failed = this.runner.failures();
     if (failed.length > 0) {
@@ -136,6 +139,13 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           const set = limitsSetFor(organization, parent, this.limits);
           return limitsInForce(organization.parentOrganizationId !== undefined, set?.organization);
         },
+        told: async (organizationId, from, limit) => {
+          const family = organization.parentOrganizationId ?? organizationId;
+          const told = await this.telling.told(family, { organizationId, from, limit, now });
+          const bytes = told.texts.reduce((sum, text) => sum + text.length, 0);
+          if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
+          return told;
+        },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {
           rights ??= this.driver.rightsOnPage(organization, caller.user.userId, steps, unread);
@@ -159,6 +169,33 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       throw error;
     } finally {
       this.metrics.spent('rights', steps.spent);
+    }
+  }
+
+  /**
+   * All of a history shows who did what, and when: that is for those who stand above everything, and with their key.
+   * @throws {CoordinatorError} PERMISSION_DENIED
+   */
+  private async checkReadsHistory(
+    path: string,
+    { kind }: QueryRequest['by'],
+    organization: OrganizationView,
+    caller: Caller,
+  ): Promise<void> {
+    const refuse = (why: string) =>
+      new CoordinatorError('PERMISSION_DENIED', `query ${path}: ${why}`, { category: 'REQUEST_NOT_AUTHORIZED' });
+    if (kind === 'session') throw refuse('needs a stamp: a read-only session does not read whole histories');
+    const { organizationId, parentOrganizationId } = organization;
+    const parent = (await this.loader.parentOf(organization))?.organization;
+    const home = caller.organizationId === organizationId ? organization : parent;
+    const { userId } = caller.user;
+    if (!home?.rootQuorum.userIds.includes(userId)) {
+      throw refuse(`user \`${userId}\` is not in the root quorum of organization \`${caller.organizationId}\``);
+    }
+    if (home === organization && parent && !parent.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')) {
+      throw refuse(
+        `its parent \`${parentOrganizationId}\` has not switched FEATURE_NAME_SUB_ORGANIZATION_EVENTS on (set_organization_feature)`,
+      );
     }
   }
 

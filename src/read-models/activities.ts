@@ -354,7 +354,8 @@ export const listAppProofs = defineQuery({
   }),
 });
 
-class RecordedEventShape {
+/** An event as answers show it. */
+export class RecordedEventShape {
   @Uuid()
   id!: string;
 

@@ -32,6 +32,8 @@ export interface QueryContext {
   readonly limits: () => Promise<Limits>;
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
+  /** Events of an organization from a revision on, so many at most, as they may be read. */
+  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page>;
   /** A list of the answer, as far as there is room for it. */
   readonly page: (elements: Elements) => Promise<Page>;
   /** The activity as this caller sees it. */
@@ -59,6 +61,8 @@ export interface QueryDefinition<Request extends OrganizationRequest, Response e
   readonly response: new () => Response;
   /** The body may name the parent when the credential lives in one of its sub-organizations (client protocol 1.4). */
   readonly whereTheCredentialLives?: true;
+  /** For members of the root quorum, of the organization or of its parent, and with a stamp only. */
+  readonly readsHistory?: true;
   answer(request: Request, context: QueryContext): Answered<Response> | Promise<Answered<Response>>;
 }
 

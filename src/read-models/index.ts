@@ -15,6 +15,7 @@ import {
 } from './contract-interfaces.js';
 import { claimsModel } from './claims.js';
 import type { AnyQuery } from './define-query.js';
+import { getEvent, listEvents } from './events.js';
 import { denialsModel, listDenials } from './denials.js';
 import { endedVaultsModel } from './ended-vaults.js';
 import { invitationsModel, listInvitations } from './invitations.js';
@@ -66,6 +67,7 @@ export const queries: readonly AnyQuery[] = [
   getAuthenticator,
   getAuthenticators,
   getBootProof,
+  getEvent,
   getLatestBootProof,
   getOauth2Credential,
   getOauthProviders,
@@ -82,6 +84,7 @@ export const queries: readonly AnyQuery[] = [
   listActivityEvents,
   listAppProofs,
   listDenials,
+  listEvents,
   listFiatOnRampCredentials,
   listInvitations,
   listOauth2Credentials,

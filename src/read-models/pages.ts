@@ -195,7 +195,7 @@ function merged(
 }
 
 /** Bytes of the lists of one answer together: they end before they would be larger, with one element at least. */
-const mostBytesOfPages = 4 * 1024 * 1024;
+export const mostBytesOfPages = 4 * 1024 * 1024;
 
 /** A list of an answer, each element as its JSON. */
 export interface Page {

@@ -18,6 +18,7 @@ import {
 import type { Rows } from '../../src/read-models/database.js';
 import { endedVaults } from '../../src/read-models/ended-vaults.js';
 import { queries } from '../../src/read-models/index.js';
+import { causesOf, toldEvent } from '../../src/read-models/events.js';
 import { isPage, pageWriter } from '../../src/read-models/pages.js';
 import { policiesAfter } from '../../src/read-models/policies.js';
 import { halfRecorded, recordedByParent } from '../../src/read-models/sub-organizations.js';
@@ -282,6 +283,13 @@ async function* recordedFrom(stream: string, from: number) {
   for (const event of base) if (event.stream === stream && event.revision >= from) yield await Promise.resolve(event);
 }
 
+async function toldFrom(rows: Rows, id: string, from: number, limit: number) {
+  const events: RecordedEvent[] = [];
+  for await (const event of recordedFrom(organizationStream(id), from)) if (events.push(event) === limit) break;
+  const causes = await causesOf(rows, id, events, (at) => recordedFrom(organizationStream(id), at));
+  return { texts: events.map((event, index) => JSON.stringify(toldEvent(event, causes[index], now))), hasMore: false };
+}
+
 /** Elements of the longest list in an answer. */
 const shown = (answer: unknown): number => {
   const lists: unknown[] =
@@ -319,6 +327,7 @@ const answered = (path: string, request: object) => {
       callerUserId: furnished.alice.userId,
       limits: () => Promise.resolve(limitsInForce(false)),
       verifyOidc: () => Promise.resolve({ issuer: 'https://a.example', audience: 'app', subject: 'nobody' }),
+      told: (id, from, limit) => toldFrom(rows, id, from, limit),
       history: (id, from) => recordedFrom(organizationStream(id), from),
       envelope: (record) =>
         activityEnvelope(record, {

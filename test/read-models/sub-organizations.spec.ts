@@ -63,6 +63,7 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     limits: notAsked,
     verifyOidc: notAsked,
     history: notAsked,
+    told: notAsked,
     page: notAsked,
   };
   const answer = await query.answer({ organizationId: parent, ...request }, { ...context, envelope: notAsked });

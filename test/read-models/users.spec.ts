@@ -27,6 +27,7 @@ async function ask<Request extends OrganizationRequest, Response extends object>
     limits: never,
     verifyOidc: never,
     history: never,
+    told: never,
     envelope: never,
     page: pageWriter(() => undefined),
   };

@@ -53,6 +53,7 @@ function ask<Request extends OrganizationRequest, Response extends object>(
     limits: never,
     verifyOidc: never,
     history: never,
+    told: never,
     envelope: never,
     page: pageWriter(() => undefined),
   };

@@ -22,6 +22,8 @@ export const featureNames = [
   'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS',
   /** Of a parent: lower limits for its sub-organizations (see `limits.ts`). */
   limitsFeature,
+  /** Of a parent: the root quorums of its sub-organizations may read all events of theirs. */
+  'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
 ] as const;
 
 export type FeatureName = (typeof featureNames)[number];

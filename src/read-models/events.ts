@@ -1,0 +1,187 @@
+import { readableEventData } from '../domain/activity/redaction.js';
+import type { ActivityStatus } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { EventMetadata } from '../event-store/chain.js';
+import type { RecordedEvent } from '../event-store/event-store.js';
+import { upcast } from '../event-store/upcast.js';
+import { DecimalString, Described, ListOf, Nested, Uuid } from '../schema/fields.js';
+import { RecordedEventShape } from './activities.js';
+import type { Rows } from './database.js';
+import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+
+/** Nothing in a stream has a higher revision. */
+const mostRevisions = 9_999_999_999;
+const usualLimit = 10;
+
+class ListEventsRequest extends OrganizationRequest {
+  @DecimalString({
+    min: 0,
+    max: mostRevisions,
+    optional: true,
+    about: 'Only events behind this revision; from the first event on when absent.',
+  })
+  after?: string;
+
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; "10" when absent.' })
+  limit?: string;
+}
+
+class GetEventRequest extends OrganizationRequest {
+  @DecimalString({ min: 0, max: mostRevisions, about: "Place in the organization's stream." })
+  revision!: string;
+}
+
+/** An event of an organization, with where to find what led to it. */
+class OrganizationEventShape extends RecordedEventShape {
+  @Uuid({ optional: true, about: 'The activity it belongs to; absent for what no request to this organization did.' })
+  activityId?: string;
+
+  @Described(
+    { type: 'string' },
+    {
+      optional: true,
+      about:
+        'Revision of the event that has the signed request, its stamp and the decision: this one, or an earlier one.',
+    },
+  )
+  decidedAt?: string;
+}
+
+class ListEventsResponse extends PagedResponse {
+  @ListOf(() => OrganizationEventShape)
+  events!: object[];
+}
+
+class GetEventResponse {
+  @Nested(() => OrganizationEventShape)
+  event!: object;
+
+  @Nested(() => OrganizationEventShape, {
+    optional: true,
+    about:
+      'The event that it follows from, with the signed request, its stamp and the decision; absent where it is the same.',
+  })
+  decision?: object;
+}
+
+export const listEvents = defineQuery({
+  path: 'list_events',
+  summary: "All events of an organization by revision, for members of the root quorum: its own, and its parent's.",
+  request: ListEventsRequest,
+  response: ListEventsResponse,
+  readsHistory: true,
+  async answer({ organizationId, after, limit = String(usualLimit) }, { told }) {
+    return { events: await told(organizationId, after === undefined ? 0 : Number(after) + 1, Number(limit)) };
+  },
+});
+
+export const getEvent = defineQuery({
+  path: 'get_event',
+  summary: 'One event of an organization, and the signed request, stamp and decision that it follows from.',
+  request: GetEventRequest,
+  response: GetEventResponse,
+  readsHistory: true,
+  async answer({ organizationId, revision }, { told }) {
+    const one = async (at: number) => {
+      const { texts } = await told(organizationId, at, 1);
+      return texts[0] === undefined ? undefined : (JSON.parse(texts[0]) as OrganizationEventShape);
+    };
+    const event = await one(Number(revision));
+    if (!event) {
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `organization \`${organizationId}\` has no event at revision \`${revision}\``,
+      );
+    }
+    const { decidedAt = revision } = event;
+    const decision = decidedAt === revision ? undefined : await one(Number(decidedAt));
+    return { event, ...(decision ? { decision } : {}) };
+  },
+});
+
+/** What the rows say of the activity that an event belongs to. */
+export interface EventCause {
+  readonly status: ActivityStatus;
+  /** Revision of the event that its activity was decided with, as far as that is known. */
+  readonly decidedAt: number | undefined;
+}
+
+const decidingTypes: ReadonlySet<string> = new Set(['ActivitySubmitted', 'ActivityApproved', 'ActivityRejected']);
+
+/** Reads an organization's stream from a revision on. */
+type ReadFrom = (revision: number) => AsyncIterable<RecordedEvent>;
+
+/**
+ * What led to each event of a run of a stream; undefined for what no activity of the organization did. Requests are long, and
+ * votes on many of them may stand side by side, so no row is read for its document but that of the first event.
+ */
+export async function causesOf(
+  rows: Rows,
+  organizationId: string,
+  events: readonly RecordedEvent[],
+  readFrom: ReadFrom,
+): Promise<(EventCause | undefined)[]> {
+  const causes: (EventCause | undefined)[] = [];
+  for (const [index, event] of events.entries()) {
+    const before = events[index - 1];
+    const status = statusOf(rows, organizationId, event);
+    if (!status) causes.push(undefined);
+    else if (isDeciding(event)) causes.push({ status, decidedAt: event.revision });
+    else if (before)
+      causes.push({ status, decidedAt: isSameAppend(before, event) ? causes[index - 1]?.decidedAt : undefined });
+    else causes.push({ status, decidedAt: await decisionBefore(rows, organizationId, event, readFrom) });
+  }
+  return causes;
+}
+
+const isDeciding = ({ type }: RecordedEvent) => decidingTypes.has(type);
+
+function statusOf(rows: Rows, organizationId: string, { metadata }: RecordedEvent): ActivityStatus | undefined {
+  const { $correlationId } = metadata as EventMetadata;
+  const sql = 'SELECT status FROM activities WHERE organization_id = ? AND activity_id = ?';
+  return rows.get(sql, organizationId, $correlationId)?.['status'] as ActivityStatus | undefined;
+}
+
+/** A decision and its effects have one cause. */
+function isSameAppend(one: RecordedEvent, other: RecordedEvent): boolean {
+  const [before, after] = [one.metadata as EventMetadata, other.metadata as EventMetadata];
+  return before.$correlationId === after.$correlationId && before.$causationId === after.$causationId;
+}
+
+/** Of the events of an activity's life, those before an effect are the end of it at most, and then the decision. */
+async function decisionBefore(rows: Rows, organizationId: string, event: RecordedEvent, readFrom: ReadFrom) {
+  const { $correlationId } = event.metadata as EventMetadata;
+  const sql = 'SELECT doc FROM activities WHERE organization_id = ? AND activity_id = ?';
+  const doc = rows.get(sql, organizationId, $correlationId)?.['doc'];
+  const { revisions } = JSON.parse(String(doc)) as { readonly revisions: readonly number[] };
+  for (const revision of revisions
+    .filter((one) => one < event.revision)
+    .slice(-2)
+    .reverse()) {
+    for await (const recorded of readFrom(revision)) {
+      if (isDeciding(recorded) && isSameAppend(recorded, event)) return revision;
+      break;
+    }
+  }
+  return undefined;
+}
+
+/** An event as it is told: what still proves something is left out of it. */
+export function toldEvent(recorded: RecordedEvent, cause: EventCause | undefined, now: number): OrganizationEventShape {
+  const { id, revision, type } = recorded;
+  const { $correlationId, at, hash } = recorded.metadata as EventMetadata;
+  const data = upcast(recorded).data as object;
+  // Of what is not known to be done, no code is told.
+  const said = readableEventData({ type, data }, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
+  return {
+    id,
+    revision: String(revision),
+    type,
+    data: said,
+    recordedAt: new Date(at).toISOString(),
+    hash,
+    ...(cause ? { activityId: $correlationId } : {}),
+    ...(cause?.decidedAt === undefined ? {} : { decidedAt: String(cause.decidedAt) }),
+    ...(said === data ? {} : { redacted: true }),
+  };
+}

@@ -1,0 +1,148 @@
+import { Worker } from 'node:worker_threads';
+import { CoordinatorError, limitExceeded } from '../domain/errors.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import { storedEvent } from '../event-store/stored-event.js';
+import type { Rows } from './database.js';
+import { causesOf } from './events.js';
+import { packEvents } from './packed-events.js';
+import { mostBytesOfPages, type Page } from './pages.js';
+import type { ToTell } from './telling.js';
+
+/** Pages of one family of organizations that are told or wait. */
+const mostOfFamily = 8;
+/** Milliseconds until a thread that does not answer is ended. */
+const usualLongestMs = 30_000;
+/** Memory of the thread, in MiB. */
+const heapMib = 256;
+
+interface TellingOptions {
+  readonly longestMs?: number;
+  /** The worker's file; the one of this build unless told. */
+  readonly file?: URL;
+}
+
+/**
+ * Tells pages of events, in a thread of its own: looking for what must not be told takes long in long requests. One page of
+ * a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
+ */
+export class TellingThread {
+  private readonly families = new Map<string, { count: number; last: Promise<unknown> }>();
+  private thread: Worker | undefined;
+  private last: Promise<unknown> = Promise.resolve();
+  private isClosed = false;
+
+  constructor(
+    private readonly store: Pick<EventStore, 'read'>,
+    private readonly rows: Rows,
+    private readonly options: TellingOptions = {},
+  ) {}
+
+  /**
+   * Events of an organization from a revision on, as they may be read now.
+   * @param family the parent's id, of a parent and of its sub-organizations
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many of the family wait; UNAVAILABLE when the thread was lost
+   */
+  async told(
+    family: string,
+    { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
+  ): Promise<Page> {
+    const known = this.families.get(family) ?? { count: 0, last: Promise.resolve() };
+    if (known.count >= mostOfFamily) {
+      throw limitExceeded(
+        `pages of events that are told or wait: ${mostOfFamily} for a parent and its sub-organizations`,
+        1,
+      );
+    }
+    known.count++;
+    this.families.set(family, known);
+    const told = known.last.then(async () => {
+      const { events, hasMore } = await this.read(organizationId, from, limit);
+      const stream = organizationStream(organizationId);
+      const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));
+      const page = await this.inTurn({ events: packEvents(events), causes, now });
+      return { texts: page.texts, hasMore: page.hasMore || hasMore };
+    });
+    known.last = told.catch(() => undefined);
+    try {
+      return await told;
+    } finally {
+      known.count--;
+      if (known.count === 0) this.families.delete(family);
+    }
+  }
+
+  /** No more than a page holds is read. */
+  private async read(organizationId: string, from: number, limit: number) {
+    const events: RecordedEvent[] = [];
+    let text = 0;
+    for await (const event of this.store.read(organizationStream(organizationId), from)) {
+      const { data, metadata } = storedEvent(event);
+      text += data.length + metadata.length;
+      if (events.length > 0 && text > mostBytesOfPages) return { events, hasMore: true };
+      if (events.push(event) === limit) break;
+    }
+    return { events, hasMore: false };
+  }
+
+  private inTurn(job: ToTell): Promise<Page> {
+    const told = this.last.then(() => this.tell(job));
+    this.last = told.catch(() => undefined);
+    return told;
+  }
+
+  private tell(job: ToTell): Promise<Page> {
+    if (this.isClosed) return Promise.reject(unavailable('the coordinator is shutting down'));
+    const thread = (this.thread ??= this.newThread());
+    const { longestMs = usualLongestMs } = this.options;
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        thread.off('message', hear).off('error', fail).off('exit', fail);
+      };
+      const hear = (page: Page) => {
+        end();
+        resolve(page);
+      };
+      const lose = (why: string) => {
+        end();
+        this.thread = undefined;
+        void thread.terminate();
+        reject(unavailable(why));
+      };
+      const fail = () => lose('the thread that tells events has ended');
+      const timer = setTimeout(() => lose(`the events were not told in ${longestMs / 1_000} s`), longestMs);
+      thread.once('message', hear).once('error', fail).once('exit', fail);
+      thread.postMessage(job);
+    });
+  }
+
+  private newThread(): Worker {
+    const { file = workerFile() } = this.options;
+    const resourceLimits = { maxOldGenerationSizeMb: heapMib };
+    const thread = new Worker(file, { name: 'telling', execArgv: [], resourceLimits });
+    thread.unref();
+    // Told of while it tells nothing, or late: neither must end the process.
+    thread.on('error', () => undefined);
+    thread.once('exit', () => {
+      if (this.thread === thread) this.thread = undefined;
+    });
+    return thread;
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.thread?.terminate();
+  }
+}
+
+function unavailable(why: string): CoordinatorError {
+  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
+}
+
+/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
+function workerFile(): URL {
+  return import.meta.url.endsWith('.ts')
+    ? new URL('../../dist/read-models/telling-worker.js', import.meta.url)
+    : new URL('./telling-worker.js', import.meta.url);
+}
