@@ -301,7 +301,7 @@ describe('calls of contracts whose values share their place', () => {
           const data = `${selector}${address.padStart(64, '0')}${word(64)}${tree(depth, width, blob)}`;
           const { args } = decodeCalldata(contract, data)!;
           if (args instanceof Doubt) throw new Error('it is in doubt');
-          const read = args as Readonly<Record<string, PolicyValue>>;
+          const read = args;
           expect(read['to']).toBe(`0x${address}`);
           let value = read['calls']!;
           for (let level = 0; level < depth; level++) {

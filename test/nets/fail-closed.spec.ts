@@ -777,7 +777,7 @@ describe('what others run, in trouble', () => {
     try {
       const outsider = await own.createUser('Outsider');
       const { oauthSecretEncryption } = await discoveryKeys(own);
-      const encryptedClientSecret = await encryptOauth2ClientSecret(clientSecret, oauthSecretEncryption!);
+      const encryptedClientSecret = await encryptOauth2ClientSecret(clientSecret, oauthSecretEncryption);
       const grant = { redirectUri: 'https://app.example/back', codeVerifier: 'v'.repeat(43) };
       const credentials = new Map<string, { readonly id: string; readonly clientId: string }>();
       for (const name of ['OAUTH2_PROVIDER_X', ...Object.keys(troubled)]) {
