@@ -114,6 +114,16 @@ function linkedBy(done: Done): string | undefined {
   return all(done, 'OauthProviderCreated').length > 0 ? email : undefined;
 }
 
+/** The address in each token of a request that has given the user identities. */
+function linkingEmails({ intent }: Done): (string | undefined)[] {
+  const { oauthProviders } = intent as { readonly oauthProviders: readonly { readonly oidcToken?: string }[] };
+  return oauthProviders.map(({ oidcToken }) => {
+    if (!oidcToken) return undefined;
+    const said = JSON.parse(Buffer.from(oidcToken.split('.')[1]!, 'base64url').toString()) as { email?: string };
+    return said.email;
+  });
+}
+
 /** A key that was made, sealed to somebody. */
 const sealedKey = (done: Done) => ({
   publicKey: first(done, 'ApiKeyCreated').publicKey,
@@ -158,6 +168,7 @@ const readers: Readonly<Record<string, (done: Done) => unknown>> = {
   ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2: (done) => ({
     identities: identities(done, (done.intent as { userId: string }).userId),
     ...tokens(done),
+    linkingEmails: linkingEmails(done),
   }),
   ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2: newPrivateKeys,
   ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: sealedKey,

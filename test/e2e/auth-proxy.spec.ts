@@ -10,6 +10,7 @@ import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
 import { SeededRandomness, StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
+import { expectVerified } from '../replay/verified-again.js';
 
 const secret = 'a secret of the proxy and the API';
 const unlimited = {
@@ -1052,3 +1053,5 @@ describe('limits', () => {
     }
   });
 });
+
+test('all that was recorded here verifies again', () => expectVerified(coordinator));
