@@ -139,7 +139,7 @@ const settings = {
 type Setting = keyof typeof settings;
 
 function parametersOf(verb: Verb, kind: Kind, contact: string, { userId }: Sub, chosen: ReadonlySet<Setting>): object {
-  const only = (...names: readonly Setting[]) =>
+  const chosenOf = (...names: readonly Setting[]) =>
     Object.fromEntries(names.flatMap((name) => (chosen.has(name) ? [[name, settings[name]]] : [])));
   if (verb === 'CREATE_INVITATIONS') {
     const receiverUserName = chosen.has('appName') ? lure('receiver') : 'Ann';
@@ -156,8 +156,8 @@ function parametersOf(verb: Verb, kind: Kind, contact: string, { userId }: Sub, 
     };
   }
   const named = { appName: chosen.has('appName') ? settings.appName : 'plain' };
-  const looks = only('logoUrl', 'magicLinkTemplate', 'templateVariables', 'templateId');
-  const sender = only('sendFromEmailAddress', 'sendFromEmailSenderName', 'replyToEmailAddress');
+  const looks = chosenOf('logoUrl', 'magicLinkTemplate', 'templateVariables', 'templateId');
+  const sender = chosenOf('sendFromEmailAddress', 'sendFromEmailSenderName', 'replyToEmailAddress');
   if (verb.startsWith('EMAIL_AUTH')) {
     const targetPublicKey = coordinator.newKey().publicKey;
     return {
@@ -165,7 +165,7 @@ function parametersOf(verb: Verb, kind: Kind, contact: string, { userId }: Sub, 
       targetPublicKey,
       emailCustomization: { ...named, ...looks },
       ...sender,
-      ...only('apiKeyName'),
+      ...chosenOf('apiKeyName'),
     };
   }
   const isOldest = /^INIT_OTP(?:_AUTH(?:_V2)?)?$/.test(verb);

@@ -353,7 +353,7 @@ describe('sign_raw_payload', () => {
             { type: 'WalletAccountsCreated', data: { walletId: id(99), accounts: facts } },
           ],
         })
-        .thenRefused('ABORTED', /^`0x\w{40}` came to name another key .*: send the same request again$/);
+        .thenRefused('ABORTED', /^`0x\w{40}` now refers to a different key: send the same request again$/);
     });
   });
 

@@ -124,7 +124,7 @@ describe('sign_raw_payloads', () => {
             { type: 'WalletAccountsCreated', data: { walletId: id(99), accounts } },
           ],
         })
-        .thenRefused('ABORTED', /came to name another key/);
+        .thenRefused('ABORTED', /now refers to a different key/);
     });
 
     it('signs nothing of a request with a bad payload', () =>

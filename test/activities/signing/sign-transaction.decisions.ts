@@ -507,7 +507,7 @@ describe('sign_transaction', () => {
           },
         ],
       })
-      .thenRefused('ABORTED', /came to name another key/);
+      .thenRefused('ABORTED', /now refers to a different key/);
   });
 
   it('a request that was understood for one key is understood anew for another', async () => {
