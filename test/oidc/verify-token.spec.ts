@@ -405,7 +405,7 @@ describe('refused before anybody is asked', () => {
   test.each([undefined, null, '', 1, [], ['client-1', 'client-2'], [['client-1']], [1], {}, 'a\nb', 'a'.repeat(256)])(
     'the audience %j',
     async (aud) => {
-      expect(await unheard({ aud })).toBe(invalid('its `aud` must be exactly one text of 1 to 128 characters'));
+      expect(await unheard({ aud })).toBe(invalid('its `aud` must be exactly one text of 1 to 255 characters'));
     },
   );
 
@@ -416,7 +416,7 @@ describe('refused before anybody is asked', () => {
   });
 
   test.each([undefined, null, '', 1, ['subject-1'], 'a\0b', 's'.repeat(256)])('the subject %j', async (sub) => {
-    expect(await unheard({ sub })).toBe(invalid('its `sub` must be a text of 1 to 128 characters'));
+    expect(await unheard({ sub })).toBe(invalid('its `sub` must be a text of 1 to 255 characters'));
   });
 
   const seconds = noon / 1_000;
