@@ -258,9 +258,7 @@ function submitAgain(
 
   // From the signed bytes it must come out the same as from what was kept of them.
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  // By rules 1 and 2 names could be longer.
-  const lengths = (bench.rules ?? rulesNumber) < 3 ? 'as-before' : 'today';
-  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters', lengths);
+  const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
   sameVerdict(verdict, fromBytes);
   const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;

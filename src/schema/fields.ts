@@ -100,27 +100,15 @@ function lengthMessage(value: unknown, min: number, max: number): string {
     : `must be a string of ${min} to ${max} characters, got ${shown(value)}`;
 }
 
-/** Characters of a name. Histories by rules 1 and 2 have longer ones: see `validate`. */
 const { value: maxName } = limitTable.nameCharacters;
-/** What names had by those rules. */
-const maxNameBefore = 255;
-/** The rule that those histories may break. */
-export const nameLength = 'nameLength';
 
-/** A name that people read: 1 to 128 characters, none of them a control character. */
+/** A name that people read: 1 to 255 characters, none of them a control character. */
 export function Label(options: FieldOptions = {}) {
   return field(
     { type: 'string', minLength: 1, maxLength: maxName },
     options,
     Matches(labelPattern, { message: must('text without control characters') }),
-    ValidateBy({
-      name: nameLength,
-      validator: {
-        validate: (value) => typeof value === 'string' && value.length <= maxName,
-        defaultMessage: (context) => lengthMessage(context?.value, 1, maxName),
-      },
-    }),
-    MaxLength(maxNameBefore, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, maxName) }),
+    MaxLength(maxName, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, maxName) }),
     MinLength(1, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, maxName) }),
     IsString({ message: must(`a string of 1 to ${maxName} characters`) }),
   );

@@ -1,6 +1,5 @@
 import { getMetadataStorage, validateSync, type ValidationError } from 'class-validator';
 import { invalidFields } from '../domain/errors.js';
-import { nameLength } from './fields.js';
 import { fieldsOfShape } from './json-schema.js';
 
 interface Violation {
@@ -35,20 +34,14 @@ storage.getTargetValidationMetadatas = (shape, ...options) => {
 /**
  * Turns plain JSON into the wire class it should be, with every rule of the class checked and no unknown member.
  * `path` is what field names begin with in errors, such as `parameters`.
- * @param lengths of names: `as-before` for what was signed when they could be longer
  * @throws {CoordinatorError} INVALID_ARGUMENT that names each bad field
  */
-export function validate<Wire extends object>(
-  shape: new () => Wire,
-  plain: object,
-  path = '',
-  lengths: 'today' | 'as-before' = 'today',
-): Wire {
+export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
   const found: Violation[] = [];
   const instance = instanceOf(shape, plain, path, found) as Wire;
   // A class without fields has no rules either, and class-validator would take it for one that it was never told of.
   const errors = fieldsOf(shape).size === 0 ? [] : validateSync(instance, validatorOptions);
-  found.push(...errors.flatMap((error) => violations(error, path, lengths)));
+  found.push(...errors.flatMap((error) => violations(error, path)));
   if (found.length > 0) throw invalidFields(found.slice(0, maxViolations));
   return instance;
 }
@@ -85,12 +78,10 @@ function fieldsOf(shape: Shape): ReturnType<typeof fieldsOfShape> {
   return fields;
 }
 
-function violations(error: ValidationError, parent: string, lengths: 'today' | 'as-before'): Violation[] {
+function violations(error: ValidationError, parent: string): Violation[] {
   const isIndex = /^\d+$/.test(error.property);
   const field = isIndex ? `${parent}[${error.property}]` : parent ? `${parent}.${error.property}` : error.property;
-  const own = Object.entries(error.constraints ?? {})
-    .filter(([rule]) => rule !== nameLength || lengths === 'today')
-    .map(([, description]) => ({ field, description }));
+  const own = Object.values(error.constraints ?? {}).map((description) => ({ field, description }));
   // A list whose elements are wrong says so itself; saying it of each element again helps nobody.
-  return own.length > 0 ? own : (error.children ?? []).flatMap((child) => violations(child, field, lengths));
+  return own.length > 0 ? own : (error.children ?? []).flatMap((child) => violations(child, field));
 }

@@ -125,7 +125,7 @@ describe('limits that are set', () => {
 
   test('by the operator hold, are shown, are recorded with decisions, and decide history again', async () => {
     const { client } = limited;
-    expect(await limitsOf(client)).toMatchObject({ users: 102, wallets: 2, policies: 100, nameCharacters: 128 });
+    expect(await limitsOf(client)).toMatchObject({ users: 102, wallets: 2, policies: 100, nameCharacters: 255 });
     const users = (count: number) => usersNamed(...Array.from({ length: count }, (_, index) => `user ${index}`));
     const create = (count: number) => client.submit('ACTIVITY_TYPE_CREATE_USERS_V4', { users: users(count) });
     await create(99);
@@ -243,13 +243,13 @@ describe('limits that are set', () => {
     expect(() => redecide(forged, buildRegistry(activities), parent)).toThrow('limits that nobody can set');
   });
 
-  test('on names are 128 characters', async () => {
+  test('on names are 255 characters', async () => {
     const rename = (organizationName: string) =>
       limited.client.submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName });
-    expect(await refusal(rename('x'.repeat(129)))).toMatchObject({
+    expect(await refusal(rename('x'.repeat(256)))).toMatchObject({
       status: 400,
-      message: textLike('must have 1 to 128 characters, has 129'),
+      message: textLike('must have 1 to 255 characters, has 256'),
     });
-    expect((await rename('x'.repeat(128))).status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect((await rename('x'.repeat(255))).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 });

@@ -222,8 +222,7 @@ export const limitTable = {
   nameCharacters: {
     what: 'characters of a name that people read',
     whose: 'text',
-    value: 128,
-    since: 3,
+    value: 255,
     isFixed: true,
     reason: 'each is copied into lists and messages',
     help: 'send a shorter one',

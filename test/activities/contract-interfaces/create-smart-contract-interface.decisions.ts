@@ -85,7 +85,7 @@ describe('create smart contract interface', () => {
       { ...ethereum, smartContractInterface: '[{"name":"f","inputs":[{"name":"a","type":"uint7"}]}]' },
       /\[0\]\.inputs\[0\]\.type `uint7` is not known/,
     ],
-    ['a label of nothing', { ...ethereum, label: '' }, /label: must have 1 to 128 characters/],
+    ['a label of nothing', { ...ethereum, label: '' }, /label: must have 1 to 255 characters/],
     ['a chain that is none', { ...ethereum, type: 'SMART_CONTRACT_INTERFACE_TYPE_TRON' }, /type: must be one of/],
   ])('refuses %s', (_what, intent, message) =>
     given(anOrganization()).when(createSmartContractInterface, intent).thenRefused('INVALID_ARGUMENT', message),

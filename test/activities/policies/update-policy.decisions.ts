@@ -55,7 +55,7 @@ describe('update policy', () => {
     ['an empty condition', { policyCondition: '' }, /^invalid policy condition: /],
     ['a consensus that does not parse', { policyConsensus: 'approvers.' }, /^invalid policy consensus: /],
     ['a time of a wrong type', { time: "'now'" }, /^invalid policy time: /],
-    ['an empty name', { policyName: '' }, /parameters\.policyName: must have 1 to 128 characters/],
+    ['an empty name', { policyName: '' }, /parameters\.policyName: must have 1 to 255 characters/],
   ])('refuses %s', (_what, changes, message) =>
     given(...history)
       .when(updatePolicy, { policyId: id(301), ...changes })

@@ -39,7 +39,7 @@ describe('create private key tag', () => {
       { privateKeyTagName: 'cold', privateKeyIds: [] },
       new RegExp(`^private key tag label must be unique: \`cold\` is taken, private key tag \`${id(401)}\` has it$`),
     ],
-    ['an empty name', { privateKeyTagName: '', privateKeyIds: [] }, /privateKeyTagName: must have 1 to 128 char/],
+    ['an empty name', { privateKeyTagName: '', privateKeyIds: [] }, /privateKeyTagName: must have 1 to 255 char/],
     ['no list of keys', { privateKeyTagName: 'hot' }, /parameters\.privateKeyIds: is required/],
     [
       'a key named twice',

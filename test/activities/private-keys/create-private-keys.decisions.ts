@@ -75,7 +75,7 @@ describe('create private keys', () => {
     ['a format that is none', [{ ...plain, addressFormats: ['ADDRESS_FORMAT_DOLLAR'] }], /must be a list of/],
     ['a curve that is none', [{ ...plain, curve: 'CURVE_448' }], /curve: must be one of CURVE_SECP256K1, /],
     ['no keys', [], /parameters\.privateKeys: must have 1 to 100 elements, has 0/],
-    ['an empty name', [{ ...plain, privateKeyName: '' }], /must have 1 to 128 characters, has 0/],
+    ['an empty name', [{ ...plain, privateKeyName: '' }], /must have 1 to 255 characters, has 0/],
     ['no list of tags', [{ ...plain, privateKeyTags: undefined }], /privateKeyTags: is required/],
   ])('refuses %s', (_what, keys, message) =>
     given(...history)

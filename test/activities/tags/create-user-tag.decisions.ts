@@ -58,5 +58,5 @@ describe('create user tag', () => {
   it('refuses an empty name', () =>
     given(...history)
       .when(createUserTag, { userTagName: '', userIds: [] })
-      .thenRefused('INVALID_ARGUMENT', /parameters\.userTagName: must have 1 to 128 characters/));
+      .thenRefused('INVALID_ARGUMENT', /parameters\.userTagName: must have 1 to 255 characters/));
 });

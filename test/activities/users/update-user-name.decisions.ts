@@ -15,7 +15,7 @@ describe('update user name', () => {
       .thenRefused('NOT_FOUND', new RegExp(`no user \`${id(102)}\``)));
 
   it.each([
-    ['an empty name', { userId: id(101), userName: '' }, /parameters\.userName: must have 1 to 128 characters, has 0/],
+    ['an empty name', { userId: id(101), userName: '' }, /parameters\.userName: must have 1 to 255 characters, has 0/],
     ['a name of a wrong type', { userId: id(101), userName: 7 }, /parameters\.userName: must be a string/],
     ['no user', { userName: 'Anna' }, /parameters\.userId: is required/],
     ['an unknown field', { userId: id(101), userName: 'A', x: 1 }, /parameters\.x: is not a field of this request/],

@@ -55,7 +55,7 @@ describe('create webhook endpoint', () => {
     ],
     ['a fragment', { url: `${url}#part` }, /must not have a fragment/],
     ['a long URL', { url: `${url}${'x'.repeat(2048)}` }, /must have 1 to 2048 characters/],
-    ['no name', { name: '' }, /parameters\.name: must have 1 to 128 characters/],
+    ['no name', { name: '' }, /parameters\.name: must have 1 to 255 characters/],
     ['an unknown event', { subscriptions: [{ eventType: 'WEATHER' }] }, /eventType: must be one of ACTIVITY_UPDATES/],
     ['one event twice', { subscriptions: [toActivities, toActivities] }, /name `ACTIVITY_UPDATES` more than once/],
     ...['{', '[]', 'null', '"x"'].map(

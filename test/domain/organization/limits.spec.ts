@@ -326,13 +326,6 @@ describe('limits', () => {
     expect(limitsInForce(false, undefined, 1).policyCharacters).toBe(Infinity);
   });
 
-  it('of names do not refuse what was signed when they could be longer', () => {
-    const named = (length: number) => ({ userTagName: 'x'.repeat(length) });
-    expect(validate(createUserTag.intent, named(255), '', 'as-before')).toMatchObject(named(255));
-    expect(() => validate(createUserTag.intent, named(255))).toThrow('must have 1 to 128 characters, has 255');
-    expect(() => validate(createUserTag.intent, named(256), '', 'as-before')).toThrow('must have 1 to');
-  });
-
   it('of foundings forget what is a minute old', () => {
     const organization = emptyOrganization();
     const limits = { ...limitsInForce(false), subOrganizationsPerMinute: 1 };
