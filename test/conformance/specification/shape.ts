@@ -125,4 +125,4 @@ export const shownAsRequired = field(true, 'client protocol');
 export const shownAsOptional = field(false, 'client protocol');
 
 /** Names for people: 1 to 255 characters here, as the client protocol does not know the limit (section 4). */
-export const label = text({ limit: { least: 1, most: 128, source: 'client protocol' } });
+export const label = text({ limit: { least: 1, most: 255, source: 'client protocol' } });
