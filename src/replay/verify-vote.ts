@@ -33,7 +33,7 @@ export async function verifyVote(vote: Vote): Promise<void> {
 }
 
 /** What is left of the stamp of a denied request that was made with an API key. */
-export type DeniedStamp = Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>;
+type DeniedStamp = Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>;
 
 /**
  * Verifies the stamp of a denied request, made with an API key, over the body that was kept.
