@@ -238,8 +238,8 @@ export const repairs = [
     file: 'src/domain/organization/quorum-members.ts',
     from: 'if (!isProved(organization, member, login)) throw contactUnproved(member, login);',
     to: '',
-    test: 'test/e2e/quorum-members.spec.ts',
-    named: 'logs nobody in',
+    test: 'test/nets/messages.spec.ts',
+    named: 'logs no member of the root quorum in',
   },
   {
     rule: 'R2',
@@ -311,8 +311,8 @@ export const repairs = [
     file: 'src/domain/activity/redaction.ts',
     from: 'const proofPayload = readableText(proof.proofPayload, reading);',
     to: 'const { proofPayload } = proof;',
-    test: 'test/e2e/recorded-proofs.spec.ts',
-    named: 'is read by nobody, while it lives',
+    test: 'test/nets/no-secret-in-history.spec.ts',
+    named: 'holds a secret that still proves something',
   },
   {
     rule: 'R3',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { activities } from '../../src/activities/index.js';
 import { ApiError, startCoordinator, type StampingClient, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
-import { messageOf } from '../e2e/one-time-codes.js';
+import { codeOf, messageOf } from '../e2e/one-time-codes.js';
 import { until } from '../e2e/until.js';
 
 /*
@@ -295,6 +295,58 @@ test('a sub-organization writes to nobody but its own users, and invites where i
       else expect(sent()).toEqual([]);
     }
     await setInvites(false);
+  }
+}, 120_000);
+
+test('a contact that nobody has proved logs no member of the root quorum in, whichever verb writes to it', async () => {
+  const service = await coordinator.createUser('Service');
+  const consensus = `approvers.any(user, user.id == '${service.userId}')`;
+  await coordinator.createPolicy({ policyName: 'the service does everything', consensus });
+  const personOf = async (userName: string) => {
+    const contacts = newContacts();
+    const { userId } = await coordinator.createUser(userName, { userEmail: contacts.email });
+    const phone = { userId, userPhoneNumber: contacts.phone };
+    await coordinator.client.perform('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', phone);
+    return { userId, contacts };
+  };
+  const [member, other] = [await personOf('Member of the quorum'), await personOf('Somebody')];
+  const quorum = (...others: readonly string[]) =>
+    coordinator.client.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', {
+      threshold: 1,
+      userIds: [coordinator.root.userId, ...others],
+    });
+  await quorum(member.userId);
+  /** The status of the last answer on the way to credentials for whoever has the contact. */
+  const login = async (verb: Verb, kind: Kind, contact: string) => {
+    const { organizationId } = coordinator;
+    const sub: Sub = { organizationId, userId: service.userId, client: service.client, contacts: member.contacts };
+    const { status, sent } = await ask(sub, verb, parametersOf(verb, kind, contact, sub, new Set()));
+    if (status !== 200 || verb.startsWith('EMAIL_AUTH')) return { status, sent: sent().length };
+    await until('it is sent', () => sent().length === 1);
+    const otpId = sent()[0]!.otpId!;
+    const otpCode = await codeOf(coordinator, otpId);
+    const targetPublicKey = coordinator.newKey().publicKey;
+    return service.client.submit('ACTIVITY_TYPE_OTP_AUTH', { otpId, otpCode, targetPublicKey }).then(
+      () => ({ status: 200, sent: 1 }),
+      (error: unknown) => {
+        if (!(error instanceof ApiError)) throw error;
+        return { status: error.status, sent: 1 };
+      },
+    );
+  };
+  try {
+    for (const verb of (Object.keys(verbs) as Verb[]).filter((name) => /^(?:EMAIL_AUTH|INIT_OTP_AUTH)/.test(name))) {
+      for (const kind of verbs[verb]) {
+        const refused = await login(verb, kind, member.contacts[kind]);
+        expect([verb, kind, refused.status]).toEqual([verb, kind, 403]);
+        if (verb.startsWith('EMAIL_AUTH')) expect([verb, refused.sent]).toEqual([verb, 0]);
+        const taken = await login(verb, kind, other.contacts[kind]);
+        expect([verb, kind, taken.status]).toEqual([verb, kind, 200]);
+        note(`${verb} by ${kind}: no credentials of a member of the root quorum, those of another user`);
+      }
+    }
+  } finally {
+    await quorum();
   }
 }, 120_000);
 

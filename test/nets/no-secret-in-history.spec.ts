@@ -100,7 +100,7 @@ async function submit(
   what: string,
   told: string[],
 ): Promise<number> {
-  const body = client.submitBody(type, parameters);
+  const body = client.submitBody(type, parameters, { generateAppProofs: true });
   know(`the request of ${what}`, parameters);
   try {
     const { body: answer } = await client.post<{ activity: { id: string; result: object; status: string } }>(

@@ -63,6 +63,8 @@ const parentsOnly: Readonly<Record<string, string>> = {
   ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_RELEASE_CONTACT: 'only members of the parent release a contact',
   get_auth_proxy_config: 'the auth proxy is the parent’s',
+  list_events: 'the parent has not switched it on',
+  get_event: 'the parent has not switched it on',
 };
 
 type Dice = (below: number) => number;
