@@ -952,7 +952,8 @@ export const repairs = [
     file: 'src/private-files.ts',
     from: 'await chmod(file, entry.mode & 0o700);',
     to: '',
-    test: 'test/private-files.spec.ts',
+    test: 'test/nets/edges.spec.ts',
+    named: 'readable by its owner only',
   },
   {
     rule: 'edge',

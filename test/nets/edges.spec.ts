@@ -1,8 +1,11 @@
+import { chmod, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { ApiError, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { furnish, sampleSettings, submitSamples, type Furnished } from '../e2e/samples.js';
 import { exchange } from '../e2e/exchange.js';
+import { Installation, stop } from '../e2e/installation.js';
 import { WebhookReceiver } from '../e2e/webhook-receiver.js';
 
 /*
@@ -222,5 +225,35 @@ test('a copy that is started to look at it sends nothing, whatever it is asked',
   } finally {
     if (isOpen) await copy.close();
     await receiver.close();
+  }
+}, 60_000);
+
+test('what a coordinator keeps is readable by its owner only after a start, however it was left', async () => {
+  const installation = await Installation.make();
+  const { dataDir } = installation;
+  const files = async () => {
+    const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  };
+  const readable = async () => {
+    const modes = await Promise.all(
+      (await files()).map(async (file) => [file, (await stat(file)).mode & 0o077] as const),
+    );
+    return modes.filter(([, mode]) => mode !== 0).map(([file]) => file);
+  };
+  try {
+    await stop(await installation.start());
+    expect(await readable()).toEqual([]);
+    const left = await files();
+    expect(left.length).toBeGreaterThan(3);
+    for (const mode of [0o644, 0o664, 0o666]) {
+      for (const file of left) await chmod(file, mode);
+      const running = await installation.start();
+      expect(await readable()).toEqual([]);
+      await stop(running);
+      note(`files that others could read (${mode.toString(8)}): their owner's alone`);
+    }
+  } finally {
+    await installation.remove();
   }
 }, 60_000);
