@@ -35,6 +35,7 @@ module.exports = {
     only('stores-know-errors', '^src/event-store/', [
       '^src/domain/(errors|activity/recorded-form)\\.ts$',
       '^src/file-lock\\.ts$',
+      '^src/worker-file\\.ts$',
     ]),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
@@ -105,6 +106,7 @@ module.exports = {
       '^src/coordinator/(deliberate|fingerprint|found-organization|load-organization|registry|resolve-caller|snapshots)\\.ts$',
       '^src/event-store/(event-store|chain|upcast)\\.ts$',
       '^src/read-models/(database|index|projecting|projector)\\.ts$',
+      '^src/worker-file\\.ts$',
     ]),
     only('cli-knows-the-client', '^src/cli/', [
       '^src/activities/index\\.ts$',
@@ -123,6 +125,7 @@ module.exports = {
       '^src/domain/',
       '^src/schema/',
       '^src/event-store/(event-store|chain|stored-event|upcast)\\.ts$',
+      '^src/worker-file\\.ts$',
     ]),
     only('coordinator-knows-ports', '^src/coordinator/', [
       '^src/fairness/',
@@ -133,6 +136,7 @@ module.exports = {
       '^src/stamps/',
       '^src/event-store/(event-store|chain|upcast)\\.ts$',
       '^src/read-models/(database|define-query|pages|runner|telling-thread)\\.ts$',
+      '^src/worker-file\\.ts$',
     ]),
     only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [
       '^src/client/',

@@ -5,6 +5,7 @@ import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ToRead } from '../transactions/reading.js';
 import type { ReadingOutcome } from './ports.js';
+import { workerFile } from '../worker-file.js';
 
 interface Waiting {
   readonly job: ToRead;
@@ -46,7 +47,11 @@ export class ReadingThreads {
   readonly #file: URL;
   #isClosed = false;
 
-  constructor({ most, longestMs = usualLongestMs, file = workerFile() }: ReadingThreadsOptions = {}) {
+  constructor({
+    most,
+    longestMs = usualLongestMs,
+    file = workerFile('../transactions/reading-worker.js', import.meta.url),
+  }: ReadingThreadsOptions = {}) {
     this.#most = most ?? Math.max(1, Math.min(4, availableParallelism() - 1));
     this.#longestMs = longestMs;
     this.#file = file;
@@ -157,11 +162,4 @@ function keyOf(path: QueuePath): string {
 
 function unavailable(why: string): CoordinatorError {
   return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
-}
-
-/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
-function workerFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/transactions/reading-worker.js', import.meta.url)
-    : new URL('../transactions/reading-worker.js', import.meta.url);
 }

@@ -16,6 +16,7 @@ import { FIELDS_PER_ROW, OUTCOME } from './sqlite-protocol.js';
 import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
 import { jsonText, parseEvent } from './stored-event.js';
 import type { StoredEvent } from './stored-event.js';
+import { workerFile } from '../worker-file.js';
 
 type Fields = (string | number)[];
 
@@ -97,7 +98,11 @@ export class SqliteEventStore implements EventStore {
   static async #open(file: string, openedFor: OpenedFor): Promise<SqliteEventStore> {
     // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
     const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
-    const store = new SqliteEventStore(file, openedFor, new Worker(workerFile(), options));
+    const store = new SqliteEventStore(
+      file,
+      openedFor,
+      new Worker(workerFile('./sqlite-worker.js', import.meta.url), options),
+    );
     const answer = await new Promise<Answer>((resolve) => store.#waiting.push(resolve));
     if (answer.kind !== 'opened') {
       await store.#exited;
@@ -352,11 +357,4 @@ export class SqliteEventStore implements EventStore {
     this.#refuse([], new StoreUnavailable(message));
     this.#wakeFeeds();
   }
-}
-
-/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
-function workerFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/event-store/sqlite-worker.js', import.meta.url)
-    : new URL('./sqlite-worker.js', import.meta.url);
 }

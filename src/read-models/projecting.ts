@@ -6,6 +6,7 @@ import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
 import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
+import { workerFile } from '../worker-file.js';
 
 /** Where projections run, and the rows that queries read. */
 export interface Projecting {
@@ -41,7 +42,10 @@ export async function projectIntoFile(
 ): Promise<Projecting> {
   const source: EventSource = { identity, head, isAnother: !(await hasWhatWasProjected(store, file)) };
   // Flags of the process such as --input-type are not meant for the thread, and some would stop it.
-  const worker = new Worker(workerFile(), { workerData: { file, source }, execArgv: [] });
+  const worker = new Worker(workerFile('./projector-worker.js', import.meta.url), {
+    workerData: { file, source },
+    execArgv: [],
+  });
   const gone = new Promise<never>((_resolve, reject) => {
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
@@ -77,11 +81,4 @@ async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string
     return position === last.position && (metadata as Partial<EventMetadata> | null)?.hash === last.hash;
   }
   return false;
-}
-
-/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
-function workerFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/read-models/projector-worker.js', import.meta.url)
-    : new URL('./projector-worker.js', import.meta.url);
 }

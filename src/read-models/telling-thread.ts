@@ -8,6 +8,7 @@ import { causesOf } from './events.js';
 import { packEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
+import { workerFile } from '../worker-file.js';
 
 /** Pages of one family of organizations that are told or wait. */
 const mostOfFamily = 8;
@@ -118,7 +119,7 @@ export class TellingThread {
   }
 
   private newThread(): Worker {
-    const { file = workerFile() } = this.options;
+    const { file = workerFile('./telling-worker.js', import.meta.url) } = this.options;
     const resourceLimits = { maxOldGenerationSizeMb: heapMib };
     const thread = new Worker(file, { name: 'telling', execArgv: [], resourceLimits });
     thread.unref();
@@ -138,11 +139,4 @@ export class TellingThread {
 
 function unavailable(why: string): CoordinatorError {
   return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
-}
-
-/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
-function workerFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/read-models/telling-worker.js', import.meta.url)
-    : new URL('./telling-worker.js', import.meta.url);
 }

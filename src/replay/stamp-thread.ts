@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { RecordedStamp } from './verify-vote.js';
+import { workerFile } from '../worker-file.js';
 
 /** Stamps on their way at most: whoever brings more waits. */
 const mostWaiting = 1_000;
@@ -15,7 +16,10 @@ interface Waiting {
 
 /** Verifies recorded stamps in a thread of its own: half the work of verifying a history. */
 export class StampThread {
-  private readonly worker = new Worker(workerFile(), { name: 'stamps', execArgv: [] });
+  private readonly worker = new Worker(workerFile('./stamp-worker.js', import.meta.url), {
+    name: 'stamps',
+    execArgv: [],
+  });
   private readonly gone: Promise<unknown>;
   private batch: Waiting[] = [];
   private readonly sent: Waiting[][] = [];
@@ -64,11 +68,4 @@ export class StampThread {
     await this.worker.terminate();
     await this.gone.catch(() => undefined);
   }
-}
-
-/** A worker thread cannot load TypeScript: tests, which run the sources, use the worker of the last build. */
-function workerFile(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/replay/stamp-worker.js', import.meta.url)
-    : new URL('./stamp-worker.js', import.meta.url);
 }

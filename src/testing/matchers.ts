@@ -1,7 +1,6 @@
-import { ApiError } from '../client/stamping-client.js';
+import { ApiError, type StampingClient } from '../client/stamping-client.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
 import type { RecordedEvent } from '../event-store/event-store.js';
-import type { StampingClient } from '../client/stamping-client.js';
 
 /** What jest and vitest give a matcher as `this`. */
 interface MatcherContext {

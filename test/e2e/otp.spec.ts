@@ -122,25 +122,38 @@ describe('the published clients', () => {
     return { sdk, http: new TurnkeyClient({ baseUrl: coordinator.url }, stamper) };
   }
 
+  /** Proves an address with the published packages; `verificationKey` is the key that this server signs tokens with. */
+  async function provedAddress(
+    coordinator: TestCoordinator,
+    sdk: ReturnType<typeof clients>['sdk'],
+    contact: string,
+    verificationKey: string,
+  ) {
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'Acme' };
+    const { otpId, otpEncryptionTargetBundle } = await sdk.initOtp(asked);
+    const client = coordinator.newKey();
+    const encryptedOtpBundle = await encryptOtpCodeToBundle(
+      await codeOf(coordinator, otpId),
+      otpEncryptionTargetBundle,
+      client.publicKey,
+      verificationKey,
+    );
+    const { verificationToken } = await sdk.verifyOtp({ otpId, encryptedOtpBundle });
+    return { client, verificationToken };
+  }
+
   test('sign up and log in with @turnkey/sdk-server and @turnkey/crypto: a code, a token, an organization, a session', async () => {
     const coordinator = await started({ at: new Date() });
     const { sdk } = clients(coordinator, coordinator.client.key);
     const { body } = await exchange(`${coordinator.url}/public/v1/discovery/keys`);
     const keys = body as { notarizer: string; verificationToken: string };
 
-    const { otpId, otpEncryptionTargetBundle } = await sdk.initOtp({
-      otpType: 'OTP_TYPE_EMAIL',
-      contact: 'ann@example.com',
-      appName: 'Acme',
-    });
-    const client = coordinator.newKey();
-    const encryptedOtpBundle = await encryptOtpCodeToBundle(
-      await codeOf(coordinator, otpId),
-      otpEncryptionTargetBundle,
-      client.publicKey,
+    const { client, verificationToken } = await provedAddress(
+      coordinator,
+      sdk,
+      'ann@example.com',
       keys.verificationToken,
     );
-    const { verificationToken } = await sdk.verifyOtp({ otpId, encryptedOtpBundle });
     expect(await verifyOtpVerificationToken(verificationToken, keys.verificationToken)).toMatchObject({
       verification_type: 'OTP_TYPE_EMAIL',
       contact: 'ann@example.com',
@@ -192,19 +205,12 @@ describe('the published clients', () => {
       rootQuorumThreshold: 1,
     });
     for (const [index, { userEmail: contact, userName }] of people.entries()) {
-      const { otpId, otpEncryptionTargetBundle } = await sdk.initOtp({
-        otpType: 'OTP_TYPE_EMAIL',
+      const { client, verificationToken } = await provedAddress(
+        coordinator,
+        sdk,
         contact,
-        appName: 'Acme',
-      });
-      const client = coordinator.newKey();
-      const encryptedOtpBundle = await encryptOtpCodeToBundle(
-        await codeOf(coordinator, otpId),
-        otpEncryptionTargetBundle,
-        client.publicKey,
         (body as { verificationToken: string }).verificationToken,
       );
-      const { verificationToken } = await sdk.verifyOtp({ otpId, encryptedOtpBundle });
       const session = coordinator.newKey();
       const login = { publicKey: session.publicKey };
       await sdk.otpLogin({

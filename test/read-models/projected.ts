@@ -1,8 +1,11 @@
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import type { RecordedEvent } from '../../src/event-store/event-store.js';
 import { ReadModelDatabase, type Row, type Rows } from '../../src/read-models/database.js';
+import type { QueryContext } from '../../src/read-models/define-query.js';
+import { pageWriter } from '../../src/read-models/pages.js';
 import { Projector } from '../../src/read-models/projector.js';
 import type { ReadModel } from '../../src/read-models/read-model.js';
+import { id } from '../activities/given.js';
 
 /** Recorded time of the event at a position, milliseconds since the epoch. */
 export const timeOf = (position: number): number => Date.UTC(2026, 0, 1) + position * 1_000;
@@ -55,5 +58,24 @@ export function explained(rows: Rows): { readonly rows: Rows; plans(): readonly 
         return rows.all(sql, ...values);
       },
     },
+  };
+}
+
+/** What a query may look at besides what it is asked: the rows, and nothing else. Its caller is a user of `organizationId`. */
+export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
+  const never = (): never => {
+    throw new Error('this answer comes from rows alone');
+  };
+  return {
+    rows,
+    now: 0,
+    callerOrganizationId: organizationId,
+    callerUserId: id(1),
+    limits: never,
+    verifyOidc: never,
+    history: never,
+    told: never,
+    envelope: never,
+    page: pageWriter(() => undefined),
   };
 }

@@ -1,37 +1,24 @@
 import { getApiKeys, usersModel } from '../../src/read-models/users.js';
 import { getOauthProviders } from '../../src/read-models/oauth-providers.js';
 import type { Rows } from '../../src/read-models/database.js';
-import type { OrganizationRequest, QueryContext, QueryDefinition } from '../../src/read-models/define-query.js';
-import { pageWriter, partOf, type Page } from '../../src/read-models/pages.js';
+import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
+import { partOf, type Page } from '../../src/read-models/pages.js';
 import { validate } from '../../src/schema/validate.js';
 import { anApiKey, anIdentity, anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';
-import { recorded, rowsOf } from './projected.js';
+import { recorded, rowsAlone, rowsOf } from './projected.js';
 
 const organizationId = id(700);
-
-function never(): never {
-  throw new Error('this answer comes from rows alone');
-}
 
 async function ask<Request extends OrganizationRequest, Response extends object>(
   query: QueryDefinition<Request, Response>,
   rows: Rows,
   request: object,
 ): Promise<readonly Record<string, string>[]> {
-  const context: QueryContext = {
-    rows,
-    now: 0,
-    callerOrganizationId: organizationId,
-    callerUserId: id(101),
-    limits: never,
-    verifyOidc: never,
-    history: never,
-    told: never,
-    envelope: never,
-    page: pageWriter(() => undefined),
-  };
-  const answer = await query.answer(validate(query.request, { organizationId, ...request }), context);
+  const answer = await query.answer(
+    validate(query.request, { organizationId, ...request }),
+    rowsAlone(rows, organizationId),
+  );
   const [page] = Object.values(answer) as [Page];
   return page.texts.map((text) => JSON.parse(text) as Record<string, string>);
 }

@@ -3,7 +3,7 @@ import type { OrganizationEvent } from '../../src/domain/organization/organizati
 import type { AccountFacts } from '../../src/domain/organization/wallets.js';
 import { validate } from '../../src/schema/validate.js';
 import type { Rows } from '../../src/read-models/database.js';
-import { pageWriter, type Page } from '../../src/read-models/pages.js';
+import type { Page } from '../../src/read-models/pages.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import {
   getWallet,
@@ -13,7 +13,7 @@ import {
   walletsModel,
 } from '../../src/read-models/wallets.js';
 import { id } from '../activities/given.js';
-import { contents, explained, recorded, rowsOf, timeOf } from './projected.js';
+import { contents, explained, recorded, rowsAlone, rowsOf, timeOf } from './projected.js';
 
 const organizationId = id(700);
 const stranger = id(701);
@@ -48,25 +48,8 @@ function ask<Request extends OrganizationRequest, Response extends object>(
   rows: Rows,
   request: object,
 ): Response {
-  const caller = { callerOrganizationId: organizationId, callerUserId: id(1) };
-  const nothingElse = {
-    limits: never,
-    verifyOidc: never,
-    history: never,
-    told: never,
-    envelope: never,
-    page: pageWriter(() => undefined),
-  };
-  return query.answer(validate(query.request, { organizationId, ...request }), {
-    rows,
-    now: 0,
-    ...caller,
-    ...nothingElse,
-  }) as Response;
-}
-
-function never(): never {
-  throw new Error('this answer comes from rows alone');
+  const validated = validate(query.request, { organizationId, ...request });
+  return query.answer(validated, rowsAlone(rows, organizationId)) as Response;
 }
 
 type Listed = readonly { readonly walletAccountId: string; readonly walletDetails?: object }[];

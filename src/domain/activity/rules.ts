@@ -6,7 +6,6 @@
  *
  * 2: policies are asked in the order of their ids, and one budget of steps holds for all of a request (docs/adr/0039).
  *
- * 3: everything that is stored has a limit, which a parent and the operator can set (docs/adr/0053); names have 128
- * characters.
+ * 3: everything that is stored has a limit, which a parent and the operator can set (docs/adr/0053).
  */
 export const rulesNumber = 3;
