@@ -11,7 +11,7 @@ import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { base58, bech32 } from '@scure/base';
 import { activities } from '../dist/activities/index.js';
-import { buildRegistry } from '../dist/coordinator/registry.js';
+import { buildRegistry } from '../dist/decide/registry.js';
 import { authorize } from '../dist/domain/policy/authorize.js';
 import { Electorate } from '../dist/domain/policy/consensus.js';
 import { evaluate } from '../dist/domain/policy/evaluate.js';

@@ -114,8 +114,8 @@ async function withStore(open, work) {
 }
 
 async function foldAll(store, organizationIds, folder) {
-  const { OrganizationLoader } = await import('../dist/coordinator/load-organization.js');
-  const { Snapshots } = await import('../dist/coordinator/snapshots.js');
+  const { OrganizationLoader } = await import('../dist/ledger/load-organization.js');
+  const { Snapshots } = await import('../dist/ledger/snapshots.js');
   const snapshots = new Snapshots({
     folder: join(folder, 'snapshots'),
     checkpoint: () => BigInt(Number.MAX_SAFE_INTEGER),
@@ -160,16 +160,16 @@ function heap() {
 
 async function opener(kind, folder, double) {
   if (kind === 'sqlite') {
-    const { SqliteEventStore } = await import('../dist/event-store/sqlite.js');
+    const { SqliteEventStore } = await import('../dist/ledger/stores/sqlite/sqlite.js');
     return () => SqliteEventStore.open(join(folder, 'events.db'));
   }
-  const { EventStoreDbEventStore } = await import('../dist/event-store/event-store-db.js');
+  const { EventStoreDbEventStore } = await import('../dist/ledger/stores/event-store-db/event-store-db.js');
   return () => EventStoreDbEventStore.open(double.connectionString);
 }
 
 /** Histories of people who rename each other, chained as the coordinator does; signatures are of the right length only. */
 async function fill(store, organizationIds, eventsEach) {
-  const { chainEvent, GENESIS_HASH } = await import('../dist/event-store/chain.js');
+  const { chainEvent, GENESIS_HASH } = await import('../dist/ledger/chain.js');
   const counted = { count: 0, bytes: 0 };
   for (const organizationId of organizationIds) {
     const stream = `organization-${organizationId}`;
@@ -281,7 +281,7 @@ async function serveDouble() {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   for (const name of ['double', 'log', 'wire']) {
-    const source = readFileSync(new URL(`../test/event-store/double/${name}.ts`, import.meta.url), 'utf8');
+    const source = readFileSync(new URL(`../test/ledger/stores/double/${name}.ts`, import.meta.url), 'utf8');
     const { code } = transformSync(source, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } });
     writeFileSync(join(folder, `${name}.js`), code);
   }

@@ -9,14 +9,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { activities } from '../dist/activities/index.js';
 import { settings } from '../dist/config.js';
-import { buildRegistry } from '../dist/coordinator/registry.js';
+import { buildRegistry } from '../dist/decide/registry.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
 import { limitTable } from '../dist/domain/organization/limits.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
 import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { queries } from '../dist/read-models/index.js';
-import { fieldsOfShape } from '../dist/schema/json-schema.js';
+import { fieldsOfShape } from '../dist/wire/json-schema.js';
 import { repairs } from './repairs.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -450,7 +450,7 @@ function eventsPage() {
   return page(
     'Events',
     'What is recorded, and nothing else is kept: all state follows from it. Names are in the past tense and never change; a new ' +
-      'shape of `data` raises `schemaVersion`, and `src/event-store/upcast.ts` lifts the old one when it is read.',
+      'shape of `data` raises `schemaVersion`, and `src/ledger/upcast.ts` lifts the old one when it is read.',
     '## Streams',
     table(
       ['stream', 'what is in it'],
@@ -469,7 +469,7 @@ function eventsPage() {
       ],
     ),
     '## Metadata of every event',
-    table(['member', 'about'], membersOf('src/event-store/chain.ts', 'EventMetadata')),
+    table(['member', 'about'], membersOf('src/ledger/chain.ts', 'EventMetadata')),
     ...files.map((file) =>
       [
         `## ${file}`,

@@ -52,7 +52,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'At a vote, what the request is about and cannot be read any more is unreadable.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: 'return { resources: unreadable(error.message) };',
     to: 'return { resources: {} };',
     test: 'test/nets/fail-closed.spec.ts',
@@ -61,12 +61,12 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'A vote that completes the consensus of a DENY is refused.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: `if (authorization.outcome === 'deny-explicit')
     throw permissionDenied(authorization, bench.organization.policies.values());
   const isAllowed`,
     to: '  const isAllowed',
-    test: 'test/coordinator/votes.spec.ts',
+    test: 'test/decide/votes.spec.ts',
     named: 'completes the consensus of a DENY',
   },
   {
@@ -189,7 +189,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'A start tells of stored policies that compare with what nothing can be.',
-    file: 'src/coordinator/silent-policies.ts',
+    file: 'src/decide/silent-policies.ts',
     from: 'if (mistakes++ < mostMistakes) found({ organizationId, policyId, policyName }, mistake);',
     to: 'mistakes++;',
     test: 'test/nets/names.spec.ts',
@@ -362,7 +362,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'A verb with a bearer result waits for nobody’s vote.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: `(authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed'`,
     to: `authority !== undefined && outcome === 'consensus-needed'`,
     test: 'test/nets/replayed-proofs.spec.ts',
@@ -376,7 +376,7 @@ export const repairs = [
     countSignature(organization, vote);`,
     to: `    organization.openActivities.delete(activityId);
     void vote;`,
-    test: 'test/coordinator/votes.spec.ts',
+    test: 'test/decide/votes.spec.ts',
     named: 'uses a count up',
   },
   {
@@ -436,7 +436,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'Nor by an attested stamp.',
-    file: 'src/coordinator/resolve-caller.ts',
+    file: 'src/decide/resolve-caller.ts',
     from: 'if (organizationId === organization.organizationId && !logsInToIssuer) return undefined;',
     to: '',
     test: 'test/nets/replayed-proofs.spec.ts',
@@ -445,7 +445,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'The key of the proxy logs nobody in to its own organization.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'checkNoProxyLogin(version, organization, caller);',
     to: '',
     test: 'test/nets/replayed-proofs.spec.ts',
@@ -518,7 +518,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'Among organizations with one credential id, those count whose key verifies.',
-    file: 'src/coordinator/whereabouts.ts',
+    file: 'src/engine/whereabouts.ts',
     from: 'if (await isSignedByPasskey(stamp, publicKey)) {',
     to: 'if (publicKey) {',
     test: 'test/nets/identifiers.spec.ts',
@@ -554,7 +554,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'A request that names its organization outranks, once, a proof that was led there.',
-    file: 'src/coordinator/claim-recorder.ts',
+    file: 'src/engine/claim-recorder.ts',
     from: `first.by === 'found-request' &&`,
     to: `first.by === 'token' &&`,
     test: 'test/nets/identifiers.spec.ts',
@@ -563,7 +563,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'The order of proofs is recorded.',
-    file: 'src/coordinator/claim-recorder.ts',
+    file: 'src/engine/claim-recorder.ts',
     from: 'if (this.isClosed) return;',
     to: 'return;',
     test: 'test/nets/identifiers.spec.ts',
@@ -572,7 +572,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'A counter of a passkey grows over the parent and its sub-organizations.',
-    file: 'src/coordinator/passkeys.ts',
+    file: 'src/engine/passkeys.ts',
     from: 'if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);',
     to: '',
     test: 'test/nets/identifiers.spec.ts',
@@ -581,7 +581,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'Nothing is done in a public sign-up that has lapsed.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'if (hasLapsed(organization, bench.now)) throw signUpLapsed(organization.organizationId);',
     to: '',
     test: 'test/nets/identifiers.spec.ts',
@@ -636,16 +636,16 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'A token of a contact stands for nobody once the proof of the contact is gone.',
-    file: 'src/coordinator/resolve-caller.ts',
+    file: 'src/decide/resolve-caller.ts',
     from: 'isVerified === true && held',
     to: 'held',
-    test: 'test/coordinator/resolve-caller.spec.ts',
+    test: 'test/decide/resolve-caller.spec.ts',
     named: 'is lost with the proof of the contact',
   },
   {
     rule: 'R4',
     repair: 'A parent has nothing wait for votes in its sub-organization.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: 'const isOutOfReach = (authority ?? definition.reveal) !== undefined &&',
     to: 'const isOutOfReach = definition.reveal !== undefined &&',
     test: 'test/e2e/doubt.spec.ts',
@@ -760,7 +760,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'What an attempt has sealed is destroyed when it has lost.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));',
     to: 'await Promise.all(attempts.map((attempt) => attempt.end([])));',
     test: 'test/nets/losers.spec.ts',
@@ -768,7 +768,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'What a crash has left behind is destroyed by a sweep.',
-    file: 'src/coordinator/lost-vaults.ts',
+    file: 'src/engine/lost-vaults.ts',
     from: 'await vault.shred(vaultId);',
     to: '',
     test: 'test/nets/losers.spec.ts',
@@ -776,7 +776,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'A child organization is founded after a crash, from its parent’s event.',
-    file: 'src/coordinator/children.ts',
+    file: 'src/engine/children.ts',
     from: 'if (child?.subOrganizationId !== organizationId) return false;',
     to: 'if (child?.subOrganizationId !== organizationId || organizationId) return false;',
     test: 'test/nets/losers.spec.ts',
@@ -784,7 +784,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'A stream that no parent has recorded is no organization.',
-    file: 'src/coordinator/load-organization.ts',
+    file: 'src/ledger/load-organization.ts',
     from: 'parentOrganizationId === undefined || parentRevision !== undefined || isDeleted || this.confirmed.has(loaded)',
     to: 'isDeleted || parentRevision !== undefined || parentOrganizationId !== null || this.confirmed.has(loaded)',
     test: 'test/nets/losers.spec.ts',
@@ -793,7 +793,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'An attempt older than half an hour is never recorded.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };',
     to: '',
     test: 'test/nets/losers.spec.ts',
@@ -821,7 +821,7 @@ export const repairs = [
   {
     rule: 'R8',
     repair: 'A clock that is far behind the last event does not decide.',
-    file: 'src/coordinator/decision-time.ts',
+    file: 'src/decide/decision-time.ts',
     from: 'if (behind > toleranceMs) {',
     to: 'if (behind > Infinity) {',
     test: 'test/nets/fail-closed.spec.ts',
@@ -830,7 +830,7 @@ export const repairs = [
   {
     rule: 'R8',
     repair: 'The time of a decision is never before the last event.',
-    file: 'src/coordinator/decision-time.ts',
+    file: 'src/decide/decision-time.ts',
     from: 'now = Math.max(now, last);',
     to: '',
     test: 'test/nets/fail-closed.spec.ts',
@@ -839,7 +839,7 @@ export const repairs = [
   {
     rule: 'R8',
     repair: 'A clock that jumps against its monotonic clock does not decide.',
-    file: 'src/coordinator/decision-time.ts',
+    file: 'src/decide/decision-time.ts',
     from: 'if (jump !== 0) {',
     to: 'if (Number.isNaN(jump)) {',
     test: 'test/nets/fail-closed.spec.ts',
@@ -848,7 +848,7 @@ export const repairs = [
   {
     rule: 'R8',
     repair: 'Every decision records the number of its rules.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: 'revision, rules, ...(limits',
     to: 'revision, ...(limits',
     test: 'test/nets/fail-closed.spec.ts',
@@ -858,7 +858,7 @@ export const repairs = [
     rule: 'R8',
     repair:
       'Limits that somebody has set are recorded with the decision, which comes out the same whatever is set later.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: '...(limits ? { limits } : {}) };',
     to: '};',
     test: 'test/e2e/caps.spec.ts',
@@ -876,7 +876,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'More than a limit allows is refused, whichever verb would record it.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: 'if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);',
     to: '',
     test: 'test/domain/organization/limits.spec.ts',
@@ -894,28 +894,28 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'What an activity is about is not read for whom nothing lets vote on it.',
-    file: 'src/coordinator/deliberate.ts',
+    file: 'src/decide/deliberate.ts',
     from: 'return couldHaveRights(bench, open, userId)',
     to: 'return bench',
-    test: 'test/coordinator/votes.spec.ts',
+    test: 'test/decide/votes.spec.ts',
     named: 'without that anything is read',
   },
   {
     rule: 'R5',
     repair: 'Rights in an answer are told with what the decision has left of the steps.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'steps.note(own.spent);',
     to: '',
-    test: 'test/coordinator/votes.spec.ts',
+    test: 'test/decide/votes.spec.ts',
     named: 'has left of its steps',
   },
   {
     rule: 'R5',
     repair: "A stranger's sub-organizations make room in the memory of folded organizations before those of others do.",
-    file: 'src/coordinator/fold-cache.ts',
+    file: 'src/ledger/fold-cache.ts',
     from: 'const share = 1 / 8;',
     to: 'const share = 2;',
-    test: 'test/coordinator/fold-cache.spec.ts',
+    test: 'test/ledger/fold-cache.spec.ts',
     named: 'more than an eighth',
   },
   // Small and sharp.
@@ -977,7 +977,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'A request has ten thousand values at most.',
-    file: 'src/schema/strict-json.ts',
+    file: 'src/wire/strict-json.ts',
     from: 'if (++values > mostValues) throw',
     to: 'if (++values < 0) throw',
     test: 'test/nets/noninterference.spec.ts',
@@ -1026,7 +1026,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'What takes long to read is read in a thread of its own.',
-    file: 'src/coordinator/drive.ts',
+    file: 'src/engine/drive.ts',
     from: 'const readsElsewhere = this.ports.reading !== undefined;',
     to: 'const readsElsewhere = false;',
     test: 'test/nets/noninterference.spec.ts',

@@ -15,18 +15,18 @@ import { messageSender } from './domain/organization/message-senders.js';
 import type { OrganizationView } from './domain/organization/organization.js';
 import { activityEnvelope } from './domain/activity/envelope.js';
 import { contactKey } from './domain/organization/users.js';
-import { ActivityAnswers } from './coordinator/answers.js';
-import { AuthProxies } from './coordinator/auth-proxies.js';
-import { CastVoteHandler } from './coordinator/cast-vote.js';
-import { Children, type ChildLookUps } from './coordinator/children.js';
-import { ClaimRecorder } from './coordinator/claim-recorder.js';
-import { DenialLog } from './coordinator/denials.js';
-import { Driver, type DriverPorts } from './coordinator/drive.js';
-import { uuidV7 } from './coordinator/ids.js';
-import { Lease } from './coordinator/lease.js';
-import { OrganizationLoader } from './coordinator/load-organization.js';
-import { allowedOrigins } from './coordinator/passkeys.js';
-import { LostVaults } from './coordinator/lost-vaults.js';
+import { ActivityAnswers } from './engine/answers.js';
+import { AuthProxies } from './engine/auth-proxies.js';
+import { CastVoteHandler } from './engine/cast-vote.js';
+import { Children, type ChildLookUps } from './engine/children.js';
+import { ClaimRecorder } from './engine/claim-recorder.js';
+import { DenialLog } from './engine/denials.js';
+import { Driver, type DriverPorts } from './engine/drive.js';
+import { uuidV7 } from './ids.js';
+import { Lease } from './engine/lease.js';
+import { OrganizationLoader } from './ledger/load-organization.js';
+import { allowedOrigins } from './engine/passkeys.js';
+import { LostVaults } from './engine/lost-vaults.js';
 import {
   CLOCK,
   COUNTERS,
@@ -44,16 +44,16 @@ import {
   type PasskeyCounters,
   type ProofSigner,
   type Randomness,
-} from './coordinator/ports.js';
-import { buildRegistry, type Registry } from './coordinator/registry.js';
-import { ReadingThreads } from './coordinator/reading-threads.js';
-import { ReadSessions } from './coordinator/read-sessions.js';
-import { readWaitMs, RunQueryHandler } from './coordinator/run-query.js';
-import { findSilentPolicies } from './coordinator/silent-policies.js';
-import { Snapshots } from './coordinator/snapshots.js';
-import { SubmitActivityHandler } from './coordinator/submit-activity.js';
-import { Whereabouts } from './coordinator/whereabouts.js';
-import type { EventStore } from './event-store/event-store.js';
+} from './ports/engine.js';
+import { buildRegistry, type Registry } from './decide/registry.js';
+import { ReadingThreads } from './engine/reading-threads.js';
+import { ReadSessions } from './engine/read-sessions.js';
+import { readWaitMs, RunQueryHandler } from './engine/run-query.js';
+import { findSilentPolicies } from './decide/silent-policies.js';
+import { Snapshots } from './ledger/snapshots.js';
+import { SubmitActivityHandler } from './engine/submit-activity.js';
+import { Whereabouts } from './engine/whereabouts.js';
+import type { EventStore } from './ledger/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
 import { DocsController, PROXY_ENDPOINTS } from './http/docs.controller.js';

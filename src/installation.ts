@@ -1,11 +1,11 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.js';
-import { authProxyIds, foundOrganization, isFounded, type Founding } from './coordinator/found-organization.js';
-import { derivedId, uuidV7 } from './coordinator/ids.js';
-import type { Clock, Randomness } from './coordinator/ports.js';
-import { chainEvent, GENESIS_HASH } from './event-store/chain.js';
-import { WrongRevision, type EventStore } from './event-store/event-store.js';
+import { authProxyIds, foundOrganization, isFounded, type Founding } from './decide/found-organization.js';
+import { derivedId, uuidV7 } from './ids.js';
+import type { Clock, Randomness } from './ports/engine.js';
+import { chainEvent, GENESIS_HASH } from './ledger/chain.js';
+import { WrongRevision, type EventStore } from './ledger/event-store.js';
 import { ProxyKeys } from './keyring/proxy-keys.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair } from './stamps/sign.js';
 import type { KeyEncryption } from './vault/key-encryption.js';

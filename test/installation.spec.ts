@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lockDataFolder } from '../src/data-folder.js';
-import type { EventStore } from '../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../src/event-store/in-memory.js';
+import type { EventStore } from '../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../src/ledger/stores/in-memory.js';
 import { install, RootFile, type RootCredentials } from '../src/installation.js';
 import { ManualClock, SeededRandomness } from '../src/testing/index.js';
 

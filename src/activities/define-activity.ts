@@ -7,7 +7,7 @@ import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { ToRead } from '../transactions/reading.js';
-import type { PreparePorts } from './ports.js';
+import type { PreparePorts } from '../ports/prepare.js';
 
 /** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
 export interface DecideContext {

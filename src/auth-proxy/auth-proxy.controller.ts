@@ -2,7 +2,7 @@ import { Controller, HttpCode, Inject, Options, Param, Post, Req, Res } from '@n
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { parseStrictJson } from '../schema/strict-json.js';
+import { parseStrictJson } from '../wire/strict-json.js';
 import { turnOfLarge } from '../stamps/stamp.guard.js';
 import { Api } from './api.js';
 import { endpoints } from './endpoints.js';

@@ -1,7 +1,7 @@
 import { invalidField } from '../domain/errors.js';
-import { Described, Flag, Nested, Text, TextList, Uuid } from '../schema/fields.js';
-import { fieldsOfShape } from '../schema/json-schema.js';
-import { validate } from '../schema/validate.js';
+import { Described, Flag, Nested, Text, TextList, Uuid } from '../wire/fields.js';
+import { fieldsOfShape } from '../wire/json-schema.js';
+import { validate } from '../wire/validate.js';
 
 /** What the endpoints take and answer (client protocol 5.3). What is forwarded as it is, is described where it goes. */
 

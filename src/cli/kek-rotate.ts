@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { BadSetting, environment, readConfig } from '../config.js';
-import { eventsFile, openEventStore } from '../event-store/open-event-store.js';
+import { eventsFile, openEventStore } from '../ledger/stores/open-event-store.js';
 import { rotateKek } from '../vault/rotate-kek.js';
 
 /** Wraps every data key of the store under a new key-encryption key; see docs/how-to/rotate-the-kek.md. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { BadSetting, environment, readConfig } from '../config.js';
-import { eventsFile, openEventStore } from '../event-store/open-event-store.js';
+import { eventsFile, openEventStore } from '../ledger/stores/open-event-store.js';
 import { redeliver, type Wanted } from '../webhooks/redeliver.js';
 
 /** Has webhooks delivered once more; see docs/how-to/webhooks.md. */

@@ -5,8 +5,8 @@ import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/c
 import type { FastifyReply } from 'fastify';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config.js';
-import { REGISTRY } from '../coordinator/ports.js';
-import type { Registry } from '../coordinator/registry.js';
+import { REGISTRY } from '../ports/engine.js';
+import type { Registry } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { openApiDocument, type ProxyEndpoint } from './openapi.js';

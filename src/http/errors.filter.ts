@@ -3,7 +3,7 @@ import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
-import { StoreRefused } from '../event-store/event-store.js';
+import { StoreRefused } from '../ledger/event-store.js';
 import { LOGGER } from './logger.js';
 
 /** The HTTP status of each error code (client protocol 3.2). The one such table. */

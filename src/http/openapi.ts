@@ -1,8 +1,8 @@
-import type { ActivityVersion, Registry } from '../coordinator/registry.js';
+import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { grpcNumbers } from '../domain/errors.js';
 import type { AnyQuery } from '../read-models/define-query.js';
-import { ActivityShape } from '../read-models/shapes.js';
-import { fieldsOfShape, schemaOf, type JsonSchema } from '../schema/json-schema.js';
+import { ActivityShape } from '../wire/shapes.js';
+import { fieldsOfShape, schemaOf, type JsonSchema } from '../wire/json-schema.js';
 import { httpStatuses } from './errors.filter.js';
 
 type Components = Parameters<typeof schemaOf>[1];

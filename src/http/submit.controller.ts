@@ -1,10 +1,10 @@
 import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ActivityAnswer } from '../coordinator/answers.js';
-import { REGISTRY } from '../coordinator/ports.js';
-import type { Registry } from '../coordinator/registry.js';
-import { SubmitActivity } from '../coordinator/submit-activity.js';
+import type { ActivityAnswer } from '../engine/answers.js';
+import { REGISTRY } from '../ports/engine.js';
+import type { Registry } from '../decide/registry.js';
+import { SubmitActivity } from '../engine/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { rawBody, StampGuard, turnOfLarge } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';

@@ -1,4 +1,4 @@
-import type { EventStore } from '../event-store/event-store.js';
+import type { EventStore } from '../ledger/event-store.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
 import { vaultWithin, type VaultMaker } from '../vault/attempt-vault.js';
 import { Vault } from '../vault/vault.js';

@@ -1,5 +1,5 @@
 import { compactVerify, errors } from 'jose';
-import { parseStrictJson } from '../schema/strict-json.js';
+import { parseStrictJson } from '../wire/strict-json.js';
 import { invalidOidcToken } from './refusals.js';
 import { algorithms, type SigningKey } from './signing-keys.js';
 

@@ -1,6 +1,6 @@
 import { bootStream, type BootEvent, type BootFacts } from '../domain/boots.js';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
-import { WrongRevision, type EventStore, type RecordedEvent } from '../event-store/event-store.js';
+import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import { WrongRevision, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
 
 interface World {
   readonly store: EventStore;

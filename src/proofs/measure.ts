@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.js';
-import { canonicalJson } from '../event-store/chain.js';
+import { canonicalJson } from '../ledger/chain.js';
 import type { Measurements } from './attestor.js';
 
 /** The folder of the program that runs, with a `/` at its end: `dist`, or `src` under the tests. */

@@ -5,14 +5,14 @@ import { readableActivity, readableEventData } from '../domain/activity/redactio
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
-import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../schema/fields.js';
+import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, ListPage, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
-import type { EventMetadata } from '../event-store/chain.js';
-import { upcast } from '../event-store/upcast.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import { upcast } from '../ledger/upcast.js';
 import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
-import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from './shapes.js';
+import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is kept as the position of the vote: who the user was then is in the users model. */

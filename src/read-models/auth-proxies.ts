@@ -1,11 +1,11 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { AuthProxy } from '../domain/organization/auth-proxy.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Described, Flag, Nested, Text, TextList, Uuid } from '../schema/fields.js';
+import { Described, Flag, Nested, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** Enabled auth proxies, and the origins that each allows. */
 export const authProxiesModel: ReadModel = {

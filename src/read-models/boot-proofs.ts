@@ -1,10 +1,10 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Described, Hex, Nested, Text } from '../schema/fields.js';
+import { Described, Hex, Nested, Text } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** Every boot of the installation. The documents are public: they prove something to whoever has them. */
 export const bootProofsModel: ReadModel = {

@@ -1,12 +1,12 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { ContractInterface } from '../domain/organization/contract-interfaces.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { oldestFirst } from './pages.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 export const contractInterfacesModel: ReadModel = {
   name: 'contract-interfaces',

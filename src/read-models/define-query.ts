@@ -2,8 +2,8 @@ import type { ActivityRecord } from '../domain/activity/record.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
 import type { Limits } from '../domain/organization/limits.js';
 import type { User } from '../domain/organization/users.js';
-import type { RecordedEvent } from '../event-store/event-store.js';
-import { DecimalString, Described, Nested, Text, Uuid } from '../schema/fields.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { DecimalString, Described, Nested, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import type { Elements, Page } from './pages.js';
 

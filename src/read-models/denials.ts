@@ -1,11 +1,11 @@
 import { readableDenial } from '../domain/activity/redaction.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Described, ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, PagedResponse, PaginatedRequest } from './define-query.js';
 import { elementsOf, newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { redactedAbout, TimestampShape } from './shapes.js';
+import { redactedAbout, TimestampShape } from '../wire/shapes.js';
 
 export const denialsModel: ReadModel = {
   name: 'denials',

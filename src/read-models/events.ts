@@ -1,10 +1,10 @@
 import { readableEventData } from '../domain/activity/redaction.js';
 import type { ActivityStatus } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
-import type { EventMetadata } from '../event-store/chain.js';
-import type { RecordedEvent } from '../event-store/event-store.js';
-import { upcast } from '../event-store/upcast.js';
-import { DecimalString, Described, ListOf, Nested, Uuid } from '../schema/fields.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { upcast } from '../ledger/upcast.js';
+import { DecimalString, Described, ListOf, Nested, Uuid } from '../wire/fields.js';
 import { RecordedEventShape } from './activities.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';

@@ -1,11 +1,11 @@
 import { accessTypes, type InvitationEvent } from '../domain/organization/invitations.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { ListOf, Nested, OneOf, Text, Uuid, UuidList } from '../schema/fields.js';
+import { ListOf, Nested, OneOf, Text, Uuid, UuidList } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, PagedResponse, PaginatedRequest } from './define-query.js';
 import { elementsOf, newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** What became of an invitation. */
 const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationEnded' }>['data']['reason'], string>> = {

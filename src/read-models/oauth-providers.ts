@@ -1,7 +1,7 @@
 import { oauthProviderResource } from '../domain/organization/resources.js';
-import { ListOf, Uuid } from '../schema/fields.js';
+import { ListOf, Uuid } from '../wire/fields.js';
 import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
-import { OauthProviderShape } from './shapes.js';
+import { OauthProviderShape } from '../wire/shapes.js';
 import { heldBy } from './users.js';
 
 class GetOauthProvidersRequest extends ListRequest {

@@ -1,11 +1,11 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import type { Row, Rows } from './database.js';
 import { defineQuery, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** Applications at OAuth 2.0 providers; nothing of their secrets. */
 export const oauth2CredentialsModel: ReadModel = {

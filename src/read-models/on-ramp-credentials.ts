@@ -1,11 +1,11 @@
 import { onRampProviderNames } from '../domain/organization/on-ramp-credentials.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import { Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import type { Row } from './database.js';
 import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
 import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** Accounts at fiat on-ramps; nothing of their secret keys. */
 export const onRampCredentialsModel: ReadModel = {

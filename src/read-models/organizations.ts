@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { limitList } from '../domain/organization/limits.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
-import { ListOf, Nested, Text, Uuid } from '../schema/fields.js';
+import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
 import { contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
@@ -9,7 +9,7 @@ import { InvitationShape, openInvitationsOf } from './invitations.js';
 import { policiesOf } from './policies.js';
 import { PrivateKeyShape, privateKeysOf, privateKeyTagsOf } from './private-keys.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { FeatureShape, LimitShape, PolicyShape, QuorumShape, TagShape, UserShape } from './shapes.js';
+import { FeatureShape, LimitShape, PolicyShape, QuorumShape, TagShape, UserShape } from '../wire/shapes.js';
 import { userTagsOf } from './user-tags.js';
 import { userOf, usersOf } from './users.js';
 import { WalletShape, walletsOf } from './wallets.js';

@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../event-store/event-store.js';
-import { parseEvent, storedEvent } from '../event-store/stored-event.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { parseEvent, storedEvent } from '../ledger/stored-event.js';
 
 /** Events as one flat list of strings and numbers, which crosses to another thread several times faster than objects. */
 export type PackedEvents = readonly (string | number | bigint)[];

@@ -1,12 +1,12 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { policyResource } from '../domain/organization/resources.js';
 import type { Policy } from '../domain/policy/types.js';
-import { ListOf, Nested, Uuid } from '../schema/fields.js';
+import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { PolicyShape } from './shapes.js';
+import { PolicyShape } from '../wire/shapes.js';
 
 export const policiesModel: ReadModel = {
   name: 'policies',

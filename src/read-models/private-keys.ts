@@ -2,12 +2,12 @@ import { CoordinatorError } from '../domain/errors.js';
 import { CURVES } from '../domain/key-formats.js';
 import type { PrivateKey, PrivateKeyTag } from '../domain/organization/private-keys.js';
 import { timestamp } from '../domain/organization/timestamp.js';
-import { Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../schema/fields.js';
+import { Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TagShape, TimestampShape } from './shapes.js';
+import { TagShape, TimestampShape } from '../wire/shapes.js';
 
 export const privateKeysModel: ReadModel = {
   name: 'private-keys',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { EventMetadata } from '../event-store/chain.js';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';

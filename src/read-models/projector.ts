@@ -1,8 +1,8 @@
 import { bootStream } from '../domain/boots.js';
 import type { AttemptedVaultEvent, VaultAttempt } from '../domain/vault-attempt.js';
-import type { EventMetadata } from '../event-store/chain.js';
-import { isKept, type RecordedEvent } from '../event-store/event-store.js';
-import { upcast } from '../event-store/upcast.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import { isKept, type RecordedEvent } from '../ledger/event-store.js';
+import { upcast } from '../ledger/upcast.js';
 import type { ReadModelDatabase, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 

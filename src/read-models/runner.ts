@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
-import type { EventStore, RecordedEvent, Subscription } from '../event-store/event-store.js';
-import { onlyStored, storedEvent } from '../event-store/stored-event.js';
+import type { EventStore, RecordedEvent, Subscription } from '../ledger/event-store.js';
+import { onlyStored, storedEvent } from '../ledger/stored-event.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
 

@@ -1,6 +1,6 @@
 import { invalidField } from '../domain/errors.js';
 import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
-import { OneOf, Text, UuidList } from '../schema/fields.js';
+import { OneOf, Text, UuidList } from '../wire/fields.js';
 import { authProxyOf } from './auth-proxies.js';
 import type { Rows } from './database.js';
 import { defineQuery, PaginatedRequest } from './define-query.js';

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.js';
-import { storedEvent } from '../event-store/stored-event.js';
+import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
+import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
 import { causesOf } from './events.js';
 import { packEvents } from './packed-events.js';

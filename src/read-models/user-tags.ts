@@ -1,11 +1,11 @@
 import { userTagResource } from '../domain/organization/resources.js';
 import type { UserTag } from '../domain/organization/tags.js';
-import { ListOf } from '../schema/fields.js';
+import { ListOf } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, PagedResponse } from './define-query.js';
 import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TagShape } from './shapes.js';
+import { TagShape } from '../wire/shapes.js';
 
 export const userTagsModel: ReadModel = {
   name: 'user-tags',

@@ -2,12 +2,12 @@ import { CoordinatorError } from '../domain/errors.js';
 import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
 import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
 import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
-import { ListOf, Nested, Uuid } from '../schema/fields.js';
+import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { noElement, oldestFirst, partOf, type Elements } from './pages.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
-import { ApiKeyShape, AuthenticatorShape, UserShape } from './shapes.js';
+import { ApiKeyShape, AuthenticatorShape, UserShape } from '../wire/shapes.js';
 
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
 export const usersModel: ReadModel = {

@@ -3,12 +3,12 @@ import { CURVES } from '../domain/key-formats.js';
 import { presentMembers } from '../domain/organization/event.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
-import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { oldestFirst, type Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 /** Wallets and their accounts. Accounts are listed by the position of their event and their place in it. */
 export const walletsModel: ReadModel = {

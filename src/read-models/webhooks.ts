@@ -7,12 +7,12 @@ import {
   webhookEndpointResource,
   type WebhookEndpoint,
 } from '../domain/organization/webhook-endpoints.js';
-import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../schema/fields.js';
+import { Described, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import { elementsOf, newestFirst } from './pages.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
-import { TimestampShape } from './shapes.js';
+import { TimestampShape } from '../wire/shapes.js';
 
 const deliveryStates = ['pending', 'delivered', 'abandoned', 'dropped'] as const;
 

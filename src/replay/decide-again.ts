@@ -6,27 +6,22 @@ import {
   type Prepared,
   type Submission,
   type Verdict,
-} from '../coordinator/deliberate.js';
-import { fingerprintOf } from '../coordinator/fingerprint.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../coordinator/load-organization.js';
-import { activityVersion, newestIntent, type Registry } from '../coordinator/registry.js';
-import {
-  apiKeyCredential,
-  attestedCredential,
-  authenticatorCredential,
-  invitedBy,
-} from '../coordinator/resolve-caller.js';
-import { parseStrictJson } from '../schema/strict-json.js';
-import { validate } from '../schema/validate.js';
+} from '../decide/deliberate.js';
+import { fingerprintOf } from '../decide/fingerprint.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
+import { apiKeyCredential, attestedCredential, authenticatorCredential, invitedBy } from '../decide/resolve-caller.js';
+import { parseStrictJson } from '../wire/strict-json.js';
+import { validate } from '../wire/validate.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isLimitsSet } from '../domain/organization/limits.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
-import type { EventMetadata } from '../event-store/chain.js';
-import type { RecordedEvent } from '../event-store/event-store.js';
-import { upcast } from '../event-store/upcast.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { upcast } from '../ledger/upcast.js';
 import { preparedFrom } from './recall.js';
 
 /** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */

@@ -1,4 +1,4 @@
-import type { EventReader, RecordedEvent } from '../event-store/event-store.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 
 /**
  * Every event that is in the store when this begins, in the order of positions; a page is read ahead, and no more.

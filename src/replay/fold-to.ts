@@ -1,6 +1,6 @@
-import { apply, nothingLoaded, type LoadedOrganization } from '../coordinator/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventReader } from '../event-store/event-store.js';
+import type { EventReader } from '../ledger/event-store.js';
 
 /**
  * An organization as it was when its stream ended at a revision, its chain checked so far.

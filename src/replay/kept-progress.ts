@@ -1,6 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { deserialize, serialize } from 'node:v8';
-import { snapshotVersion } from '../coordinator/snapshots.js';
+import { snapshotVersion } from '../ledger/snapshots.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 
 /** How far a verification has got: everything up to `position` was looked at, and `state` came of it. */

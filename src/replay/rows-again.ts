@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EventMetadata } from '../event-store/chain.js';
-import type { EventReader, RecordedEvent } from '../event-store/event-store.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { ReadModelDatabase, type Row } from '../read-models/database.js';
 import { readModels } from '../read-models/index.js';
 import { projectIntoFile, type Projecting } from '../read-models/projecting.js';

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beginningOf, recordedChild } from '../coordinator/found-organization.js';
-import { fingerprintOf } from '../coordinator/fingerprint.js';
-import type { Registry } from '../coordinator/registry.js';
+import { beginningOf, recordedChild } from '../decide/found-organization.js';
+import { fingerprintOf } from '../decide/fingerprint.js';
+import type { Registry } from '../decide/registry.js';
 import type { DenialEvent } from '../domain/activity/denial.js';
 import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
-import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
-import { StoreUnavailable, type EventReader, type RecordedEvent } from '../event-store/event-store.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { foldTo } from './fold-to.js';
 import {
   decidingTypes,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock, Randomness } from '../coordinator/ports.js';
+import type { Clock, Randomness } from '../ports/engine.js';
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

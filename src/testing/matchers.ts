@@ -1,6 +1,6 @@
 import { ApiError, type StampingClient } from '../client/stamping-client.js';
 import type { ActivityEnvelope } from '../domain/activity/envelope.js';
-import type { RecordedEvent } from '../event-store/event-store.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
 
 /** What jest and vitest give a matcher as `this`. */
 interface MatcherContext {

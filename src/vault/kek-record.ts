@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../event-store/chain.js';
-import type { EventStore } from '../event-store/event-store.js';
+import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import type { EventStore } from '../ledger/event-store.js';
 
 /** What is recorded of key-encryption keys; they are named by their ids, which tell nothing of them. */
 type KekFact =

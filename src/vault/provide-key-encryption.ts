@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { WrongRevision, type EventStore } from '../event-store/event-store.js';
+import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { makeKeyFile, placeOf, WrongKek, type KekSource } from './kek-source.js';
 import { LocalKeyEncryption, type KeyEncryption } from './key-encryption.js';

@@ -1,4 +1,4 @@
-import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../event-store/event-store.js';
+import { WrongRevision, type EventStore, type RecordedEvent, type Subscription } from '../ledger/event-store.js';
 import { readKekRecord, recordKek } from './kek-record.js';
 import { keepOldKey, placeOf, readKeys, replaceKeyFile, WrongKek, type KekSource } from './kek-source.js';
 import { LocalKeyEncryption } from './key-encryption.js';

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
-import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
+import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   StoreRefused,
   StoreUnavailable,
@@ -8,7 +8,7 @@ import {
   WrongRevision,
   type EventStore,
   type RecordedEvent,
-} from '../event-store/event-store.js';
+} from '../ledger/event-store.js';
 import {
   KeyEncryptionError,
   nonceLength,

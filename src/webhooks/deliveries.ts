@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Term } from '../coordinator/lease-term.js';
-import type { Clock } from '../coordinator/ports.js';
+import type { Term } from '../engine/lease-term.js';
+import type { Clock } from '../ports/engine.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
-import type { EventStore } from '../event-store/event-store.js';
+import type { EventStore } from '../ledger/event-store.js';
 import { FairQueue, organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { Rows } from '../read-models/database.js';

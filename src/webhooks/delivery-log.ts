@@ -1,9 +1,9 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
-import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
-import { WrongRevision, type EventStore } from '../event-store/event-store.js';
-import { derivedId } from '../coordinator/ids.js';
-import type { Clock } from '../coordinator/ports.js';
+import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { WrongRevision, type EventStore } from '../ledger/event-store.js';
+import { derivedId } from '../ids.js';
+import type { Clock } from '../ports/engine.js';
 
 /** Times an append is tried after another writer was first. */
 const maxAttempts = 5;

@@ -1,7 +1,7 @@
-import type { Clock } from '../coordinator/ports.js';
+import type { Clock } from '../ports/engine.js';
 import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
-import { GENESIS_HASH, verifyChain, type EventMetadata } from '../event-store/chain.js';
-import type { EventStore } from '../event-store/event-store.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import type { EventStore } from '../ledger/event-store.js';
 import { DeliveryLog } from './delivery-log.js';
 
 /** Which deliveries are wanted once more: one, or all that were given up and not delivered since. */

@@ -1,12 +1,12 @@
 import type { ActivityDefinition } from '../../src/activities/define-activity.js';
-import { validate } from '../../src/schema/validate.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { validate } from '../../src/wire/validate.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import { activities } from '../../src/activities/index.js';
 import type { Attestation } from '../../src/domain/activity/events.js';
 import { CoordinatorError, type ErrorCode } from '../../src/domain/errors.js';
 import { checkQuorumMembers } from '../../src/domain/organization/quorum-members.js';
 import { checkQuorumReachable } from '../../src/domain/organization/ways-in.js';
-import { limitsToCheck } from '../../src/coordinator/deliberate.js';
+import { limitsToCheck } from '../../src/decide/deliberate.js';
 import { checkLimits, limitsInForce } from '../../src/domain/organization/limits.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 

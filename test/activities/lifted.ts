@@ -1,6 +1,6 @@
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
-import { validate } from '../../src/schema/validate.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import { validate } from '../../src/wire/validate.js';
 
 const { versions } = buildRegistry(activities);
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
 import type { AnyDefinition } from '../../src/activities/define-activity.js';
-import { buildRegistry, isVote } from '../../src/coordinator/registry.js';
-import { fieldsOfShape, schemaOf } from '../../src/schema/json-schema.js';
+import { buildRegistry, isVote } from '../../src/decide/registry.js';
+import { fieldsOfShape, schemaOf } from '../../src/wire/json-schema.js';
 
 const registry = buildRegistry(activities);
 const definitions: readonly AnyDefinition[] = activities;

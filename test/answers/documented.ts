@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
-import { schemaOf } from '../../src/schema/json-schema.js';
+import { schemaOf } from '../../src/wire/json-schema.js';
 import { registry } from '../e2e/routes.js';
 
 type Json = Readonly<Record<string, unknown>>;

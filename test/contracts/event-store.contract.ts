@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { WrongRevision } from '../../src/event-store/event-store.js';
-import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/event-store/event-store.js';
+import { WrongRevision } from '../../src/ledger/event-store.js';
+import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
 
 /** A store under test, and how to get rid of it. */
 export interface StoreUnderTest {

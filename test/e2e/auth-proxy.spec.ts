@@ -5,7 +5,7 @@ import { claimsOf, clientSignature, codeOf, messageOf } from './one-time-codes.j
 import { startTenants } from './tenants.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { send, startCoordinator, submitPath, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
 import { SeededRandomness, StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';

@@ -1,7 +1,7 @@
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
-import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { redecide } from '../../src/replay/decide-again.js';
 import {
   startCoordinator,

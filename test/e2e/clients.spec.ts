@@ -3,7 +3,7 @@ import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { createActivityPoller, TurnkeyActivityError, TurnkeyClient, TurnkeyRequestError } from '@turnkey/http';
 import type { Turnkey } from '@turnkey/sdk-server';
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import { anyText, listWith, objectWith, textLike } from './exchange.js';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 

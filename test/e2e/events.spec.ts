@@ -1,5 +1,5 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { startCoordinator, StampingClient, type TestCoordinator } from '../../src/testing/index.js';
 import { exchange, refusal } from './exchange.js';
 import { clientSignature, codeOf } from './one-time-codes.js';

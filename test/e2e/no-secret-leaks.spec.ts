@@ -13,7 +13,7 @@ import {
   generateP256KeyPair,
 } from '@turnkey/crypto';
 import { Mnemonic, Wallet } from 'ethers';
-import { SqliteEventStore } from '../../src/event-store/sqlite.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import type { StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault, vaultIdOf } from '../../src/vault/vault.js';

@@ -12,9 +12,9 @@ import {
   type AttestationDocument,
 } from '../../src/proofs/attestation-document.js';
 import { readConfig } from '../../src/config.js';
-import { canonicalJson, GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
-import { upcast } from '../../src/event-store/upcast.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { canonicalJson, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import { upcast } from '../../src/ledger/upcast.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { BootLog } from '../../src/proofs/boot-log.js';
 import { issueLeaf, issueRoot } from '../../src/proofs/certificates.js';
 import { readCoseSign1, signCoseSign1 } from '../../src/proofs/cose-sign1.js';
@@ -23,7 +23,7 @@ import { ProofRefused, verifyAppProof, verifyBootProof, type BootProof } from '.
 import { ManualClock } from '../../src/testing/deterministic.js';
 import type { AppProof } from '../../src/domain/activity/app-proof.js';
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { redecide } from '../../src/replay/decide-again.js';
 import { exchange, refusal, textLike } from './exchange.js';

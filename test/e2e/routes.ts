@@ -1,5 +1,5 @@
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import { queries } from '../../src/read-models/index.js';
 
 /** Everything that follows from the list of activities of this build. */

@@ -43,7 +43,7 @@ import {
   type TestCoordinator,
   type TestUser,
 } from '../../src/testing/index.js';
-import type { EventMetadata } from '../../src/event-store/chain.js';
+import type { EventMetadata } from '../../src/ledger/chain.js';
 import { denial, objectWith, refusal, textLike } from './exchange.js';
 
 // The package's index also loads its browser actions, which need what nothing here uses.

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
-import { apply, nothingLoaded } from '../../src/coordinator/load-organization.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { apply, nothingLoaded } from '../../src/ledger/load-organization.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import {
   organizationEventTypes,
   organizationStream,
   type OrganizationEvent,
 } from '../../src/domain/organization/organization.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { notDecidedAgain, redecide } from '../../src/replay/decide-again.js';
 import { verifyVote } from '../../src/replay/verify-vote.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { decryptExportBundle, encryptWalletToBundle, generateP256KeyPair } from '@turnkey/crypto';
 import { translateMnemonic, parseMnemonic } from '../../src/keyring/mnemonic.js';
-import { preparePorts } from '../coordinator/prepare-ports.js';
+import { preparePorts } from '../engine/prepare-ports.js';
 
 const { keyring, keys } = await preparePorts();
 const organizationId = randomUUID();

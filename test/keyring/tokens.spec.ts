@@ -2,8 +2,8 @@ import { createHash, createHmac, createPublicKey, generateKeyPairSync, sign, ver
 import { p256 } from '@noble/curves/nist.js';
 import { verifyOtpVerificationToken, verifySessionJwtSignature } from '@turnkey/crypto';
 import fc from 'fast-check';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
-import { preparePorts } from '../coordinator/prepare-ports.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { preparePorts } from '../engine/prepare-ports.js';
 
 const { keys, tokens } = await preparePorts();
 const now = Date.UTC(2026, 0, 1);

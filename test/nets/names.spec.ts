@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { createCoordinator } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
-import { derivedId } from '../../src/coordinator/ids.js';
+import { derivedId } from '../../src/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import {

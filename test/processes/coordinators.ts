@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import {
   apiKeyPairFromPrivate,
   generateApiKeyPair,
@@ -9,7 +9,7 @@ import {
   StampingClient,
   type ApiKeyPair,
 } from '../../src/testing/index.js';
-import { EventStoreDouble } from '../event-store/double/double.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
 import { exchange, type Exchange } from '../e2e/exchange.js';
 import { Installation, main, type Run } from '../e2e/installation.js';
 import { until } from '../e2e/until.js';

@@ -3,14 +3,14 @@ import { jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { type EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
-import type { EventStoreDbOptions } from '../../src/event-store/event-store-db.js';
-import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
-import type { NewEvent } from '../../src/event-store/event-store.js';
+import { type EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import type { EventStoreDbOptions } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import { StoreUnavailable, WrongRevision } from '../../src/ledger/event-store.js';
+import type { NewEvent } from '../../src/ledger/event-store.js';
 import { all, anEvent, aStream, follow, pause, someEvents } from '../contracts/event-store.contract.js';
-import { type EventStoreDouble } from '../event-store/double/double.js';
-import type { AppendFault, Drop } from '../event-store/double/double.js';
-import { runningDoubles } from '../event-store/double/running.js';
+import { type EventStoreDouble } from '../ledger/stores/double/double.js';
+import type { AppendFault, Drop } from '../ledger/stores/double/double.js';
+import { runningDoubles } from '../ledger/stores/double/running.js';
 import { until } from '../e2e/until.js';
 
 /** Generous, since the machines of tests are busy: a silent server costs a second. */
@@ -55,7 +55,7 @@ async function bareClient(
   args: readonly string[],
   onSaid: (said: string, tell: () => void) => void = () => undefined,
 ): Promise<{ code: number | null; said: string }> {
-  const script = fileURLToPath(new URL('../event-store/double/bare-client.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('../ledger/stores/double/bare-client.mjs', import.meta.url));
   const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, NODE_OPTIONS: '' } });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EventStoreDouble } from '../event-store/double/double.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
 import { Installation, main, stop, type Run } from '../e2e/installation.js';
 import { until } from '../e2e/until.js';
 

@@ -7,9 +7,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { Lease } from '../../dist/coordinator/lease.js';
-import { EventStoreDbEventStore } from '../../dist/event-store/event-store-db.js';
-import { StoreUnavailable } from '../../dist/event-store/event-store.js';
+import { Lease } from '../../dist/engine/lease.js';
+import { EventStoreDbEventStore } from '../../dist/ledger/stores/event-store-db/event-store-db.js';
+import { StoreUnavailable } from '../../dist/ledger/event-store.js';
 
 const [, , connectionString, holder, ttlMs] = process.argv;
 const stream = 'installation-work';

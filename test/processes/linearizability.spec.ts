@@ -1,10 +1,10 @@
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
-import { StoreUnavailable, WrongRevision } from '../../src/event-store/event-store.js';
-import type { NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
+import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import { StoreUnavailable, WrongRevision } from '../../src/ledger/event-store.js';
+import type { NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
 import { SeededRandomness } from '../../src/testing/index.js';
 import { all, pause } from '../contracts/event-store.contract.js';
-import { EventStoreDouble } from '../event-store/double/double.js';
-import type { AppendFault } from '../event-store/double/double.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
+import type { AppendFault } from '../ledger/stores/double/double.js';
 
 /** What a writer was told of one append; times are milliseconds of the process's clock. */
 interface Append {

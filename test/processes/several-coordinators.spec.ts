@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import type { ActivityEvent } from '../../src/domain/activity/events.js';
-import { GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import {
   ApiError,
   apiKeyPairFromPrivate,

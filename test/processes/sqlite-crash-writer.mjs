@@ -5,7 +5,7 @@
  * Arguments: the database file, then the names of the streams.
  */
 import { writeSync } from 'node:fs';
-import { SqliteEventStore } from '../../dist/event-store/sqlite.js';
+import { SqliteEventStore } from '../../dist/ledger/stores/sqlite/sqlite.js';
 
 const [, , file, ...streams] = process.argv;
 const store = await SqliteEventStore.open(file);

@@ -5,7 +5,7 @@ import { copyFile, mkdtemp, open, readFile, rm, stat, truncate } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SqliteEventStore } from '../../src/event-store/sqlite.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { all, pause, someEvents } from '../contracts/event-store.contract.js';
 
 const STREAMS = Array.from({ length: 12 }, (_, index) => `organization-${index}`);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { claimsModel, dueClaims, whereItLeads } from '../../src/read-models/claims.js';
 import { rowsOf } from './projected.js';
 

@@ -2,7 +2,7 @@ import { activityEnvelope } from '../../src/domain/activity/envelope.js';
 import { signUpLifeMs } from '../../src/domain/organization/claims.js';
 import { limitsInForce } from '../../src/domain/organization/limits.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { findByFingerprint } from '../../src/read-models/activities.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from '../../src/read-models/auth-proxies.js';
 import {
@@ -31,7 +31,7 @@ import {
   hasWebhookEndpoints,
   pendingDeliveries,
 } from '../../src/read-models/webhooks.js';
-import { validate } from '../../src/schema/validate.js';
+import { validate } from '../../src/wire/validate.js';
 import { startCoordinator } from '../../src/testing/index.js';
 import { aPasskey, anIdentity } from '../activities/facts.js';
 import { furnish, querySamples, sampleSettings, type Furnished } from '../e2e/samples.js';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { derivedId } from '../../src/coordinator/ids.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import { derivedId } from '../../src/ids.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';

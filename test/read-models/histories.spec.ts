@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
-import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
-import { SqliteEventStore } from '../../src/event-store/sqlite.js';
-import { derivedId } from '../../src/coordinator/ids.js';
+import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
+import { derivedId } from '../../src/ids.js';
 import { projectIntoFile } from '../../src/read-models/projecting.js';
 import { anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';
-import { runnerOn } from '../coordinator/bare-coordinator.js';
+import { runnerOn } from '../engine/bare-coordinator.js';
 
 let folder: string;
 beforeEach(async () => {

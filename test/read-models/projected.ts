@@ -1,5 +1,5 @@
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase, type Row, type Rows } from '../../src/read-models/database.js';
 import type { QueryContext } from '../../src/read-models/define-query.js';
 import { pageWriter } from '../../src/read-models/pages.js';

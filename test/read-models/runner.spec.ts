@@ -1,6 +1,6 @@
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import type { EventStore, NewEvent, SubscribeOptions } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import type { EventStore, NewEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { projectInMemory, type Projecting } from '../../src/read-models/projecting.js';

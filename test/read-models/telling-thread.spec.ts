@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { organizationStream } from '../../src/domain/organization/organization.js';
-import type { RecordedEvent } from '../../src/event-store/event-store.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';
 import { Projector } from '../../src/read-models/projector.js';

@@ -3,7 +3,7 @@ import { getOauthProviders } from '../../src/read-models/oauth-providers.js';
 import type { Rows } from '../../src/read-models/database.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import { partOf, type Page } from '../../src/read-models/pages.js';
-import { validate } from '../../src/schema/validate.js';
+import { validate } from '../../src/wire/validate.js';
 import { anApiKey, anIdentity, anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';
 import { recorded, rowsAlone, rowsOf } from './projected.js';

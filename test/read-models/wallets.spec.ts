@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../../src/domain/errors.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import type { AccountFacts } from '../../src/domain/organization/wallets.js';
-import { validate } from '../../src/schema/validate.js';
+import { validate } from '../../src/wire/validate.js';
 import type { Rows } from '../../src/read-models/database.js';
 import type { Page } from '../../src/read-models/pages.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';

@@ -1,7 +1,7 @@
 import { activities } from '../../src/activities/index.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
-import type { NewEvent } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { buildRegistry } from '../../src/decide/registry.js';
+import type { NewEvent } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { verifyHistory } from '../../src/replay/verify.js';
 import type { TestCoordinator } from '../../src/testing/index.js';
 

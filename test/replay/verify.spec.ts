@@ -3,16 +3,16 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
-import { fingerprintOf } from '../../src/coordinator/fingerprint.js';
-import { buildRegistry } from '../../src/coordinator/registry.js';
+import { fingerprintOf } from '../../src/decide/fingerprint.js';
+import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
-import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/event-store/chain.js';
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
-import type { EventStore, NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
+import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { KeptProgress } from '../../src/replay/kept-progress.js';
 import { verifyHistory, type Verification, type VerifyOptions } from '../../src/replay/verify.js';
-import { EventStoreDouble } from '../event-store/double/double.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 type Event = NewEvent & { readonly data: Record<string, unknown>; readonly metadata: EventMetadata };
 /** Streams by name, each with its events in order. */

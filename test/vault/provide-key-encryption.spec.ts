@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/event-store/chain.js';
-import type { EventStore } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import { BrokenChain, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import type { EventStore } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import type { KeyEncryption } from '../../src/vault/key-encryption.js';
 import { readKeys, replaceKeyFile, type KekSource } from '../../src/vault/kek-source.js';
 import { provideKeyEncryption } from '../../src/vault/provide-key-encryption.js';
-import { SteeredStore } from '../coordinator/steered-store.js';
+import { SteeredStore } from '../ledger/steered-store.js';
 import { eventsOf, kekOf, keysOf } from './world.js';
 
 const hex = (byte: number): string => kekOf(byte).toString('hex');

@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EventStore } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import type { EventStore } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { readKeys, type KekSource } from '../../src/vault/kek-source.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { provideKeyEncryption } from '../../src/vault/provide-key-encryption.js';
 import { rotateKek, type Rotation } from '../../src/vault/rotate-kek.js';
-import { SteeredStore } from '../coordinator/steered-store.js';
+import { SteeredStore } from '../ledger/steered-store.js';
 import { eventsOf, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
 
 const hex = (byte: number): string => kekOf(byte).toString('hex');

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EventStore } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
+import type { EventStore } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { InstallationKeys } from '../../src/keyring/installation-keys.js';
 import { SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
-import { SteeredStore } from '../coordinator/steered-store.js';
+import { SteeredStore } from '../ledger/steered-store.js';
 import { eventsOf, forge, kekOf, keysOf, reveal, stores, vaultOn } from './world.js';
 import { until } from '../e2e/until.js';
 

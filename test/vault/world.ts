@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chainEvent, GENESIS_HASH } from '../../src/event-store/chain.js';
-import { EventStoreDbEventStore } from '../../src/event-store/event-store-db.js';
-import type { EventStore, NewEvent, RecordedEvent } from '../../src/event-store/event-store.js';
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
-import { SqliteEventStore } from '../../src/event-store/sqlite.js';
+import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
+import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import type { EventStore, NewEvent, RecordedEvent } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
-import { EventStoreDouble } from '../event-store/double/double.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 /** A key-encryption key that is one byte over and over. */
 export const kekOf = (byte: number): Buffer => Buffer.alloc(32, byte);

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import { authProxyEnabled, authProxyPolicy } from '../../domain/organization/auth-proxy.js';
 import { checkPolicyNameFree } from '../../domain/organization/policies.js';
 import { checkRoomForUsers } from '../../domain/organization/users.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class EnableAuthProxyIntent {}

@@ -7,7 +7,7 @@ import {
   type AuthProxySettings,
 } from '../../domain/organization/auth-proxy.js';
 import { presentMembers } from '../../domain/organization/event.js';
-import { Email, Flag, Label, ListOfOneOf, Nested, Text, TextList, Uuid, Whole } from '../../schema/fields.js';
+import { Email, Flag, Label, ListOfOneOf, Nested, Text, TextList, Uuid, Whole } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class EmailCustomizationParams {

@@ -1,6 +1,6 @@
 import { readSessionText } from '../../domain/read-session.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { DecimalString, Text, Uuid } from '../../schema/fields.js';
+import { DecimalString, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { sessionSeconds } from './session-keys.js';
 

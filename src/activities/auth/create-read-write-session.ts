@@ -2,7 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { existingUser, type User } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
-import { Email, Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { Email, Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
 

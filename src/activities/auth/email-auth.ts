@@ -4,7 +4,7 @@ import { messageSender } from '../../domain/organization/message-senders.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { authEmail, readEmailCustomization } from '../../delivery/templates.js';
 import { parsePublicKey } from '../../keyring/curves.js';
-import { Email, Flag, Hex, Label, Nested, Uuid } from '../../schema/fields.js';
+import { Email, Flag, Hex, Label, Nested, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
 import { parentsWords } from '../parents-words.js';

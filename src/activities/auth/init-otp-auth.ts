@@ -1,5 +1,5 @@
 import { userOfContact } from '../../domain/organization/users.js';
-import { Nested, Uuid } from '../../schema/fields.js';
+import { Nested, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   checkOtpLogin,

@@ -1,4 +1,4 @@
-import { Text, Uuid } from '../../schema/fields.js';
+import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   checkOtpParams,

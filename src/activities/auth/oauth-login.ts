@@ -1,7 +1,7 @@
 import { oauthIdentity } from '../../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
-import { Text } from '../../schema/fields.js';
+import { Text } from '../../wire/fields.js';
 import { newCredentials } from '../credentials/credential-params.js';
 import { maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
 import { linkingEmail } from '../credentials/social-linking.js';

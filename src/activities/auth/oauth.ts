@@ -1,5 +1,5 @@
 import { parsePublicKey } from '../../keyring/curves.js';
-import { Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { maxOidcToken } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { userOfIdentity } from './login-params.js';

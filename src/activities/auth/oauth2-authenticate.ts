@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/errors.js';
 import { existingOauth2Credential } from '../../domain/organization/oauth2-credentials.js';
 import { parsePublicKey } from '../../keyring/curves.js';
-import { Hex, Text, Uuid } from '../../schema/fields.js';
+import { Hex, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { withoutSignature } from './token-uses.js';
 

@@ -2,7 +2,7 @@ import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../..
 import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
-import { Flag, Hex, Label, Text, Uuid } from '../../schema/fields.js';
+import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkOtpLogin, contactKind } from './otp-params.js';
 import { sessionKeyEvents, SessionSeconds } from './session-keys.js';

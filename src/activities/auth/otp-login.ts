@@ -2,9 +2,9 @@ import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
-import { Nested, Text } from '../../schema/fields.js';
+import { Nested, Text } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import type { VerificationClaims } from '../ports.js';
+import type { VerificationClaims } from '../../ports/prepare.js';
 import {
   checkLogin,
   loginEvents,

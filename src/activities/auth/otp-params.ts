@@ -13,22 +13,11 @@ import {
 import type { FeatureName } from '../../domain/organization/settings.js';
 import { contactKey } from '../../domain/organization/users.js';
 import { checkSmsTemplate, otpEmail, otpSms, readEmailCustomization } from '../../delivery/templates.js';
-import {
-  DecimalString,
-  Email,
-  Flag,
-  isEmail,
-  isPhone,
-  Label,
-  Nested,
-  OneOf,
-  Text,
-  Whole,
-} from '../../schema/fields.js';
+import { DecimalString, Email, Flag, isEmail, isPhone, Label, Nested, OneOf, Text, Whole } from '../../wire/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
 import { parentsWords, type MessageWords } from '../parents-words.js';
-import type { OutgoingMessage, PreparePorts } from '../ports.js';
+import type { OutgoingMessage, PreparePorts } from '../../ports/prepare.js';
 
 const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
 

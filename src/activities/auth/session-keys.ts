@@ -8,7 +8,7 @@ import {
   type LoginCredentialType,
 } from '../../domain/organization/credentials.js';
 import type { User } from '../../domain/organization/users.js';
-import { DecimalString } from '../../schema/fields.js';
+import { DecimalString } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
 import { longestLifeSeconds } from '../credentials/credential-params.js';
 import type { DecideContext } from '../define-activity.js';

@@ -2,9 +2,9 @@ import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { usedTokenKey } from '../../domain/organization/otps.js';
 import { contactKey } from '../../domain/organization/users.js';
-import { Hex, OneOf, Text } from '../../schema/fields.js';
+import { Hex, OneOf, Text } from '../../wire/fields.js';
 import type { PrepareContext } from '../define-activity.js';
-import type { PreparePorts, VerificationClaims } from '../ports.js';
+import type { PreparePorts, VerificationClaims } from '../../ports/prepare.js';
 import { checkNeverUsed } from './token-uses.js';
 
 /** A signature by the key that a verification token is bound to (client protocol, section 8.2). */

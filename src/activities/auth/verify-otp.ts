@@ -2,7 +2,7 @@ import { isAuthProxyUser } from '../../domain/organization/auth-proxy.js';
 import { invalidField } from '../../domain/errors.js';
 import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../../domain/organization/otps.js';
 import { parsePublicKey } from '../../keyring/curves.js';
-import { DecimalString, Hex, Text, Uuid } from '../../schema/fields.js';
+import { DecimalString, Hex, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { withoutSignature } from './token-uses.js';
 

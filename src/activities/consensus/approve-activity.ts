@@ -1,4 +1,4 @@
-import { Fingerprint } from '../../schema/fields.js';
+import { Fingerprint } from '../../wire/fields.js';
 import { defineVote } from '../define-activity.js';
 
 class ApproveActivityIntent {

@@ -1,7 +1,7 @@
 import { base58 } from '@scure/base';
 import { invalidField } from '../../domain/errors.js';
 import { checkNewContractInterface, type ContractInterface } from '../../domain/organization/contract-interfaces.js';
-import { Label, OneOf, Text, Uuid } from '../../schema/fields.js';
+import { Label, OneOf, Text, Uuid } from '../../wire/fields.js';
 import { Readings } from '../readings.js';
 import type { InterfaceToRead } from '../../transactions/reading.js';
 import { defineActivity } from '../define-activity.js';

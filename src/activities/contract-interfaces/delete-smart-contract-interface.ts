@@ -1,6 +1,6 @@
 import { existingContractInterface } from '../../domain/organization/contract-interfaces.js';
 import { checkNoDenialReads } from '../../domain/policy/known-literals.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteSmartContractInterfaceIntent {

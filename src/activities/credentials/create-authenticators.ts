@@ -1,6 +1,6 @@
 import { invalidField } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { ListOf, Uuid, UuidList } from '../../schema/fields.js';
+import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   AuthenticatorParams,

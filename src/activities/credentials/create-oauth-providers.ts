@@ -1,5 +1,5 @@
 import { existingUser } from '../../domain/organization/users.js';
-import { ListOf, Uuid, UuidList } from '../../schema/fields.js';
+import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
 import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
 import { newCredentials } from './credential-params.js';

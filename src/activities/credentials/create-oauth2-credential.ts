@@ -1,5 +1,5 @@
 import { checkLimit } from '../../domain/organization/limits.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkApplicationNew, Oauth2CredentialParams } from './oauth2-params.js';
 

@@ -16,10 +16,10 @@ import {
   OneOf,
   Text,
   Uuid,
-} from '../../schema/fields.js';
+} from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
 import type { DecideContext } from '../define-activity.js';
-import type { PreparePorts, VerifiedRegistration } from '../ports.js';
+import type { PreparePorts, VerifiedRegistration } from '../../ports/prepare.js';
 import type { NamedIdentity } from './oauth-params.js';
 
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];

@@ -1,6 +1,6 @@
 import { existingAuthenticator } from '../../domain/organization/credentials.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { Uuid, UuidList } from '../../schema/fields.js';
+import { Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteAuthenticatorsIntent {

@@ -2,9 +2,9 @@ import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { Limits } from '../../domain/organization/limits.js';
 import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
-import { Label, Nested, Text } from '../../schema/fields.js';
+import { Label, Nested, Text } from '../../wire/fields.js';
 import { checkNeverUsed, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
-import type { OidcIdentity, PreparePorts } from '../ports.js';
+import type { OidcIdentity, PreparePorts } from '../../ports/prepare.js';
 
 /** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
 export const maxOidcToken = 22_528;

@@ -1,6 +1,6 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
-import { Hex, Text } from '../../schema/fields.js';
+import { Hex, Text } from '../../wire/fields.js';
 
 /** An application at an OAuth 2.0 provider. */
 export class Oauth2CredentialParams {

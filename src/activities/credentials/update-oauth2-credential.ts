@@ -1,5 +1,5 @@
 import { existingOauth2Credential } from '../../domain/organization/oauth2-credentials.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkApplicationNew, Oauth2CredentialParams } from './oauth2-params.js';
 

@@ -2,7 +2,7 @@ import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import { invitedUser, unacceptedInvitation } from '../../domain/organization/invitations.js';
 import { checkRoomForUsers } from '../../domain/organization/users.js';
 import { presentMembers } from '../../domain/organization/event.js';
-import { ListOf, Uuid } from '../../schema/fields.js';
+import { ListOf, Uuid } from '../../wire/fields.js';
 import {
   ApiKeyParamsV2,
   AuthenticatorParamsV2,

@@ -11,11 +11,11 @@ import { messageSender } from '../../domain/organization/message-senders.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { contactKey, existingUser } from '../../domain/organization/users.js';
 import { invitationEmail } from '../../delivery/templates.js';
-import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../schema/fields.js';
+import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { senderOf } from '../auth/otp-params.js';
 import { parentsWords } from '../parents-words.js';
-import type { OutgoingMessage } from '../ports.js';
+import type { OutgoingMessage } from '../../ports/prepare.js';
 
 class InvitationParams {
   @Label({ about: 'The name that the person will have as a user.' })

@@ -1,5 +1,5 @@
 import { unacceptedInvitation } from '../../domain/organization/invitations.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteInvitationIntent {

@@ -1,5 +1,5 @@
 import { checkLimit } from '../../domain/organization/limits.js';
-import { Flag, Uuid } from '../../schema/fields.js';
+import { Flag, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
 

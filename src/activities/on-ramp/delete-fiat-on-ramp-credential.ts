@@ -1,5 +1,5 @@
 import { existingOnRampCredential } from '../../domain/organization/on-ramp-credentials.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteFiatOnRampCredentialIntent {

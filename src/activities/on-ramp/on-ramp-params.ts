@@ -5,8 +5,8 @@ import {
   onRampProviderNames,
   type OnRampProviderName,
 } from '../../domain/organization/on-ramp-credentials.js';
-import { OneOf, Text } from '../../schema/fields.js';
-import type { PreparePorts } from '../ports.js';
+import { OneOf, Text } from '../../wire/fields.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 
 /** Longest sealed key that is opened: base58 takes time that grows with the square of its length. */
 const maxSealedLength = 8_192;

@@ -10,7 +10,7 @@ import {
   type OrganizationView,
 } from '../../domain/organization/organization.js';
 import type { FeatureName } from '../../domain/organization/settings.js';
-import { Nested, TextList, Uuid, UuidList } from '../../schema/fields.js';
+import { Nested, TextList, Uuid, UuidList } from '../../wire/fields.js';
 import {
   checkBound,
   checkTokenUnused,
@@ -23,7 +23,7 @@ import { newCredentials, verifyAuthenticators } from '../credentials/credential-
 import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
-import type { PreparePorts, VerificationClaims } from '../ports.js';
+import type { PreparePorts, VerificationClaims } from '../../ports/prepare.js';
 import { accountFacts, accountsToDerive, checkAccountsNew, checkMnemonicLength } from '../wallets/wallet-params.js';
 import { CreateSubOrganizationIntentV8, olderVersions, type WalletParams } from './sub-organization-params.js';
 

@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { vaultsOf } from '../../domain/organization/vaults.js';
-import { Flag, Uuid } from '../../schema/fields.js';
+import { Flag, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteSubOrganizationIntent {

@@ -3,7 +3,7 @@ import { BadLimits, readLimits, limitsFeature } from '../../domain/organization/
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { featureNames, type FeatureName } from '../../domain/organization/settings.js';
 import { isPasskeyOrigin } from '../../domain/passkey-origins.js';
-import { OneOf, Text } from '../../schema/fields.js';
+import { OneOf, Text } from '../../wire/fields.js';
 
 /** A switch of the organization and its value. */
 export class Feature {

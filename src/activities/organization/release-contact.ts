@@ -3,7 +3,7 @@ import type { ContactKind } from '../../domain/organization/contacts.js';
 import type { OrganizationEvent, OrganizationView } from '../../domain/organization/organization.js';
 import { contactKey, usersOfContact, type User } from '../../domain/organization/users.js';
 import { checkQuorumReachable } from '../../domain/organization/ways-in.js';
-import { Flag, isEmail, isPhone, Text, UuidList } from '../../schema/fields.js';
+import { Flag, isEmail, isPhone, Text, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class ReleaseContactIntent {

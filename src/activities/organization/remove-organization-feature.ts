@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { featureList, featureNames, type FeatureName } from '../../domain/organization/settings.js';
-import { ListOf, OneOf } from '../../schema/fields.js';
+import { ListOf, OneOf } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { Feature } from './organization-features.js';
 

@@ -1,5 +1,5 @@
 import { featureList, featureNames, type FeatureName } from '../../domain/organization/settings.js';
-import { ListOf, OneOf, Text } from '../../schema/fields.js';
+import { ListOf, OneOf, Text } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkFeatureValue, Feature } from './organization-features.js';
 

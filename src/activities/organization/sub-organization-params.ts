@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../../domain/errors.js';
-import { Described, Email, Flag, Label, ListOf, Nested, Phone, Text, Whole } from '../../schema/fields.js';
+import { Described, Email, Flag, Label, ListOf, Nested, Phone, Text, Whole } from '../../wire/fields.js';
 import { ClientSignature } from '../auth/verification.js';
 import { ApiKeyParams, ApiKeyParamsV2, AuthenticatorParamsV2, liftApiKey } from '../credentials/credential-params.js';
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';

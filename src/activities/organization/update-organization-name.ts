@@ -1,4 +1,4 @@
-import { Label, Uuid } from '../../schema/fields.js';
+import { Label, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateOrganizationNameIntent {

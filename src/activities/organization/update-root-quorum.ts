@@ -1,6 +1,6 @@
 import { invalidField } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { UuidList, Whole } from '../../schema/fields.js';
+import { UuidList, Whole } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateRootQuorumIntent {

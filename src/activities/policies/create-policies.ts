@@ -1,4 +1,4 @@
-import { ListOf, UuidList } from '../../schema/fields.js';
+import { ListOf, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { CreatePolicyIntentV3, policiesCreated } from './policy-params.js';
 

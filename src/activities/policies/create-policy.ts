@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { Policy } from '../../domain/policy/types.js';
-import { Label, ListOf, OneOf, Text, TextList, Uuid } from '../../schema/fields.js';
+import { Label, ListOf, OneOf, Text, TextList, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { CreatePolicyIntentV3, effects, policiesCreated } from './policy-params.js';
 

@@ -1,5 +1,5 @@
 import { existingPolicy } from '../../domain/organization/policies.js';
-import { UuidList } from '../../schema/fields.js';
+import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePoliciesIntent {

@@ -9,7 +9,7 @@ import { maxPolicySteps, reckoned, tooCostly, worstStepsOf } from '../../domain/
 import { maxTextLength } from '../../domain/policy/parse.js';
 import type { PolicyEnvironment } from '../../domain/policy/namespaces.js';
 import type { Clause, Policy } from '../../domain/policy/types.js';
-import { Label, OneOf, Text } from '../../schema/fields.js';
+import { Label, OneOf, Text } from '../../wire/fields.js';
 import type { DecideContext } from '../define-activity.js';
 
 /** What a policy does when it applies. */

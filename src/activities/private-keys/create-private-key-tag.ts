@@ -4,7 +4,7 @@ import {
   existingPrivateKey,
   privateKeyTagMoves,
 } from '../../domain/organization/private-keys.js';
-import { Label, Uuid, UuidList } from '../../schema/fields.js';
+import { Label, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class CreatePrivateKeyTagIntent {

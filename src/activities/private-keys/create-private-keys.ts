@@ -1,6 +1,6 @@
 import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
 import { checkNewPrivateKeys, existingPrivateKeyTag } from '../../domain/organization/private-keys.js';
-import { Label, ListOf, ListOfOneOf, OneOf, Uuid, UuidList } from '../../schema/fields.js';
+import { Label, ListOf, ListOfOneOf, OneOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { addressFormats } from '../wallets/wallet-params.js';
 import { AddressResult, checkAddressFormats, privateKeyCreated } from './private-key-params.js';

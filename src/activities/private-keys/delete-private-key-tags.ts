@@ -1,7 +1,7 @@
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { existingPrivateKeyTag } from '../../domain/organization/private-keys.js';
 import { checkNoDenialNames } from '../../domain/policy/known-literals.js';
-import { UuidList } from '../../schema/fields.js';
+import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePrivateKeyTagsIntent {

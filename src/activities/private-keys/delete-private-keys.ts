@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { existingPrivateKey } from '../../domain/organization/private-keys.js';
-import { Flag, UuidList } from '../../schema/fields.js';
+import { Flag, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePrivateKeysIntent {

@@ -1,6 +1,6 @@
 import { existingPrivateKey } from '../../domain/organization/private-keys.js';
 import { privateKeySecret } from '../../domain/organization/signing-keys.js';
-import { Text, Uuid } from '../../schema/fields.js';
+import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   checkTargetPublicKey,

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import { CURVES, type AddressFormat, type Curve } from '../../domain/key-formats.js';
 import { checkNewPrivateKeys } from '../../domain/organization/private-keys.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { Label, ListOf, ListOfOneOf, OneOf, Text, Uuid } from '../../schema/fields.js';
+import { Label, ListOf, ListOfOneOf, OneOf, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { existingImport } from '../wallets/import-params.js';
 import { addressFormats } from '../wallets/wallet-params.js';

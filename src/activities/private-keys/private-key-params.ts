@@ -3,8 +3,8 @@ import type { AddressFormat, Curve } from '../../domain/key-formats.js';
 import type { PrivateKey, PrivateKeyEvent } from '../../domain/organization/private-keys.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { checkAddressFormat } from '../../keyring/addresses.js';
-import { OneOf, Text } from '../../schema/fields.js';
-import type { NewPrivateKey } from '../ports.js';
+import { OneOf, Text } from '../../wire/fields.js';
+import type { NewPrivateKey } from '../../ports/prepare.js';
 import { addressFormats } from '../wallets/wallet-params.js';
 
 /** An address as results have it. */

@@ -2,7 +2,7 @@ import { invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
-import { Hex, OneOf } from '../../schema/fields.js';
+import { Hex, OneOf } from '../../wire/fields.js';
 import {
   hashFunctions,
   payloadEncodings,

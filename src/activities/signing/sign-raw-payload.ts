@@ -1,4 +1,4 @@
-import { Text, Uuid } from '../../schema/fields.js';
+import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';

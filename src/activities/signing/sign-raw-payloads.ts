@@ -1,4 +1,4 @@
-import { ListOf, Text, TextList } from '../../schema/fields.js';
+import { ListOf, Text, TextList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';

@@ -1,4 +1,4 @@
-import { OneOf, Text, Uuid } from '../../schema/fields.js';
+import { OneOf, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
 import {

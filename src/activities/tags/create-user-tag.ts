@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { checkUserTagNameFree, userTagMoves } from '../../domain/organization/tags.js';
-import { Label, Uuid, UuidList } from '../../schema/fields.js';
+import { Label, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class CreateUserTagIntent {

@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/errors.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import { checkUserTagNameFree, existingUserTag, userTagMoves } from '../../domain/organization/tags.js';
-import { Label, Uuid, UuidList } from '../../schema/fields.js';
+import { Label, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateUserTagIntent {

@@ -1,4 +1,4 @@
-import { ListOf, UuidList } from '../../schema/fields.js';
+import { ListOf, UuidList } from '../../wire/fields.js';
 import { ApiKeyParams } from '../credentials/credential-params.js';
 import { defineActivity } from '../define-activity.js';
 import { newUsers } from './new-users.js';

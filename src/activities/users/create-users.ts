@@ -1,4 +1,4 @@
-import { ListOf, UuidList } from '../../schema/fields.js';
+import { ListOf, UuidList } from '../../wire/fields.js';
 import { verifyAuthenticators } from '../credentials/credential-params.js';
 import { registrarsOf, verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';

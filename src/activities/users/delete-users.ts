@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { UuidList } from '../../schema/fields.js';
+import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteUsersIntent {

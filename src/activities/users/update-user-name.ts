@@ -1,5 +1,5 @@
 import { existingUser } from '../../domain/organization/users.js';
-import { Label, Uuid } from '../../schema/fields.js';
+import { Label, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateUserNameIntent {

@@ -1,5 +1,5 @@
 import { existingUser } from '../../domain/organization/users.js';
-import { Phone, Text, Uuid } from '../../schema/fields.js';
+import { Phone, Text, Uuid } from '../../wire/fields.js';
 import { changeProved, verifiedChange } from '../auth/verification.js';
 import { defineActivity } from '../define-activity.js';
 

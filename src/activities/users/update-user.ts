@@ -1,7 +1,7 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import { existingUserTag } from '../../domain/organization/tags.js';
 import { existingUser } from '../../domain/organization/users.js';
-import { Email, Label, Phone, Uuid, UuidList } from '../../schema/fields.js';
+import { Email, Label, Phone, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateUserIntent {

@@ -1,4 +1,4 @@
-import { Email, Label, ListOf, OneOf, Phone, UuidList } from '../../schema/fields.js';
+import { Email, Label, ListOf, OneOf, Phone, UuidList } from '../../wire/fields.js';
 import {
   ApiKeyParams,
   ApiKeyParamsV2,

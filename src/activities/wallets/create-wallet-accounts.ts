@@ -1,6 +1,6 @@
 import { checkLimit } from '../../domain/organization/limits.js';
 import { existingWallet } from '../../domain/organization/wallets.js';
-import { Flag, ListOf, TextList, Uuid } from '../../schema/fields.js';
+import { Flag, ListOf, TextList, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   accountFacts,

@@ -1,6 +1,6 @@
 import { checkLimit } from '../../domain/organization/limits.js';
 import { checkWalletCount, checkWalletNameFree } from '../../domain/organization/wallets.js';
-import { Label, ListOf, TextList, Uuid, Whole } from '../../schema/fields.js';
+import { Label, ListOf, TextList, Uuid, Whole } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import {
   accountFacts,

@@ -1,7 +1,7 @@
 import { CoordinatorError, invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { existingWallet, type WalletAccount } from '../../domain/organization/wallets.js';
-import { Flag, UuidList } from '../../schema/fields.js';
+import { Flag, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { walletValue } from './wallet-params.js';
 

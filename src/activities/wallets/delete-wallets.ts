@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import { existingWallet } from '../../domain/organization/wallets.js';
-import { Flag, UuidList } from '../../schema/fields.js';
+import { Flag, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { walletValue } from './wallet-params.js';
 

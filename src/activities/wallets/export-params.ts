@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { PolicyType } from '../../domain/policy/types.js';
 import { parsePublicKey, uncompressPublicKey } from '../../keyring/curves.js';
-import { Hex } from '../../schema/fields.js';
+import { Hex } from '../../wire/fields.js';
 
 /** Declares the key that an export is sealed to. Only its holder can open the bundle (client protocol 7.3). */
 export function TargetPublicKey(): PropertyDecorator {

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { accountSecret } from '../../domain/organization/signing-keys.js';
 import { existingWallet, type WalletAccount } from '../../domain/organization/wallets.js';
-import { Text } from '../../schema/fields.js';
+import { Text } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkTargetPublicKey, TargetPublicKey, targetPublicKeyType, targetPublicKeyValue } from './export-params.js';
 import { walletAccountValue, walletValue } from './wallet-params.js';

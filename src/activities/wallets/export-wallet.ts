@@ -1,6 +1,6 @@
 import { MNEMONIC_LANGUAGES, type MnemonicLanguage } from '../../domain/key-formats.js';
 import { existingWallet } from '../../domain/organization/wallets.js';
-import { OneOf, Text, Uuid } from '../../schema/fields.js';
+import { OneOf, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkTargetPublicKey, TargetPublicKey, targetPublicKeyType, targetPublicKeyValue } from './export-params.js';
 import { walletValue } from './wallet-params.js';

@@ -2,7 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import { existingUser } from '../../domain/organization/users.js';
 import { checkLimit } from '../../domain/organization/limits.js';
 import { checkWalletCount, checkWalletNameFree } from '../../domain/organization/wallets.js';
-import { Label, ListOf, Text, TextList, Uuid } from '../../schema/fields.js';
+import { Label, ListOf, Text, TextList, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { existingImport } from './import-params.js';
 import {

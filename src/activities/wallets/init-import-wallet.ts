@@ -1,5 +1,5 @@
 import { existingUser } from '../../domain/organization/users.js';
-import { Text, Uuid } from '../../schema/fields.js';
+import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkRoomForImport, pendingImportOf } from './import-params.js';
 

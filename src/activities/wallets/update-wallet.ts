@@ -1,5 +1,5 @@
 import { checkWalletNameFree, existingWallet } from '../../domain/organization/wallets.js';
-import { Label, Uuid } from '../../schema/fields.js';
+import { Label, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { walletValue } from './wallet-params.js';
 

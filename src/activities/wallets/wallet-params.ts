@@ -5,8 +5,8 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { AmbiguousText, type PolicyValue } from '../../domain/policy/types.js';
 import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
 import { canonicalPath } from '../../keyring/derivation.js';
-import { Label, OneOf, Text } from '../../schema/fields.js';
-import type { AccountToDerive, DerivedAccount } from '../ports.js';
+import { Label, OneOf, Text } from '../../wire/fields.js';
+import type { AccountToDerive, DerivedAccount } from '../../ports/prepare.js';
 
 /** Accounts that one activity may create. */
 export const maxAccountsAtOnce = 100;

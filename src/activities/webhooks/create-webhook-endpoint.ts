@@ -4,7 +4,7 @@ import {
   webhookEndpointResource,
   type WebhookEndpoint,
 } from '../../domain/organization/webhook-endpoints.js';
-import { Label, ListOf, Nested, Text, Uuid } from '../../schema/fields.js';
+import { Label, ListOf, Nested, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkWebhookUrl, maxWebhookUrl, WebhookEndpointShape, WebhookSubscriptionParams } from './webhook-params.js';
 

@@ -1,5 +1,5 @@
 import { existingWebhookEndpoint } from '../../domain/organization/webhook-endpoints.js';
-import { Uuid } from '../../schema/fields.js';
+import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteWebhookEndpointIntent {

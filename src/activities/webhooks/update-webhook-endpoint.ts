@@ -1,6 +1,6 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import { existingWebhookEndpoint, webhookEndpointResource } from '../../domain/organization/webhook-endpoints.js';
-import { Flag, Label, Nested, Text, Uuid } from '../../schema/fields.js';
+import { Flag, Label, Nested, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkWebhookUrl, maxWebhookUrl, WebhookEndpointShape } from './webhook-params.js';
 

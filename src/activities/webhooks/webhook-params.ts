@@ -1,6 +1,6 @@
 import { invalidField } from '../../domain/errors.js';
 import { webhookEventTypes, type WebhookEventType } from '../../domain/organization/webhook-endpoints.js';
-import { Flag, ListOf, OneOf, Text, Uuid } from '../../schema/fields.js';
+import { Flag, ListOf, OneOf, Text, Uuid } from '../../wire/fields.js';
 
 class WebhookSubscriptionOptions {
   @Text({

@@ -1,8 +1,8 @@
 import { enableAuthProxy } from '../../../src/activities/auth-proxy/enable-auth-proxy.js';
-import { buildRegistry, isVote } from '../../../src/coordinator/registry.js';
+import { buildRegistry, isVote } from '../../../src/decide/registry.js';
 import { activities } from '../../../src/activities/index.js';
 import { authorize } from '../../../src/domain/policy/authorize.js';
-import { preparePorts } from '../../coordinator/prepare-ports.js';
+import { preparePorts } from '../../engine/prepare-ports.js';
 import { anOrganization, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';
 import { enabledProxy } from './facts.js';

@@ -1,9 +1,9 @@
 import { verifySessionJwtSignature } from '@turnkey/crypto';
 import { otpLogin } from '../../../src/activities/auth/otp-login.js';
-import type { VerificationClaims } from '../../../src/activities/ports.js';
+import type { VerificationClaims } from '../../../src/ports/prepare.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { apiKeyPairFromPrivate } from '../../../src/stamps/sign.js';
-import { preparePorts } from '../../coordinator/prepare-ports.js';
+import { preparePorts } from '../../engine/prepare-ports.js';
 import { claimsOf, clientSignature } from '../../e2e/one-time-codes.js';
 import { anApiKey, anOrganization, aUser, publicKeyOf } from '../facts.js';
 import { given, id } from '../given.js';

@@ -1,5 +1,5 @@
 import { approveActivity } from '../../../src/activities/consensus/approve-activity.js';
-import { validate } from '../../../src/schema/validate.js';
+import { validate } from '../../../src/wire/validate.js';
 
 const fingerprint = `sha256:${'0a'.repeat(32)}`;
 

@@ -1,6 +1,6 @@
 import { createSubOrganization } from '../../../src/activities/organization/create-sub-organization.js';
-import type { PreparePorts, VerificationClaims } from '../../../src/activities/ports.js';
-import { validate } from '../../../src/schema/validate.js';
+import type { PreparePorts, VerificationClaims } from '../../../src/ports/prepare.js';
+import { validate } from '../../../src/wire/validate.js';
 import { CoordinatorError } from '../../../src/domain/errors.js';
 import {
   emptyOrganization,
@@ -8,9 +8,9 @@ import {
   organizationStream,
   type OrganizationEvent,
 } from '../../../src/domain/organization/organization.js';
-import { InMemoryEventStore } from '../../../src/event-store/in-memory.js';
+import { InMemoryEventStore } from '../../../src/ledger/stores/in-memory.js';
 import { generateApiKeyPair, SeededRandomness, type ApiKeyPair } from '../../../src/testing/index.js';
-import { preparePorts } from '../../coordinator/prepare-ports.js';
+import { preparePorts } from '../../engine/prepare-ports.js';
 import { clientSignature } from '../../e2e/one-time-codes.js';
 import { claimsOf, noon, pairFor, publishedKey, sign, startIssuer, verifierAt } from '../../oidc/issuer.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';

@@ -18,9 +18,9 @@ import {
 import { address as bitcoinAddress, initEccLib, Psbt, Transaction } from 'bitcoinjs-lib';
 import { TronWeb } from 'tronweb';
 import { encodeFunctionData, parseTransaction, recoverTransactionAddress, serializeTransaction } from 'viem';
-import type { AccountToDerive } from '../../../src/activities/ports.js';
+import type { AccountToDerive } from '../../../src/ports/prepare.js';
 import { signTransaction } from '../../../src/activities/signing/sign-transaction.js';
-import { validate } from '../../../src/schema/validate.js';
+import { validate } from '../../../src/wire/validate.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { bitcoinTxType, ethTxType, solanaTxType, tronTxType } from '../../../src/domain/policy/resource-namespaces.js';

@@ -1,7 +1,7 @@
 import type { ActivityDefinition } from '../../../src/activities/define-activity.js';
-import type { AccountToDerive, PreparePorts } from '../../../src/activities/ports.js';
-import { derivedId } from '../../../src/coordinator/ids.js';
-import { validate } from '../../../src/schema/validate.js';
+import type { AccountToDerive, PreparePorts } from '../../../src/ports/prepare.js';
+import { derivedId } from '../../../src/ids.js';
+import { validate } from '../../../src/wire/validate.js';
 import type { AddressFormat, Curve } from '../../../src/domain/key-formats.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { privateKeySecret } from '../../../src/domain/organization/signing-keys.js';
@@ -10,7 +10,7 @@ import { addressOf } from '../../../src/keyring/addresses.js';
 import { publicKeyOf } from '../../../src/keyring/curves.js';
 import type { OpenKeyring } from '../../../src/keyring/open-keyring.js';
 import { plain } from '../../transactions/plain.js';
-import { preparePorts } from '../../coordinator/prepare-ports.js';
+import { preparePorts } from '../../engine/prepare-ports.js';
 import { anOrganization } from '../facts.js';
 import { given, id, usualLimits } from '../given.js';
 

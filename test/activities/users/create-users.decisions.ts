@@ -3,8 +3,8 @@ import { CoordinatorError } from '../../../src/domain/errors.js';
 import { SoftwareAuthenticator } from '../../stamps/software-authenticator.js';
 import { anApiKey, anOrganization, aRegistration, aUser, aUserTag, publicKeyOf } from '../facts.js';
 import { emptyOrganization } from '../../../src/domain/organization/organization.js';
-import type { VerifiedRegistration } from '../../../src/activities/ports.js';
-import { preparePorts } from '../../coordinator/prepare-ports.js';
+import type { VerifiedRegistration } from '../../../src/ports/prepare.js';
+import { preparePorts } from '../../engine/prepare-ports.js';
 import { given, id, usualLimits } from '../given.js';
 import { lifted } from '../lifted.js';
 

@@ -10,7 +10,7 @@ import {
 import { guardedTarget } from '../../../src/http-client/guarded-fetch.js';
 import { webhookTargets } from '../../../src/webhooks/targets.js';
 import { anOrganization } from '../facts.js';
-import { validate } from '../../../src/schema/validate.js';
+import { validate } from '../../../src/wire/validate.js';
 import { given, id } from '../given.js';
 
 const url = 'https://app.example.com/hooks?tenant=1';

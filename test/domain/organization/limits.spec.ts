@@ -1,7 +1,7 @@
 import { defineActivity } from '../../../src/activities/define-activity.js';
-import { decideSubmit } from '../../../src/coordinator/deliberate.js';
-import { buildRegistry } from '../../../src/coordinator/registry.js';
-import { Whole } from '../../../src/schema/fields.js';
+import { decideSubmit } from '../../../src/decide/deliberate.js';
+import { buildRegistry } from '../../../src/decide/registry.js';
+import { Whole } from '../../../src/wire/fields.js';
 import { createPolicy } from '../../../src/activities/policies/create-policy.js';
 import { createUserTag } from '../../../src/activities/tags/create-user-tag.js';
 import { checkNewContractInterface } from '../../../src/domain/organization/contract-interfaces.js';
@@ -29,7 +29,7 @@ import {
   type OrganizationEvent,
 } from '../../../src/domain/organization/organization.js';
 import { Steps } from '../../../src/domain/steps.js';
-import { validate } from '../../../src/schema/validate.js';
+import { validate } from '../../../src/wire/validate.js';
 import { parseContractInterface } from '../../../src/transactions/contract-interface.js';
 import {
   aPasskey,

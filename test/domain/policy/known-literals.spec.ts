@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { activities } from '../../../src/activities/index.js';
-import { buildRegistry } from '../../../src/coordinator/registry.js';
-import { findSilentPolicies } from '../../../src/coordinator/silent-policies.js';
+import { buildRegistry } from '../../../src/decide/registry.js';
+import { findSilentPolicies } from '../../../src/decide/silent-policies.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { checkKnownLiterals, checkNoDenialNames } from '../../../src/domain/policy/known-literals.js';
 import { policiesAfter, policiesModel } from '../../../src/read-models/policies.js';

@@ -1,0 +1,58 @@
+import { CoordinatorError } from '../domain/errors.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import type { Clock } from '../ports/engine.js';
+
+/** How far a clock may be behind the last event of a stream, in milliseconds: what clocks of one installation may differ. */
+const toleranceMs = 5_000;
+
+/** Recorded time of the last event that each folded organization has seen. */
+const lastEvents = new WeakMap<OrganizationView, number>();
+
+/** Takes note that a folded organization has seen an event of that recorded time. */
+export function noteTime(organization: OrganizationView, at: number): void {
+  if (at > lastTime(organization)) lastEvents.set(organization, at);
+}
+
+/** Recorded time of the last event, in milliseconds since the epoch. */
+export function lastTime(organization: OrganizationView): number {
+  return lastEvents.get(organization) ?? -Infinity;
+}
+
+/**
+ * The time to decide at, in milliseconds since the epoch: the clock's, and never before the last event of the organization
+ * or of the parent whose credentials may be good in it (security rule R8). What has expired in a stream stays expired.
+ * @throws {CoordinatorError} UNAVAILABLE when the clock is behind by more than clocks may differ, or has jumped
+ */
+export function decisionTime(clock: Clock, ...organizations: readonly (OrganizationView | undefined)[]): number {
+  const jump = clock.jumped?.() ?? 0;
+  if (jump !== 0) {
+    const direction = jump > 0 ? 'ahead' : 'back';
+    throw undecided(`has jumped ${direction} by ${seconds(Math.abs(jump))} s against its monotonic clock`);
+  }
+  let now = clock.now();
+  for (const organization of organizations) {
+    if (!organization) continue;
+    const last = lastTime(organization);
+    const behind = last - clock.now();
+    if (behind > toleranceMs) {
+      const { organizationId } = organization;
+      throw undecided(
+        `is ${seconds(behind)} s behind the last event of organization \`${organizationId}\`, which was recorded at ` +
+          new Date(last).toISOString(),
+      );
+    }
+    now = Math.max(now, last);
+  }
+  return now;
+}
+
+function undecided(what: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `the clock of this coordinator ${what}: nothing is decided until its time is right; send the same request again later`,
+  );
+}
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}

@@ -1,0 +1,150 @@
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { ApiKeyCurve } from '../domain/key-formats.js';
+import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
+import { apiKeyCredentialType } from '../domain/organization/credentials.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from '../ledger/chain.js';
+import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../ledger/event-store.js';
+import { derivedId } from '../ids.js';
+
+/** What an organization begins with: one root user with one API key, who alone is the root quorum. */
+export interface Founding {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly userId: string;
+  readonly userName: string;
+  readonly apiPublicKey: string;
+  readonly curve: ApiKeyCurve;
+  /** Recorded time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What the auth proxy that an organization is founded with is known by. */
+export function authProxyIds(organizationId: string) {
+  const [configId, userId, policyId, apiKeyId] = ['config', 'user', 'policy', 'api-key'].map((part) =>
+    derivedId(organizationId, `auth-proxy-${part}`),
+  ) as [string, string, string, string];
+  return { configId, userId, policyId, apiKeyId };
+}
+
+/**
+ * Writes the first events of an organization. Their ids follow from the founding, so that doing it again, after a crash or
+ * by another instance, changes nothing.
+ */
+export async function foundOrganization(
+  store: EventStore,
+  founding: Founding,
+  authProxyKey?: { readonly vaultId: string; readonly publicKey: string },
+): Promise<void> {
+  const { organizationId, organizationName, userId, userName, apiPublicKey, curve, at } = founding;
+  const events: readonly OrganizationEvent[] = [
+    { type: 'OrganizationCreated', data: { organizationId, name: organizationName } },
+    { type: 'UserCreated', data: { userId, userName, userTags: [] } },
+    {
+      type: 'ApiKeyCreated',
+      data: {
+        userId,
+        apiKeyId: derivedId(organizationId, 'root-api-key'),
+        apiKeyName: 'Root API key',
+        publicKey: apiPublicKey,
+        curve,
+        credentialType: apiKeyCredentialType[curve],
+      },
+    },
+    { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [userId] } },
+    ...(authProxyKey ? authProxyEnabled({ ...authProxyIds(organizationId), ...authProxyKey }) : []),
+  ];
+  await recordFounding(store, organizationId, events, at);
+}
+
+/** A sub-organization as its parent has recorded it. */
+export interface RecordedChild {
+  readonly subOrganizationId: string;
+  /** What its stream begins with. */
+  readonly founding: readonly OrganizationEvent[];
+  /** The parent's event: where it stands, its id, its activity, and its recorded time in milliseconds since the epoch. */
+  readonly parentRevision: number;
+  readonly eventId: string;
+  readonly activityId: string;
+  readonly at: number;
+}
+
+/** What an event of a parent's stream says of a sub-organization that is founded from it; undefined for any other event. */
+export function recordedChild(
+  { id, type, data, metadata }: Pick<RecordedEvent, 'id' | 'type' | 'data' | 'metadata'>,
+  parentRevision: number,
+): RecordedChild | undefined {
+  if (type !== 'SubOrganizationCreated') return undefined;
+  const { subOrganizationId, founding } = data as SubOrganizationCreated;
+  if (!founding) return undefined;
+  const { at, $correlationId: activityId } = metadata as EventMetadata;
+  return { subOrganizationId, founding, parentRevision, eventId: id, activityId, at };
+}
+
+type SubOrganizationCreated = Extract<OrganizationEvent, { type: 'SubOrganizationCreated' }>['data'];
+
+/**
+ * Writes the stream of a sub-organization from what its parent has recorded. Everything follows from that event, so doing
+ * it again, after a crash or by another coordinator, changes nothing. Returns the position of what is there.
+ * @throws {StoreUnavailable} when it may not be written yet
+ */
+export async function foundChild(store: EventStore, child: RecordedChild): Promise<bigint> {
+  const stream = organizationStream(child.subOrganizationId);
+  const { position } = await store.append(stream, beginningOf(child), 'no-stream');
+  return position;
+}
+
+/** The events that the stream of a sub-organization begins with. */
+export function beginningOf({
+  subOrganizationId,
+  founding,
+  parentRevision,
+  eventId,
+  activityId,
+  at,
+}: RecordedChild): NewEvent[] {
+  const events = founding.map((event): OrganizationEvent =>
+    event.type === 'OrganizationCreated' ? { ...event, data: { ...event.data, parentRevision } } : event,
+  );
+  return sealedFounding(subOrganizationId, events, { at, $correlationId: activityId, $causationId: eventId });
+}
+
+/** Writes the first events of an organization; one that has been founded stays as it is. */
+async function recordFounding(
+  store: EventStore,
+  organizationId: string,
+  events: readonly OrganizationEvent[],
+  at: number,
+): Promise<void> {
+  const cause = { at, $correlationId: organizationId, $causationId: organizationId };
+  const sealed = sealedFounding(organizationId, events, cause);
+  try {
+    await store.append(organizationStream(organizationId), sealed, 'no-stream');
+  } catch (error) {
+    if (!(error instanceof WrongRevision)) throw error;
+  }
+}
+
+function sealedFounding(
+  organizationId: string,
+  events: readonly OrganizationEvent[],
+  cause: Pick<EventMetadata, 'at' | '$correlationId' | '$causationId'>,
+): NewEvent[] {
+  const stream = organizationStream(organizationId);
+  let hash = GENESIS_HASH;
+  return events.map(({ type, data }, revision): NewEvent => {
+    const metadata = { ...cause, schemaVersion: 1 };
+    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+    // From all that is said: a store takes equal ids for a repeated append, and would confirm a founding with a new seed
+    // where it holds the one of an earlier attempt.
+    const id = derivedId(stream, hash, type, ...texts);
+    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
+    return { id, type, data, metadata: { ...metadata, hash } };
+  });
+}
+
+/** Whether an organization has a stream. @throws {StoreUnavailable} */
+export async function isFounded(store: EventStore, organizationId: string): Promise<boolean> {
+  for await (const _ of store.read(organizationStream(organizationId))) return true;
+  return false;
+}

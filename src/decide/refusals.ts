@@ -1,0 +1,208 @@
+import { CoordinatorError } from '../domain/errors.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import type { Approval, Authorization } from '../domain/policy/authorize.js';
+import { StoreRefused, StoreUnavailable, WrongRevision } from '../ledger/event-store.js';
+
+/** A denial with every policy's name and outcome (client protocol 3.1). */
+export function permissionDenied(
+  { outcome, evaluations }: Authorization,
+  policies: Iterable<{ readonly policyId: string; readonly policyName: string }>,
+): CoordinatorError {
+  const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
+  const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT').map(({ policyId }) => policyId);
+  const message =
+    outcome === 'deny-explicit'
+      ? `The following policies denied this action: ${denying.join(', ')}`
+      : 'No policies evaluated to outcome: Allow';
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    "You don't have sufficient permissions to take this action. Please add a policy granting this user permissions.",
+    {
+      category: 'REQUEST_NOT_AUTHORIZED',
+      details: [
+        {
+          '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
+          message,
+          policyEvaluations: evaluations.map(({ policyId, ...said }) => ({
+            policyId,
+            policyName: names.get(policyId),
+            ...said,
+          })),
+        },
+      ],
+    },
+  );
+}
+
+export function noSuchActivity(fingerprint: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `no activity found with fingerprint \`${fingerprint}\`: consensus activities must target an existing activity by fingerprint`,
+  );
+}
+
+export function notWaiting(activityId: string): CoordinatorError {
+  return new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `activity \`${activityId}\` does not wait for votes: it is finished; read it with get_activity`,
+  );
+}
+
+/** The same bytes again, of an activity whose result was told to whoever has sent them first. */
+export function toldOnce(type: string, activityId: string): CoordinatorError {
+  return new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `activity \`${activityId}\` is done, and its result was told once, in the first answer to these bytes, as it would ` +
+      `serve whoever has it: start again with a new ${type}`,
+  );
+}
+
+export function voteRefused(
+  { activityId }: OpenActivity,
+  wish: 'approve' | 'reject',
+  approvals: readonly Approval[],
+  userId: string,
+): CoordinatorError {
+  if (wish === 'approve' && approvals.some((approval) => approval.userId === userId)) {
+    return new CoordinatorError(
+      'FAILED_PRECONDITION',
+      `user \`${userId}\` has already approved activity \`${activityId}\``,
+    );
+  }
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `user \`${userId}\` may not ${wish} activity \`${activityId}\`: the vote could not count towards any policy's consensus or the root quorum`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+export function organizationMismatch(targeted: string, own: string): CoordinatorError {
+  return new CoordinatorError(
+    'INVALID_ARGUMENT',
+    `organization mismatch: request is targeting organization ("${targeted}"), but voters are in organization ("${own}"); ` +
+      'stamp it with a credential of the targeted organization, or name your own',
+    { category: 'ORGANIZATION_MISMATCH' },
+  );
+}
+
+/** A sub-organization that is no more: its parent may still read what it was. */
+export function organizationDeleted(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${organizationId}\` was deleted: nobody can act or read in it any more, but its parent organization can ` +
+      'read what was recorded',
+    { category: 'ORGANIZATION_NOT_FOUND' },
+  );
+}
+
+/** A public sign-up in which nothing was proved: as if it had not been. */
+export function signUpLapsed(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${organizationId}\` has lapsed: nobody has used a key, code or token of it within an hour of its ` +
+      'sign-up; sign up again',
+    { category: 'ORGANIZATION_NOT_FOUND' },
+  );
+}
+
+/** The user of an auth proxy logs nobody in to the organization that it belongs to. */
+export function proxyLogin(type: string, organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `the auth proxy logs nobody in to \`${organizationId}\` itself: ${type} has to name one of its sub-organizations`,
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+/** The word about a sub-organization is its parent's alone, and not that of the key by which strangers act. */
+export function membersOfParentOnly(type: string, parentOrganizationId: string | undefined): CoordinatorError {
+  const whose =
+    parentOrganizationId === undefined ? 'a parent organization' : `organization \`${parentOrganizationId}\``;
+  return new CoordinatorError(
+    'PERMISSION_DENIED',
+    `${type} is submitted in a sub-organization by members of its parent: here nobody but those of ${whose} may, and not by ` +
+      'its auth proxy',
+    { category: 'REQUEST_NOT_AUTHORIZED' },
+  );
+}
+
+export function apiKeyOnly(type: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAUTHENTICATED',
+    `${type} takes an API key stamp only (X-Stamp): a passkey cannot submit it`,
+    { category: 'SIGNATURE_MISSING' },
+  );
+}
+
+export function attestedElsewhere(what: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAUTHENTICATED',
+    `${what} takes no X-Stamp-Attested: log in with stamp_login, then stamp with the key of the session (X-Stamp)`,
+    { category: 'SIGNATURE_INVALID' },
+  );
+}
+
+/** More than one sub-organization, or user, has what a stamp or token names. */
+export function credentialConflict(what: string): CoordinatorError {
+  return new CoordinatorError('UNAUTHENTICATED', `${what}: name the sub-organization itself as organizationId`, {
+    category: 'CREDENTIAL_CONFLICT',
+  });
+}
+
+/** What a caller is told when the store cannot be read. */
+export function storeUnreadable(error: unknown): unknown {
+  if (error instanceof StoreRefused) return refusedByStore(error);
+  if (!(error instanceof StoreUnavailable)) return error;
+  return new CoordinatorError('UNAVAILABLE', 'the event store did not answer; send the same request again shortly', {
+    cause: error,
+  });
+}
+
+/** What a caller is told when an append did not succeed. */
+export function storeRefusal(error: unknown, organizationId: string, attempts: number): unknown {
+  if (error instanceof WrongRevision) {
+    return new CoordinatorError(
+      'ABORTED',
+      `organization \`${organizationId}\` changed ${attempts} times while this was decided; send the same request again`,
+      { cause: error },
+    );
+  }
+  if (error instanceof StoreRefused) return refusedByStore(error);
+  if (error instanceof StoreUnavailable) {
+    return new CoordinatorError(
+      'UNAVAILABLE',
+      'the event store did not confirm the write; send the same request again: it takes effect once at most',
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+/** The events of one request would be larger than what is published. */
+export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError {
+  return new CoordinatorError(
+    'OUT_OF_RANGE',
+    `too large to be recorded, and nothing was: the body, what it creates and its proofs would take ${bytes} bytes, one ` +
+      `activity may take ${limit}; create less at once`,
+    { category: 'REQUEST_INVALID' },
+  );
+}
+
+/** What no repetition helps against, until somebody changes a setting; `errors.filter.ts` logs the cause. */
+function refusedByStore(error: StoreRefused): CoordinatorError {
+  const { refusal } = error;
+  if (refusal.kind === 'too-large') {
+    return new CoordinatorError(
+      'OUT_OF_RANGE',
+      `too large to be recorded, and nothing was: the event store takes ${refusal.limit} bytes in one append, and an ` +
+        'activity has its body and what it creates; send less, or ask the operator to raise MaxAppendSize of the event store',
+      { category: 'REQUEST_INVALID', cause: error },
+    );
+  }
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    'the event store refuses access to this server, which sending again does not change: its operator has to give back ' +
+      'the right to read and write; what is sent again after that takes effect once at most',
+    { cause: error },
+  );
+}

@@ -1,0 +1,69 @@
+import { activityEnvelope, type ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { AnyActivity } from '../activities/define-activity.js';
+import type { PreparePorts } from '../ports/prepare.js';
+import type { ActivityRecord } from '../domain/activity/record.js';
+import type { User } from '../domain/organization/users.js';
+import type { DriveAnswer, Driver } from './drive.js';
+import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { Clock, KnownActivities } from '../ports/engine.js';
+import { toldOnce } from '../decide/refusals.js';
+import type { Registry } from '../decide/registry.js';
+
+/** What a submit is answered with, and the store position that a reader must have passed to see it. */
+export interface ActivityAnswer {
+  readonly activity: ActivityEnvelope;
+  readonly position: bigint;
+}
+
+/** Builds what a caller sees of an activity: from the events just recorded, or from the read model when it was known. */
+export class ActivityAnswers {
+  constructor(
+    private readonly driver: Driver,
+    private readonly loader: OrganizationLoader,
+    private readonly known: KnownActivities,
+    private readonly registry: Registry,
+    private readonly ports: Pick<PreparePorts, 'tokens'> & { readonly clock: Clock },
+  ) {}
+
+  async of({
+    organizationId,
+    activityId,
+    callerUserId,
+    record,
+    position,
+    steps,
+    appended,
+  }: DriveAnswer): Promise<ActivityAnswer> {
+    const current = record ?? (await this.known.read(organizationId, activityId, position));
+    const { keys, definition } = this.registry.versions.get(current.type)!;
+    const { organization } = await this.loader.load(organizationId);
+    const unread: Promise<void>[] = [];
+    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, steps, unread);
+    await Promise.all(unread);
+    const rights =
+      unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, steps, []);
+    const isSubmitter = current.votes[0]?.userId === callerUserId;
+    const told =
+      isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;
+    const context = {
+      keys,
+      rights,
+      now: this.ports.clock.now(),
+      told,
+      asSubmitted: isSubmitter && appended !== undefined,
+    };
+    return { activity: activityEnvelope(current, context), position };
+  }
+
+  /** The result with its secret, if there is one: whoever has read the bytes may have sent them again. */
+  private async told(
+    { type, reveal }: AnyActivity,
+    { activityId, result }: ActivityRecord<User | undefined>,
+    appended: DriveAnswer['appended'],
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    if (!reveal || !result) return undefined;
+    const revealed = await reveal(result, this.ports, appended);
+    if (!revealed) throw toldOnce(type, activityId);
+    return { ...revealed };
+  }
+}

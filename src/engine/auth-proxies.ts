@@ -1,0 +1,133 @@
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import { passkeyClaim, type ClaimedIdentifier } from '../domain/organization/claims.js';
+import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
+import { contactKey } from '../domain/organization/users.js';
+import type { OidcIdentity } from '../ports/prepare.js';
+import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
+import { parseStrictJson } from '../wire/strict-json.js';
+import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { Registry } from '../decide/registry.js';
+
+interface Ports {
+  readonly loader: OrganizationLoader;
+  readonly registry: Registry;
+  /** Waits until the read models have passed a position. */
+  readonly passed: (position: bigint) => Promise<void>;
+  /** The organization that a configuration belongs to, as the read models know it. */
+  readonly organizationOfConfig: (configId: string) => string | undefined;
+  readonly isOriginAllowedAnywhere: (origin: string) => boolean;
+  /** Where an identifier leads that may be told to anybody. */
+  readonly accountOf: (parentId: string, identifier: ClaimedIdentifier) => string | undefined;
+  /** Keys that were registered under a credential id, the first one first. */
+  readonly keysOfCredentialId: (parentId: string, credentialId: string) => readonly string[];
+  readonly verifyOidc: (token: string) => Promise<OidcIdentity>;
+  readonly stamp: (
+    place: { readonly organizationId: string; readonly vaultId: string },
+    body: string,
+  ) => Promise<string>;
+}
+
+/** What an auth proxy is told of a configuration. */
+interface ToldConfiguration {
+  readonly configId: string;
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly settings: AuthProxySettings;
+}
+
+/** What auth proxies are told, and the stamps that are made for them: their keys stay here (docs/adr/0019). */
+export class AuthProxies {
+  constructor(private readonly ports: Ports) {}
+
+  /** A configuration as it is now. @throws {CoordinatorError} NOT_FOUND unless it is enabled */
+  async configuration(configId: string, minPosition: bigint): Promise<ToldConfiguration> {
+    const { authProxy, organizationId, organizationName } = await this.enabled(configId, minPosition);
+    return { configId: authProxy.configId, organizationId, organizationName, settings: authProxy.settings };
+  }
+
+  /**
+   * The `X-Stamp` of a request body, made with the key of a configuration. Only what a proxy forwards is stamped, so that
+   * the secret of proxies is worth no more than a proxy, whatever policies an organization has.
+   * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, PERMISSION_DENIED for other activities
+   */
+  async stamp(configId: string, body: string, minPosition: bigint): Promise<string> {
+    const { value } = parseStrictJson(Buffer.from(body));
+    const { type } = value;
+    if (type !== undefined && !(typeof type === 'string' && this.isForwarded(type))) {
+      const shown = JSON.stringify(type).slice(0, 100);
+      throw new CoordinatorError('PERMISSION_DENIED', `an auth proxy does not submit \`${shown}\``);
+    }
+    const { authProxy, organizationId } = await this.enabled(configId, minPosition);
+    return this.ports.stamp({ organizationId, vaultId: authProxy.vaultId }, body);
+  }
+
+  /**
+   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined for none that may
+   * be told. An identity that nobody has leads where its verified e-mail address does, if a login may link it.
+   * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, INVALID_ARGUMENT
+   */
+  async account(
+    configId: string,
+    { filterType, filterValue }: { readonly filterType: string; readonly filterValue: string },
+    minPosition: bigint,
+  ): Promise<string | undefined> {
+    const { authProxy, organizationId } = await this.enabled(configId, minPosition);
+    const { accountOf, keysOfCredentialId, verifyOidc } = this.ports;
+    switch (filterType) {
+      case 'EMAIL':
+      case 'PHONE_NUMBER':
+        return accountOf(organizationId, { kind: filterType, value: contactKey(filterValue) });
+      case 'PUBLIC_KEY':
+        return accountOf(organizationId, { kind: filterType, value: filterValue.toLowerCase() });
+      case 'CREDENTIAL_ID': {
+        // Nobody else could know the id when its passkey was made, so that the first key is the passkey's.
+        const [publicKey] = keysOfCredentialId(organizationId, filterValue);
+        return publicKey === undefined ? undefined : accountOf(organizationId, passkeyClaim(filterValue, publicKey));
+      }
+      case 'OIDC_CLAIMS':
+        return accountOf(organizationId, { kind: 'OIDC', value: claimedIdentity(filterValue) });
+      case 'OIDC_TOKEN': {
+        const identity = await verifyOidc(filterValue);
+        const own = accountOf(organizationId, { kind: 'OIDC', value: oauthIdentity(identity) });
+        const { verifiedEmail, audience } = identity;
+        const { socialLinkingClientIds = [] } = authProxy.settings;
+        if (own !== undefined || verifiedEmail === undefined || !socialLinkingClientIds.includes(audience)) return own;
+        return accountOf(organizationId, { kind: 'EMAIL', value: contactKey(verifiedEmail) });
+      }
+      default:
+        throw invalidField('filterType', 'is nothing that leads to an account');
+    }
+  }
+
+  /** Whether any configuration allows an origin: a preflight request does not say which one it is for. */
+  async allowsOrigin(origin: string, minPosition: bigint): Promise<boolean> {
+    await this.ports.passed(minPosition);
+    return this.ports.isOriginAllowedAnywhere(origin);
+  }
+
+  private isForwarded(type: string): boolean {
+    const version = this.ports.registry.versions.get(type);
+    return version !== undefined && isAuthProxyKind(version.kind);
+  }
+
+  private async enabled(
+    configId: string,
+    minPosition: bigint,
+  ): Promise<{ authProxy: AuthProxy; organizationId: string; organizationName: string }> {
+    if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(configId)) {
+      throw invalidField('configId', 'must be a UUID');
+    }
+    await this.ports.passed(minPosition);
+    const organizationId = this.ports.organizationOfConfig(configId.toLowerCase());
+    if (organizationId !== undefined) {
+      // The stream says what holds now; the read models say only where to look.
+      const { organization } = await this.ports.loader.load(organizationId);
+      const { authProxy, name: organizationName } = organization;
+      if (authProxy?.configId === configId.toLowerCase()) return { authProxy, organizationId, organizationName };
+    }
+    throw new CoordinatorError(
+      'NOT_FOUND',
+      `no auth proxy configuration \`${configId}\`: get_auth_proxy_config names the one of an organization`,
+    );
+  }
+}

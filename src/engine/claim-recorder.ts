@@ -1,0 +1,136 @@
+import {
+  claimStream,
+  type ClaimedIdentifier,
+  type ClaimEvent,
+  type DueClaim,
+  type FirstClaim,
+} from '../domain/organization/claims.js';
+import { canonicalJson, GENESIS_HASH, linkTexts, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { WrongRevision, type Appended, type EventStore, type NewEvent } from '../ledger/event-store.js';
+import { derivedId } from '../ids.js';
+import type { Clock } from '../ports/engine.js';
+
+/** What the read model of claims knows. */
+interface KnownClaims {
+  /** Proofs without a place in the order, in the order in which they were recorded. */
+  due(most: number): readonly DueClaim[];
+  first(parentId: string, identifier: ClaimedIdentifier): FirstClaim | undefined;
+  /** Revision of the last record of the parent's claims that it has seen; -1 for none. */
+  revision(parentId: string): number;
+}
+
+interface Ports {
+  readonly known: KnownClaims;
+  readonly store: EventStore;
+  readonly clock: Clock;
+  /** Resolves when the rows hold everything up to the position. @throws when they have not for too long */
+  readonly passed: (position: bigint) => Promise<void>;
+  /** What is due could not be recorded now; the next look tries again. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Proofs that are recorded in one append at most. */
+const mostAtOnce = 256;
+
+/**
+ * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0028): what the streams of the
+ * sub-organizations say is read from the rows, in the order in which it was recorded, and appended to the stream of the
+ * parent's claims. After a crash, or in an installation from before there was an order, it begins where the rows say.
+ */
+export class ClaimRecorder {
+  private working: Promise<void> | undefined;
+  private hasNews = false;
+  private isClosed = false;
+
+  constructor(private readonly ports: Ports) {}
+
+  /** Something new may be due. */
+  look(): void {
+    this.hasNews = true;
+    if (this.isClosed) return;
+    this.working ??= this.work().finally(() => (this.working = undefined));
+  }
+
+  /** Resolves when nothing is on its way any more. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.working;
+  }
+
+  private async work(): Promise<void> {
+    try {
+      while (this.hasNews && !this.isClosed) {
+        this.hasNews = false;
+        const due = this.ports.known.due(mostAtOnce);
+        for (const parentId of new Set(due.map((one) => one.parentId))) {
+          await this.record(
+            parentId,
+            due.filter((one) => one.parentId === parentId),
+          );
+        }
+        if (due.length === mostAtOnce) this.hasNews = true;
+      }
+    } catch (error) {
+      this.ports.failed(error);
+    }
+  }
+
+  private async record(parentId: string, due: readonly DueClaim[]): Promise<void> {
+    const { known: claims, store, clock } = this.ports;
+    const stream = claimStream(parentId);
+    const known = claims.revision(parentId);
+    let tail = { revision: known, hash: GENESIS_HASH, at: 0, position: -1n };
+    for await (const event of store.read(stream, Math.max(known, 0))) {
+      const { hash, at } = event.metadata as EventMetadata;
+      // The rows are from this very event, which was verified when it followed on the one before it.
+      if (event.revision > known) verifyChain(tail.hash, event);
+      tail = { revision: event.revision, hash, at, position: event.position };
+    }
+    // Another coordinator has recorded meanwhile what the rows do not show yet.
+    if (tail.revision > known) return this.again(parentId, tail);
+    const at = Math.max(clock.now(), tail.at);
+    const events: NewEvent[] = [];
+    let { revision, hash } = tail;
+    for (const data of inOrder(claims, parentId, due)) {
+      revision += 1;
+      const type: ClaimEvent['type'] = 'ClaimProved';
+      const metadata = { at, schemaVersion: 1, $correlationId: data.organizationId, $causationId: data.ref };
+      const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+      const id = derivedId(stream, hash, type, ...texts);
+      hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
+      events.push({ id, type, data, metadata: { ...metadata, hash } });
+    }
+    try {
+      await this.again(parentId, await store.append(stream, events, known < 0 ? 'no-stream' : known));
+    } catch (error) {
+      if (!(error instanceof WrongRevision)) throw error;
+      this.hasNews = true;
+    }
+  }
+
+  /** What is in the rows by then is not recorded twice. */
+  private async again(parentId: string, recorded: Appended): Promise<void> {
+    await this.ports.passed(recorded.position);
+    // A read model that has stopped would have the same recorded for ever.
+    if (this.ports.known.revision(parentId) < recorded.revision) throw new Error('the read model has stopped');
+    this.hasNews = true;
+  }
+}
+
+/** The records of proofs, each with its place. */
+function inOrder(claims: KnownClaims, parentId: string, due: readonly DueClaim[]): ClaimEvent['data'][] {
+  const firsts = new Map<string, FirstClaim | undefined>();
+  return due.map(({ kind, value, organizationId, ref, by }) => {
+    const key = `${kind} ${value}`;
+    const first = firsts.has(key) ? firsts.get(key) : claims.first(parentId, { kind, value });
+    // The key itself has named another organization than the one that it was led to.
+    const isAbove =
+      by === 'request' &&
+      first !== undefined &&
+      !first.isSettled &&
+      first.by === 'found-request' &&
+      first.organizationId !== organizationId;
+    firsts.set(key, isAbove || !first ? { organizationId, by, isSettled: isAbove } : first);
+    return { kind, value, organizationId, ref, by, ...(isAbove ? { outranks: true as const } : {}) };
+  });
+}

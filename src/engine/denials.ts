@@ -1,0 +1,167 @@
+import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
+import type { CoordinatorError } from '../domain/errors.js';
+import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { WrongRevision, type EventStore } from '../ledger/event-store.js';
+import { derivedId } from '../ids.js';
+import type { Clock } from '../ports/engine.js';
+import { storeRefusal } from '../decide/refusals.js';
+import type { SubmitRequest } from './requests.js';
+
+/** Denials of one organization that are recorded one by one within a minute; more are only counted. */
+const perMinute = 60;
+/** Times an append is tried after another coordinator was first. */
+const maxAttempts = 5;
+/** Longest request body that a denial keeps, in characters. */
+const maxMessage = 65_536;
+/** Organizations whose denial streams are kept open in memory; one that has counted this minute is never forgotten. */
+const maxOpenStreams = 10_000;
+
+interface DenialStream {
+  revision: number;
+  hash: string;
+  windowStart: number;
+  inWindow: number;
+  omitted: number;
+  /** Denials on their way into it. */
+  waiting: number;
+  /** Appends to one stream go one after another. */
+  tail: Promise<void>;
+}
+
+/**
+ * Records who tried what and was denied, in a stream of its own that is never folded: an auditor must be able to see it,
+ * and nobody must be able to fill an organization's history by being refused.
+ */
+export class DenialLog {
+  private readonly streams = new Map<string, DenialStream>();
+
+  /** @param lastKnown revision of an organization's last denial that is known for sure; -1 for none */
+  constructor(
+    private readonly store: EventStore,
+    private readonly clock: Clock,
+    private readonly lastKnown: (organizationId: string) => number = () => -1,
+  ) {}
+
+  /** Organizations of which something is remembered. */
+  get open(): number {
+    return this.streams.size;
+  }
+
+  /**
+   * Resolves when the denial is durable, or was only counted because there were too many this minute.
+   * @throws {CoordinatorError} UNAVAILABLE or ABORTED when it could not be recorded
+   */
+  record(organizationId: string, userId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
+    const stream = this.streamOf(organizationId);
+    stream.waiting += 1;
+    const written = stream.tail
+      .then(() => this.write(organizationId, userId, stream, request, denial))
+      .catch((error: unknown) => {
+        throw storeRefusal(error, organizationId, maxAttempts);
+      });
+    stream.tail = written.catch(() => undefined).then(() => void (stream.waiting -= 1));
+    return written;
+  }
+
+  private streamOf(organizationId: string): DenialStream {
+    const open = this.streams.get(organizationId);
+    if (open) return open;
+    this.forgetOld();
+    const stream: DenialStream = {
+      revision: -2,
+      hash: GENESIS_HASH,
+      windowStart: 0,
+      inWindow: 0,
+      omitted: 0,
+      waiting: 0,
+      tail: Promise.resolve(),
+    };
+    this.streams.set(organizationId, stream);
+    return stream;
+  }
+
+  /** Makes room, where there is no more: without its count, an organization could record as much again. */
+  private forgetOld(): void {
+    if (this.streams.size < maxOpenStreams) return;
+    const now = this.clock.now();
+    for (const [organizationId, { windowStart, waiting }] of this.streams) {
+      if (waiting === 0 && now - windowStart >= 60_000) this.streams.delete(organizationId);
+    }
+  }
+
+  private async write(
+    organizationId: string,
+    userId: string,
+    stream: DenialStream,
+    request: SubmitRequest,
+    denial: CoordinatorError,
+  ): Promise<void> {
+    const at = this.clock.now();
+    if (at - stream.windowStart >= 60_000) {
+      stream.windowStart = at;
+      stream.inWindow = 0;
+    }
+    stream.inWindow += 1;
+    if (stream.inWindow > perMinute) {
+      stream.omitted += 1;
+      return;
+    }
+    const { version, fingerprint, text, stamp, timestampMs } = request;
+    const data: DenialEvent['data'] = {
+      type: version.type,
+      userId,
+      fingerprint,
+      timestampMs,
+      // Half of a surrogate pair is no text and could not be hashed.
+      message: text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, ''),
+      scheme: stamp.scheme,
+      ...(stamp.kind === 'webauthn' ? { credentialId: stamp.credentialId } : { publicKey: stamp.publicKey }),
+      signature: stamp.signature,
+      reason: denial.message,
+      details: denial.details,
+      ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
+    };
+    await this.append(organizationId, stream, fingerprint, at, data);
+    stream.omitted = 0;
+  }
+
+  private async append(organizationId: string, stream: DenialStream, fingerprint: string, at: number, data: object) {
+    const name = denialStream(organizationId);
+    for (let attempt = 1; ; attempt++) {
+      await this.catchUp(organizationId, name, stream);
+      const revision = stream.revision + 1;
+      const type = 'ActivityDenied';
+      const metadata = { at, schemaVersion: 1, $correlationId: fingerprint, $causationId: fingerprint };
+      const id = derivedId(name, stream.hash, canonicalJson(data), canonicalJson(metadata));
+      const hash = chainEvent(stream.hash, { stream: name, revision, id, type, data, metadata });
+      try {
+        const expected = revision === 0 ? 'no-stream' : stream.revision;
+        await this.store.append(name, [{ id, type, data, metadata: { ...metadata, hash } }], expected);
+        stream.revision = revision;
+        stream.hash = hash;
+        return;
+      } catch (error) {
+        // Another coordinator was first, or the outcome is unknown: read the stream again before the next.
+        this.forget(stream);
+        if (!(error instanceof WrongRevision) || attempt === maxAttempts) throw error;
+      }
+    }
+  }
+
+  /** Reads from the last denial that is known: there may be years of them. */
+  private async catchUp(organizationId: string, name: string, stream: DenialStream): Promise<void> {
+    if (stream.revision !== -2) return;
+    const from = Math.max(0, this.lastKnown(organizationId));
+    stream.revision = -1;
+    for await (const event of this.store.read(name, from)) {
+      const isFirst = stream.revision < 0 && event.revision > 0;
+      stream.hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(stream.hash, event);
+      stream.revision = event.revision;
+    }
+  }
+
+  private forget(stream: DenialStream): void {
+    stream.revision = -2;
+    stream.hash = GENESIS_HASH;
+  }
+}

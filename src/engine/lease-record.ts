@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import {
+  StoreUnavailable,
+  WrongRevision,
+  type EventStore,
+  type NewEvent,
+  type RecordedEvent,
+} from '../ledger/event-store.js';
+import { upcast } from '../ledger/upcast.js';
+import type { Clock } from '../ports/engine.js';
+
+/** The latest term of a lease, as far as it has been read. */
+export interface RecordedTerm {
+  /** Id of the event that began it. */
+  readonly id: string;
+  /** Revision of that event in the stream of terms: grows from term to term, and never starts again. */
+  readonly token: number;
+  /** How long after a sign of life the term is its holder's, in milliseconds; as the holder has set it. */
+  readonly ttlMs: number;
+  /** Whether its holder has released it, or another has ended it: the next one may begin. */
+  readonly isOver: boolean;
+}
+
+/** An event for one place in a stream of the lease. It may be written again when the outcome was unknown. */
+export interface Draft {
+  readonly tail: Tail;
+  readonly revision: number;
+  readonly event: NewEvent;
+  readonly hash: string;
+}
+
+/** How far a stream is known; revision -1 when it is empty. */
+interface Tail {
+  readonly stream: string;
+  revision: number;
+  hash: string;
+}
+
+/**
+ * What is recorded of one lease, in two kinds of streams (docs/adr/0017). `lease-<name>` has its terms and is kept for
+ * good. `renewals-<name>-<revision>` has the renewals since the event at that revision of the first: they come by the
+ * thousand, mean nothing later, and go with their stream.
+ *
+ * INVARIANT: a term ends by an event at the end of its renewals, written at an expected revision, and the next begins
+ * after that. So of a renewal and an end one is refused, and an end was decided on the last renewal there is.
+ */
+export class LeaseRecord {
+  /** Grows with every event that was read or written: whether anything has happened since. */
+  changes = 0;
+  private readonly terms: Tail;
+  private renewals: Tail | undefined;
+  private latest: RecordedTerm | undefined;
+  private sweptAt = -1;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly clock: Clock,
+    private readonly name: string,
+  ) {
+    this.terms = emptyTail(`lease-${name}`);
+  }
+
+  get term(): RecordedTerm | undefined {
+    return this.latest;
+  }
+
+  /** How many renewals are in the present stream of renewals. */
+  get renewalCount(): number {
+    return (this.renewals?.revision ?? -1) + 1;
+  }
+
+  /**
+   * Reads what is new.
+   * @throws {StoreUnavailable} when the store does not answer; what was read until then counts
+   */
+  async look(): Promise<void> {
+    await this.readOn(this.terms);
+    if (this.renewals) await this.readOn(this.renewals);
+  }
+
+  /**
+   * Whether the term with this token is the latest that the store knows. Remembers nothing, and so disturbs nobody.
+   * @throws {StoreUnavailable} when the store does not answer
+   */
+  async isLatest(token: number): Promise<boolean> {
+    for await (const { type } of this.store.read(this.terms.stream, this.terms.revision + 1)) {
+      if (type !== 'LeaseContinued') return false;
+    }
+    return this.latest?.token === token;
+  }
+
+  /** The beginning of a term, after everything that is known. */
+  begin(holder: string, ttlMs: number): Draft {
+    return this.draft(this.terms, 'LeaseTaken', { holder, ttlMs });
+  }
+
+  /** A sign of life of the present term. */
+  renew(): Draft {
+    return this.draft(this.present(), 'LeaseRenewed', {});
+  }
+
+  /** A sign of life that opens another stream for the renewals to come. */
+  moveOn(): Draft {
+    return this.draft(this.terms, 'LeaseContinued', {});
+  }
+
+  /** The end of the present term, by its holder. */
+  release(): Draft {
+    return this.draft(this.present(), 'LeaseReleased', {});
+  }
+
+  /** The end of the present term, by somebody who has seen no sign of life for too long. */
+  expire(by: string): Draft {
+    return this.draft(this.present(), 'LeaseExpired', { by });
+  }
+
+  /**
+   * Writes a draft. False when something else is recorded in its place; that is known then.
+   * @throws {StoreUnavailable} when the store cannot say whether it has written; writing the same draft again is safe
+   */
+  async write({ tail, revision, event, hash }: Draft): Promise<boolean> {
+    const before = this.changes;
+    try {
+      await this.store.append(tail.stream, [event], revision === 0 ? 'no-stream' : revision - 1);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      await this.look();
+      // The other refusal there is: the renewals were deleted, because another term has begun.
+      if (error instanceof WrongRevision || this.changes !== before) return false;
+      throw error;
+    }
+    this.take(tail, { ...event, revision }, hash);
+    return true;
+  }
+
+  /**
+   * Deletes the renewals before the present ones, once for each stream of them. A few streams back, since a holder may
+   * have crashed before it came to it.
+   * @throws {StoreUnavailable} when the store does not answer; the next holder tries again
+   */
+  async sweep(): Promise<void> {
+    const { revision } = this.terms;
+    if (this.sweptAt === revision) return;
+    this.sweptAt = revision;
+    for (let before = Math.max(0, revision - sweptBack); before < revision; before++) {
+      await this.store.delete(renewalsStream(this.name, before));
+    }
+  }
+
+  private async readOn(tail: Tail): Promise<void> {
+    for await (const event of this.store.read(tail.stream, tail.revision + 1)) {
+      const hash = verifyChain(tail.hash, event);
+      this.take(tail, upcast(event), hash);
+    }
+  }
+
+  private take(tail: Tail, { id, type, data, revision }: NewEvent & Pick<RecordedEvent, 'revision'>, hash: string) {
+    switch (type) {
+      case 'LeaseTaken': {
+        const { ttlMs } = data as { readonly ttlMs: number };
+        this.latest = { id, token: revision, ttlMs, isOver: false };
+        this.renewals = emptyTail(renewalsStream(this.name, revision));
+        break;
+      }
+      case 'LeaseContinued':
+        this.renewals = emptyTail(renewalsStream(this.name, revision));
+        // Whoever has ended the renewals before it came too late: this was recorded first.
+        this.latest = { ...this.latest!, isOver: false };
+        break;
+      case 'LeaseRenewed':
+        break;
+      case 'LeaseReleased':
+      case 'LeaseExpired':
+        this.latest = { ...this.latest!, isOver: true };
+        break;
+      default:
+        throw new Error(
+          `the event \`${type}\` at revision ${revision} of stream \`${tail.stream}\` is unknown: start the release that wrote it, or a newer one`,
+        );
+    }
+    tail.revision = revision;
+    tail.hash = hash;
+    this.changes += 1;
+  }
+
+  private draft(tail: Tail, type: string, data: object): Draft {
+    // INVARIANT: nobody else has this id. A store takes equal ids for a repeated append, and would tell two who want
+    // the lease in the same millisecond under the same name that each has it; so it does not follow from the content.
+    const id = randomUUID();
+    const revision = tail.revision + 1;
+    const correlationId = type === 'LeaseTaken' ? id : (this.latest?.id ?? id);
+    const metadata = {
+      at: this.clock.now(),
+      schemaVersion: 1,
+      $correlationId: correlationId,
+      $causationId: this.latest?.id ?? id,
+    };
+    const hash = chainEvent(tail.hash, { stream: tail.stream, revision, id, type, data, metadata });
+    return { tail, revision, event: { id, type, data, metadata: { ...metadata, hash } }, hash };
+  }
+
+  private present(): Tail {
+    if (!this.renewals) throw new Error(`the lease \`${this.name}\` has no term yet: begin one`);
+    return this.renewals;
+  }
+}
+
+/** How many streams of renewals before the present ones may be left over, at most. */
+const sweptBack = 3;
+
+function emptyTail(stream: string): Tail {
+  return { stream, revision: -1, hash: GENESIS_HASH };
+}
+
+function renewalsStream(name: string, revision: number): string {
+  return `renewals-${name}-${revision}`;
+}

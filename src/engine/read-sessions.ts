@@ -1,0 +1,74 @@
+import type { TokenPort } from '../ports/prepare.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { isExpired } from '../domain/organization/credentials.js';
+import type { User } from '../domain/organization/users.js';
+import { readSessionOf, type ReadSession } from '../domain/read-session.js';
+import { decisionTime } from '../decide/decision-time.js';
+import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { Clock } from '../ports/engine.js';
+import { organizationDeleted } from '../decide/refusals.js';
+import { apiKeyCredential, authenticatorCredential, type Caller } from '../decide/resolve-caller.js';
+
+interface Ports {
+  readonly loader: OrganizationLoader;
+  readonly tokens: Pick<TokenPort, 'readSessionProved'>;
+  readonly clock: Clock;
+}
+
+/** Finds who reads with a read-only session (client protocol, section 8.5). */
+export class ReadSessions {
+  constructor(private readonly ports: Ports) {}
+
+  /**
+   * The user of a session, who reads the organization that it was made in and no other: no sub-organization either. Decided
+   * on the stream's state, so that it ends at once with its user or the credential that made it.
+   * @param whereTheCredentialLives the query may name the parent instead
+   * @throws {CoordinatorError} UNAUTHENTICATED; NOT_FOUND once the organization was deleted
+   */
+  async callerOf(session: string, organizationId: string, whereTheCredentialLives: boolean): Promise<Caller> {
+    const { loader, tokens, clock } = this.ports;
+    const publicHalf = await tokens.readSessionProved(session);
+    if (publicHalf === undefined) {
+      throw new CoordinatorError('UNAUTHENTICATED', `could not verify the X-Session header: ${makeAnother}`, {
+        category: 'SIGNATURE_INVALID',
+      });
+    }
+    const claims = readSessionOf(publicHalf);
+    const { organization } = await loader.load(claims.organizationId);
+    const now = decisionTime(clock, organization);
+    if (claims.expiresAt * 1000 <= now) {
+      const end = new Date(claims.expiresAt * 1000).toISOString();
+      throw new CoordinatorError('UNAUTHENTICATED', `expired read-only session: it ended at ${end}; ${makeAnother}`, {
+        category: 'API_KEY_EXPIRED',
+      });
+    }
+    const isNamed =
+      organizationId === claims.organizationId ||
+      (whereTheCredentialLives && organizationId === organization.parentOrganizationId);
+    if (!isNamed) {
+      throw new CoordinatorError(
+        'UNAUTHENTICATED',
+        `this read-only session reads organization \`${claims.organizationId}\` only, not \`${organizationId}\`: stamp the query`,
+        { category: 'ORGANIZATION_MISMATCH' },
+      );
+    }
+    if (organization.isDeleted) throw organizationDeleted(claims.organizationId);
+    const user = organization.users.get(claims.userId);
+    const credential = user && credentialOf(user, claims, now);
+    if (credential) return { user, organizationId: claims.organizationId, credential };
+    throw new CoordinatorError(
+      'UNAUTHENTICATED',
+      `this read-only session ended with credential \`${claims.credentialId}\` of user \`${claims.userId}\`: ${makeAnother}`,
+      { category: 'CREDENTIAL_NOT_FOUND' },
+    );
+  }
+}
+
+const makeAnother = 'get another with create_read_only_session, or stamp the query';
+
+function credentialOf(user: User, { credentialId }: ReadSession, now: number) {
+  const key = user.apiKeys.find(({ apiKeyId }) => apiKeyId === credentialId);
+  if (key) return isExpired(key, now) ? undefined : apiKeyCredential(user, key);
+  const passkey = user.authenticators.find(({ authenticatorId }) => authenticatorId === credentialId);
+  return passkey && authenticatorCredential(user, passkey);
+}

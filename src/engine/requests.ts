@@ -1,0 +1,120 @@
+import type { Attestation } from '../domain/activity/events.js';
+import { submitLifeMs } from '../domain/activity/liveness.js';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { Found } from '../domain/organization/claims.js';
+import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../wire/fields.js';
+import { parseStrictJson } from '../wire/strict-json.js';
+import type { Stamp } from '../stamps/verify.js';
+import { fingerprintOf } from '../decide/fingerprint.js';
+import type { ActivityVersion, Registry } from '../decide/registry.js';
+import { validate } from '../wire/validate.js';
+
+/** A stamped request as it came in. The stamp's signature over `body` has been verified, but for a passkey's. */
+export interface StampedRequest {
+  /** Last segment of the path. */
+  readonly path: string;
+  readonly body: Uint8Array;
+  readonly stamp: Stamp;
+}
+
+/** A submit that is well formed: what it asks for can be decided. */
+export interface SubmitRequest {
+  readonly version: ActivityVersion;
+  readonly organizationId: string;
+  readonly timestampMs: string;
+  readonly generateAppProofs: boolean | undefined;
+  /** As submitted, without null members: what `intent` echoes and history keeps. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The newest version's intent. */
+  readonly intent: object;
+  /** The request body, the message that was signed. */
+  readonly text: string;
+  readonly body: Uint8Array;
+  readonly fingerprint: string;
+  readonly stamp: Stamp;
+  /** Why it is for this organization, when its body names the parent only. */
+  readonly found?: Found;
+  /** What the token of an attested stamp was found to prove. */
+  readonly attestation?: Attestation;
+}
+
+class SubmitEnvelope {
+  @Text({ max: 255 })
+  type!: string;
+
+  @DecimalString({ min: 0, max: Number.MAX_SAFE_INTEGER })
+  timestampMs!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @Flag({ optional: true })
+  generateAppProofs?: boolean;
+}
+
+/** A request from further in the future than this is refused. */
+const maxAheadMs = 5 * 60 * 1000;
+
+/**
+ * Reads a submit: strict JSON, a known type on its own path, alive, a valid intent.
+ * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong
+ */
+export function readSubmit({ path, body, stamp }: StampedRequest, registry: Registry, now: number): SubmitRequest {
+  const { text, value } = parseStrictJson(body);
+  const version = versionOf(path, value, registry);
+  const { parameters, ...rest } = value;
+  if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
+    throw invalidField('parameters', parameters === undefined ? 'is required' : 'must be an object');
+  }
+  const { timestampMs, generateAppProofs, ...named } = validate(SubmitEnvelope, rest);
+  const organizationId = canonicalUuid(named.organizationId);
+  checkLiveness(timestampMs, now);
+  const intent = validate(version.intent, parameters, 'parameters');
+  return {
+    version,
+    organizationId,
+    timestampMs,
+    generateAppProofs,
+    parameters: parameters as Record<string, unknown>,
+    intent: version.lift ? version.lift(intent) : intent,
+    text,
+    body,
+    fingerprint: fingerprintOf(body),
+    stamp,
+  };
+}
+
+function versionOf(path: string, { type }: Record<string, unknown>, registry: Registry): ActivityVersion {
+  if (typeof type !== 'string') {
+    throw invalidField(
+      'type',
+      type === undefined ? 'is required' : 'must be a string such as ACTIVITY_TYPE_CREATE_USERS_V4',
+    );
+  }
+  const taken = registry.paths.get(path)!.map((version) => version.type);
+  const version = registry.versions.get(type);
+  if (!version) {
+    throw invalidField(
+      'type',
+      `is no activity type of this server: \`${type.slice(0, 100)}\`; this path takes ${taken.join(', ')}`,
+    );
+  }
+  if (!taken.includes(type)) {
+    const own = `/public/v1/submit/${version.kind.toLowerCase()}`;
+    throw invalidField('type', `\`${type}\` goes to ${own}; this path takes ${taken.join(', ')}`);
+  }
+  return version;
+}
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT INVALID_TIME that names both clocks and the difference */
+function checkLiveness(timestampMs: string, now: number): void {
+  const age = now - Number(timestampMs);
+  if (age < submitLifeMs && age >= -maxAheadMs) return;
+  const [size, direction] = age > 0 ? [age, 'behind'] : [-age, 'ahead of'];
+  throw new CoordinatorError(
+    'INVALID_ARGUMENT',
+    `timestampMs \`${timestampMs}\` is ${size} ms ${direction} this server's clock (${now}); ` +
+      `it must be less than ${submitLifeMs} ms old and at most ${maxAheadMs} ms ahead: set the clock, or stamp the request anew`,
+    { category: 'INVALID_TIME' },
+  );
+}

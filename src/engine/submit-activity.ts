@@ -1,0 +1,39 @@
+import { Inject } from '@nestjs/common';
+import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ActivityAnswers, type ActivityAnswer } from './answers.js';
+import { CastVote } from './cast-vote.js';
+import { Driver } from './drive.js';
+import { CLOCK, REGISTRY, type Clock } from '../ports/engine.js';
+import { isVote, type Registry } from '../decide/registry.js';
+import { readSubmit, type StampedRequest } from './requests.js';
+import { Whereabouts } from './whereabouts.js';
+
+/** A stamped request to a submit path. */
+export class SubmitActivity extends Command<ActivityAnswer> {
+  /** @param position what a look-up of the caller's organization must have seen */
+  constructor(
+    readonly request: StampedRequest,
+    readonly position: bigint,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(SubmitActivity)
+export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
+  constructor(
+    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly whereabouts: Whereabouts,
+    private readonly driver: Driver,
+    private readonly answers: ActivityAnswers,
+    private readonly commands: CommandBus,
+  ) {}
+
+  async execute({ request, position }: SubmitActivity): Promise<ActivityAnswer> {
+    const read = readSubmit(request, this.registry, this.clock.now());
+    const submit = await this.whereabouts.ofSubmit(read, position);
+    if (isVote(submit.version.definition)) return this.commands.execute(new CastVote(submit));
+    return this.answers.of(await this.driver.drive(submit));
+  }
+}

@@ -1,0 +1,162 @@
+import type { OidcPort, TokenPort } from '../ports/prepare.js';
+import type { Attestation } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
+import { identitiesOfIssuer, oauthIdentity } from '../domain/organization/oauth-identity.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import { contactKey } from '../domain/organization/users.js';
+import type { AttestedStamp } from '../stamps/attested.js';
+import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
+import { isSignedByPasskey } from '../stamps/webauthn.js';
+import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { Claims, Clock } from '../ports/engine.js';
+import { attestedElsewhere, credentialConflict } from '../decide/refusals.js';
+import type { SubmitRequest } from './requests.js';
+import { attestedUser } from '../decide/resolve-caller.js';
+
+interface Ports {
+  readonly loader: OrganizationLoader;
+  readonly claims: Claims;
+  readonly tokens: Pick<TokenPort, 'verifyVerification'>;
+  readonly oidc: OidcPort;
+  readonly clock: Clock;
+}
+
+/** Where a request belongs, and why if its body does not say so. */
+interface Place {
+  readonly organizationId: string;
+  readonly found?: Found;
+}
+
+/**
+ * Finds the organization that a request is for when its body names the parent, as whoever logs in may not know their
+ * sub-organization, and what the token of an attested stamp proves (client protocol, sections 1.3 and 1.4).
+ */
+export class Whereabouts {
+  constructor(private readonly ports: Ports) {}
+
+  /**
+   * The submit as it is driven: in the organization where its credential lives, with what was attested. `position` is
+   * what the read models must have seen.
+   * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT; INVALID_ARGUMENT or UNAVAILABLE for a token
+   */
+  async ofSubmit(request: SubmitRequest, position: bigint): Promise<SubmitRequest> {
+    const { stamp, organizationId } = request;
+    const { definition, type } = request.version;
+    const isActivity = definition.kind === 'activity';
+    if (stamp.kind === 'attested' && !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
+    if (!isActivity || !definition.whereTheCredentialLives) return request;
+    if (stamp.kind !== 'attested') {
+      return { ...request, ...(await this.placeOf(stamp, organizationId, position)) };
+    }
+    const { organization } = await this.ports.loader.load(organizationId);
+    const attestation = await this.attestationOf(stamp, organization, position);
+    checkIssuer(attestation, organization);
+    const place = attestedUser(organization, attestation)
+      ? { organizationId }
+      : await this.home(organization, attested(attestation), position);
+    return { ...request, attestation, ...place };
+  }
+
+  /**
+   * The organization where the credential of a stamp lives: the named one if it is there or nowhere, else the one of its
+   * sub-organizations that its key leads to (docs/adr/0028).
+   * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT when several have it
+   */
+  async placeOf(stamp: Exclude<Stamp, AttestedStamp>, organizationId: string, position: bigint): Promise<Place> {
+    const { organization } = await this.ports.loader.load(organizationId);
+    if (stamp.kind === 'webauthn') return this.placeOfPasskey(stamp, organization, position);
+    if (organization.apiKeyOwners.has(stamp.publicKey)) return { organizationId };
+    return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);
+  }
+
+  private async placeOfPasskey(stamp: WebAuthnStamp, named: OrganizationView, position: bigint): Promise<Place> {
+    const { organizationId, parentOrganizationId, authenticatorOwners, users } = named;
+    const { credentialId } = stamp;
+    if (parentOrganizationId !== undefined) return { organizationId };
+    const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
+    const own = owner?.authenticators.find((one) => one.credentialId === credentialId);
+    if (own && (await isSignedByPasskey(stamp, own.publicKey))) return { organizationId };
+    // Anybody can register a credential id that is somebody else's, under another key.
+    const keys = await this.ports.claims.keysOfCredentialId(organizationId, credentialId, position);
+    for (const publicKey of keys) {
+      if (await isSignedByPasskey(stamp, publicKey)) {
+        return this.home(named, passkeyClaim(credentialId, publicKey), position);
+      }
+    }
+    return { organizationId };
+  }
+
+  private async home(
+    { organizationId, parentOrganizationId }: OrganizationView,
+    identifier: ClaimedIdentifier,
+    position: bigint,
+  ): Promise<Place> {
+    // Only a parent has sub-organizations to look in.
+    if (parentOrganizationId !== undefined) return { organizationId };
+    const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
+    const [home, ...more] = organizationIds;
+    if (more.length > 0) {
+      throw credentialConflict(`more than one sub-organization of \`${organizationId}\` has this credential`);
+    }
+    if (home === undefined) return { organizationId };
+    return { organizationId: home, found: { parentOrganizationId: organizationId, by } };
+  }
+
+  private async attestationOf(
+    { attestedBy, token, publicKey }: AttestedStamp,
+    organization: OrganizationView,
+    position: bigint,
+  ): Promise<Attestation> {
+    const { tokens, oidc, clock } = this.ports;
+    if (attestedBy === 'STAMP_ATTESTED_SCHEME_P256_OIDC') {
+      await this.checkIssuerKnown(oidc.claimedIssuer(token), organization, position);
+      const { issuer, audience, subject } = await oidc.verify(token, { login: { publicKey } });
+      return { kind: 'identity', issuer, audience, subject };
+    }
+    const claims = await tokens.verifyVerification(token, clock.now());
+    // Without a key of its own a token would log in whoever has read it.
+    if (claims.publicKey?.toLowerCase() !== publicKey) {
+      throw new CoordinatorError(
+        'UNAUTHENTICATED',
+        `could not verify the attested stamp: its verification token is not bound to public key \`${publicKey}\``,
+        { category: 'SIGNATURE_INVALID' },
+      );
+    }
+    const { publicKey: _key, toldAgain: _again, ...proved } = claims;
+    return { kind: 'contact', ...proved };
+  }
+
+  /** Whoever stamps so is nobody yet: requests go to issuers that users of the organization have identities at, only. */
+  private async checkIssuerKnown(issuer: string, organization: OrganizationView, position: bigint): Promise<void> {
+    const { organizationId, oauthOwners, parentOrganizationId } = organization;
+    const prefix = identitiesOfIssuer(issuer);
+    for (const identity of oauthOwners.keys()) if (identity.startsWith(prefix)) return;
+    const { claims } = this.ports;
+    if (parentOrganizationId === undefined && (await claims.knowsIssuer(organizationId, issuer, position))) return;
+    throw new CoordinatorError(
+      'UNAUTHENTICATED',
+      `no user has an identity at issuer \`${issuer}\`: organizationId=${organizationId}`,
+      { category: 'CREDENTIAL_NOT_FOUND' },
+    );
+  }
+}
+
+/** A parent's token is good in its sub-organizations, a sub-organization's nowhere else (client protocol 8.1). */
+function checkIssuer(attestation: Attestation, { organizationId, parentOrganizationId }: OrganizationView): void {
+  if (attestation.kind === 'identity') return;
+  const { organizationId: issuer } = attestation;
+  if (issuer === organizationId || issuer === parentOrganizationId) return;
+  throw new CoordinatorError(
+    'UNAUTHENTICATED',
+    `could not verify the attested stamp: its verification token was issued by organization \`${issuer}\`, which is ` +
+      `neither \`${organizationId}\` nor its parent`,
+    { category: 'SIGNATURE_INVALID' },
+  );
+}
+
+function attested(attestation: Attestation): ClaimedIdentifier {
+  if (attestation.kind === 'identity') return { kind: 'OIDC', value: oauthIdentity(attestation) };
+  const { verificationType, contact } = attestation;
+  return { kind: verificationType === 'OTP_TYPE_EMAIL' ? 'EMAIL' : 'PHONE_NUMBER', value: contactKey(contact) };
+}

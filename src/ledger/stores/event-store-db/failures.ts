@@ -1,0 +1,163 @@
+import { StoreRefused, StoreUnavailable } from '../../event-store.js';
+
+/**
+ * What an error of the EventStoreDB client means for a call:
+ * `passing`: it may work the next time, and this time may have worked; `final`: it will not work however often.
+ */
+export type Failure = 'wrong-revision' | 'stream-deleted' | 'stream-not-found' | 'passing' | 'final';
+
+/** Nothing came back in time; whether the server has done what it was asked to is open. */
+class NoAnswer extends Error {
+  constructor(milliseconds: number) {
+    super(`no answer within ${milliseconds} ms`);
+    this.name = 'NoAnswer';
+  }
+}
+
+/** `type` of the client's errors that no repetition helps against. */
+const FINAL_TYPES = new Set([
+  'access-denied',
+  'invalid-argument',
+  'invalid-transaction',
+  'maximum-append-size-exceeded',
+  'missing-required-metadata-property',
+  'unsupported',
+]);
+
+/** gRPC status codes of the same kind: INVALID_ARGUMENT, PERMISSION_DENIED, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED. */
+const FINAL_CODES = new Set([3, 7, 11, 12, 16]);
+
+/** Errors after which the client takes a new connection by itself; after all others it may go on with a dead one. */
+const HEALED_TYPES = new Set(['unavailable', 'cancelled', 'not-leader']);
+
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Sorts an error of the client, which is one of its own (with `type`), a raw gRPC one (with `code`) or a plain one
+ * (failed discovery). Whatever is not known to be final is taken as passing: a server that starts, elects a leader or
+ * goes away answers in ways that the client reports as unknown errors, and repeating with the same ids is safe.
+ */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof StoreUnavailable || error instanceof TypeError || error instanceof RangeError) return 'final';
+  const { type, code } = fields(error);
+  if (type === 'wrong-expected-version') return 'wrong-revision';
+  if (type === 'stream-deleted') return 'stream-deleted';
+  if (type === 'stream-not-found') return 'stream-not-found';
+  if (typeof type === 'string' && FINAL_TYPES.has(type)) return 'final';
+  return typeof code === 'number' && FINAL_CODES.has(code) ? 'final' : 'passing';
+}
+
+/** True when the client may go on with what has just failed, such as a stream that nobody answers on any more. */
+export function leavesClientStuck(error: unknown): boolean {
+  const { type } = fields(error);
+  return failureOf(error) === 'passing' && !(typeof type === 'string' && HEALED_TYPES.has(type));
+}
+
+/** True when the server says that a position is none of an event: gRPC INVALID_ARGUMENT. */
+export function isInvalidPosition(error: unknown): boolean {
+  const { type, code } = fields(error);
+  return type === 'invalid-argument' || code === 3;
+}
+
+/** True when the server refuses the user: a wrong login, or a right that is not given. */
+export function isDenied(error: unknown): boolean {
+  const { type, code } = fields(error);
+  return type === 'access-denied' || code === 7 || code === 16;
+}
+
+/** A final failure as callers of the port know it: what was refused, and what the operator has to do. */
+export function refused(what: string, error: unknown): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error;
+  const { type, maxAppendSize } = fields(error);
+  const refusing = `the event store has refused ${what}`;
+  if (type === 'maximum-append-size-exceeded') {
+    const limit = Number(maxAppendSize);
+    return new StoreRefused(
+      `${refusing}: one append may take ${limit} bytes; raise MaxAppendSize of the server`,
+      { kind: 'too-large', limit },
+      { cause: error },
+    );
+  }
+  if (isDenied(error)) {
+    return new StoreRefused(
+      `${refusing}: access is denied; check user and password, and that the user may read $all and write our streams`,
+      { kind: 'access-denied' },
+      { cause: error },
+    );
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StoreUnavailable(`${refusing}: ${reason}`, { cause: error });
+}
+
+/** How long a call is tried, and how fast. */
+export interface Patience {
+  readonly giveUpAfterMs: number;
+  readonly retryAfterMs: number;
+}
+
+/** The tries of one call: waits longer from try to try, with jitter so that many callers do not come back as one. */
+export class Tries {
+  readonly #what: string;
+  readonly #patience: Patience;
+  #since = performance.now();
+  #failed = 0;
+
+  constructor(what: string, patience: Patience) {
+    this.#what = what;
+    this.#patience = patience;
+  }
+
+  /** To be called when something has come: the patience starts anew. */
+  progress(): void {
+    this.#since = performance.now();
+    this.#failed = 0;
+  }
+
+  /**
+   * Waits until the next try is due, or the signal ends the waiting.
+   * @throws {StoreUnavailable} when there is no point in one, or no time left
+   */
+  async again(error: unknown, signal?: AbortSignal): Promise<void> {
+    if (failureOf(error) === 'final') throw refused(this.#what, error);
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, this.#patience.retryAfterMs * 2 ** this.#failed++) * jitter();
+    const elapsed = performance.now() - this.#since;
+    if (elapsed + pauseMs > this.#patience.giveUpAfterMs) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StoreUnavailable(
+        `the event store has not answered ${this.#what} for ${Math.round(elapsed)} ms, so its outcome is unknown: ${reason}`,
+        { cause: error },
+      );
+    }
+    await pause(pauseMs, signal);
+  }
+}
+
+function jitter(): number {
+  return 0.5 + Math.random() / 2;
+}
+
+/** Waits, but no longer than until the signal. */
+function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener('abort', done);
+    if (signal?.aborted) done();
+  });
+}
+
+/** The promise's outcome. @throws {NoAnswer} when it has none in time; a later one is ignored */
+export function within<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new NoAnswer(milliseconds)), milliseconds);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function fields(error: unknown): { type?: unknown; code?: unknown; maxAppendSize?: unknown } {
+  return typeof error === 'object' && error !== null ? error : {};
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { connect } from 'node:tls';
+import type { ConnectionSettings, Host } from './settings.js';
+
+/** What a look at one host has shown; one that does not answer may yet come. */
+type Look = { readonly kind: 'fine' | 'away' } | { readonly kind: 'fault'; readonly reason: string };
+
+/**
+ * Looks at how the hosts of a connection string speak, by a TLS handshake with each. Resolves to what is wrong with the
+ * string or the certificates, and so stays wrong until somebody changes it; undefined when nothing is, or nobody answers.
+ * The client reports such faults like a server that is away, and with several hosts not at all.
+ */
+export async function findFault(settings: ConnectionSettings, patienceMs: number): Promise<string | undefined> {
+  const looks = await Promise.all(settings.hosts.map((host) => look(host, settings, patienceMs)));
+  if (looks.some(({ kind }) => kind === 'fine')) return undefined;
+  for (const one of looks) if (one.kind === 'fault') return one.reason;
+  return undefined;
+}
+
+function look({ host, port }: Host, { tls, files }: ConnectionSettings, patienceMs: number): Promise<Look> {
+  const ca = tls && files.tlsCAFile !== undefined ? { ca: readFileSync(files.tlsCAFile) } : {};
+  const at = `${host}:${port}`;
+  return new Promise((resolve) => {
+    // Nothing is sent through it: what it shows is whether the client, which does verify, would go on.
+    const socket = connect({
+      host,
+      port,
+      ...ca,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ALPNProtocols: ['h2'],
+      rejectUnauthorized: false,
+    });
+    const end = (seen: Look): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(seen);
+    };
+    const timer = setTimeout(() => end({ kind: 'away' }), patienceMs);
+    socket.once('secureConnect', () => {
+      if (!tls) {
+        end({
+          kind: 'fault',
+          reason: `${at} speaks TLS: take \`tls=false\` out of EVENT_STORE, and name its certificate authority with \`tlsCAFile\``,
+        });
+      } else if (socket.authorized) {
+        end({ kind: 'fine' });
+      } else {
+        end({ kind: 'fault', reason: untrusted(at, String(socket.authorizationError), files.tlsCAFile) });
+      }
+    });
+    socket.once('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      const isNoTls = code === 'EPROTO' || code.startsWith('ERR_SSL_');
+      if (!isNoTls) end({ kind: 'away' });
+      else if (!tls) end({ kind: 'fine' });
+      else
+        end({
+          kind: 'fault',
+          reason: `${at} speaks no TLS: set \`tls=false\` in EVENT_STORE, or give the server a certificate`,
+        });
+    });
+  });
+}
+
+function untrusted(at: string, problem: string, caFile: string | undefined): string {
+  const remedy = /EXPIRED|NOT_YET_VALID/.test(problem)
+    ? 'give the server one that is valid now, and look at the clocks'
+    : problem.includes('ALTNAME')
+      ? 'EVENT_STORE must name the host as the certificate does'
+      : caFile === undefined
+        ? 'name the file of its certificate authority with `tlsCAFile`'
+        : `\`tlsCAFile\` names \`${caFile}\`, which has to hold the authority that signed it`;
+  return `the certificate of ${at} is not trusted (${problem}): ${remedy}`;
+}

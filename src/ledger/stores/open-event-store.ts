@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import type { EventReader, EventStore } from '../event-store.js';
+import { InMemoryEventStore } from './in-memory.js';
+import { SqliteEventStore } from './sqlite/sqlite.js';
+
+/** The file of the SQLite store in a data folder. */
+export function eventsFile(dataDir: string): string {
+  return join(dataDir, 'events.db');
+}
+
+/** What a request body of 2 MiB becomes in the log at most, in bytes: four thirds of it, and what it creates. */
+const wantedBytes = 4 * 1024 * 1024;
+
+/**
+ * Says when the store takes smaller requests than the server does, and what to change.
+ */
+export async function warnOfLimit(store: EventStore, warn: (message: string) => void): Promise<void> {
+  const { EventStoreDbEventStore } = await import('./event-store-db/event-store-db.js');
+  if (!(store instanceof EventStoreDbEventStore)) return;
+  const limit = await store.lowerLimit(wantedBytes);
+  if (limit === undefined) return;
+  warn(
+    `the event store takes ${limit} bytes in one append, so that requests of more than about ` +
+      `${Math.floor(limit / 2)} bytes may be refused: set its MaxAppendSize (EVENTSTORE_MAX_APPEND_SIZE) to ${wantedBytes}`,
+  );
+}
+
+/**
+ * Opens the store that EVENT_STORE names: `memory:`, `sqlite:` (a file in the data folder, which must exist), or the
+ * connection string of an EventStoreDB.
+ * @throws {StoreUnavailable} when it is in use by another process, does not answer, or is no event store
+ */
+export async function openEventStore(eventStore: string, dataDir: string): Promise<EventStore> {
+  if (eventStore === 'memory:') return new InMemoryEventStore();
+  if (eventStore === 'sqlite:') return SqliteEventStore.open(eventsFile(dataDir));
+  // Its client is large: who keeps events in a file does not wait for it.
+  const { EventStoreDbEventStore } = await import('./event-store-db/event-store-db.js');
+  return EventStoreDbEventStore.open(eventStore);
+}
+
+/**
+ * Opens the store that EVENT_STORE names for reading only, also while a coordinator runs on it.
+ * @throws {StoreUnavailable} when it is not there, does not answer, or is no event store
+ */
+export async function openForReading(eventStore: string, dataDir: string): Promise<EventReader> {
+  if (eventStore === 'sqlite:') return SqliteEventStore.openForReading(eventsFile(dataDir));
+  return openEventStore(eventStore, dataDir);
+}

@@ -1,0 +1,293 @@
+import { activityStatuses } from '../domain/activity/events.js';
+import { limitNames, type LimitName } from '../domain/organization/limits.js';
+import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './fields.js';
+
+/** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
+
+export const redactedAbout =
+  'Left out: what still proves something, such as the signature of a token until it is over, and unused codes (docs/adr/0027).';
+
+/** Of whatever may lack what would still prove something. */
+class Readable {
+  @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
+  redacted?: true;
+}
+
+export class TimestampShape {
+  @Text({ about: 'Whole seconds since the epoch, decimal.' })
+  seconds!: string;
+
+  @Text({ about: 'Nanoseconds within the second, decimal.' })
+  nanos!: string;
+}
+
+class Dated {
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+
+  @Nested(() => TimestampShape)
+  updatedAt!: TimestampShape;
+}
+
+class CredentialShape {
+  @Text({ about: 'Hex for API keys, a base64url COSE key for passkeys.' })
+  publicKey!: string;
+
+  @Text()
+  type!: string;
+}
+
+export class ApiKeyShape extends Dated {
+  @Nested(() => CredentialShape)
+  credential!: CredentialShape;
+
+  @Uuid()
+  apiKeyId!: string;
+
+  @Text()
+  apiKeyName!: string;
+
+  @Text({ optional: true, about: 'Life in seconds from createdAt, decimal.' })
+  expirationSeconds?: string;
+}
+
+export class AuthenticatorShape extends Dated {
+  @TextList()
+  transports!: string[];
+
+  @Text()
+  attestationType!: string;
+
+  @Text()
+  aaguid!: string;
+
+  @Text()
+  credentialId!: string;
+
+  @Text()
+  model!: string;
+
+  @Nested(() => CredentialShape)
+  credential!: CredentialShape;
+
+  @Uuid()
+  authenticatorId!: string;
+
+  @Text()
+  authenticatorName!: string;
+}
+
+export class OauthProviderShape extends Dated {
+  @Uuid()
+  providerId!: string;
+
+  @Text()
+  providerName!: string;
+
+  @Text({ about: 'Token issuer URL.' })
+  issuer!: string;
+
+  @Text({ about: 'Expected aud claim.' })
+  audience!: string;
+
+  @Text({ about: 'Expected sub claim.' })
+  subject!: string;
+}
+
+export class UserShape extends Dated {
+  @Uuid()
+  userId!: string;
+
+  @Text()
+  userName!: string;
+
+  @Text({ optional: true })
+  userEmail?: string;
+
+  @Text({ optional: true, about: 'E.164.' })
+  userPhoneNumber?: string;
+
+  @ListOf(() => AuthenticatorShape)
+  authenticators!: AuthenticatorShape[];
+
+  @ListOf(() => ApiKeyShape)
+  apiKeys!: ApiKeyShape[];
+
+  @TextList({ about: 'Ids of user tags.' })
+  userTags!: string[];
+
+  @ListOf(() => OauthProviderShape)
+  oauthProviders!: OauthProviderShape[];
+
+  @Described({ type: 'array', items: {} })
+  mfaPolicies!: unknown[];
+}
+
+export class PolicyShape extends Dated {
+  @Uuid()
+  policyId!: string;
+
+  @Text()
+  policyName!: string;
+
+  @OneOf(['EFFECT_ALLOW', 'EFFECT_DENY'])
+  effect!: string;
+
+  @Text({ about: 'Empty when unset.' })
+  condition!: string;
+
+  @Text({ about: 'Empty when unset.' })
+  consensus!: string;
+
+  @Text()
+  notes!: string;
+
+  @Text({ optional: true })
+  time?: string;
+}
+
+export class TagShape extends Dated {
+  @Uuid()
+  tagId!: string;
+
+  @Text()
+  tagName!: string;
+
+  @OneOf(['TAG_TYPE_USER', 'TAG_TYPE_PRIVATE_KEY'])
+  tagType!: string;
+}
+
+export class FeatureShape {
+  @Text()
+  name!: string;
+
+  @Text({ optional: true })
+  value?: string;
+}
+
+/** A limit of what is stored. */
+export class LimitShape {
+  @OneOf(limitNames)
+  name!: LimitName;
+
+  @Described({ type: 'integer' })
+  value!: number;
+}
+
+export class QuorumShape {
+  @Described({ type: 'integer' })
+  threshold!: number;
+
+  @TextList()
+  userIds!: string[];
+}
+
+export class VoteShape extends Readable {
+  @Uuid()
+  id!: string;
+
+  @Uuid()
+  userId!: string;
+
+  @Described({ anyOf: [{ $shape: () => UserShape }, { type: 'null' }] }, { about: 'The voter as of the vote.' })
+  user!: object | null;
+
+  @Uuid()
+  activityId!: string;
+
+  @OneOf(['VOTE_SELECTION_APPROVED', 'VOTE_SELECTION_REJECTED'])
+  selection!: string;
+
+  @Described({ type: 'string' }, { about: 'The request body that this voter stamped.' })
+  message!: string;
+
+  @Text()
+  publicKey!: string;
+
+  @Text()
+  signature!: string;
+
+  @Text()
+  scheme!: string;
+
+  @Text({ optional: true, about: 'Passkey votes: authenticator data, base64url.' })
+  authenticatorData?: string;
+
+  @Text({ optional: true, about: 'Passkey votes: client data, base64url.' })
+  clientDataJson?: string;
+
+  @Nested(() => TimestampShape)
+  createdAt!: TimestampShape;
+}
+
+export class AppProofShape extends Readable {
+  @OneOf(['SIGNATURE_SCHEME_EPHEMERAL_KEY_P256'])
+  scheme!: string;
+
+  @Text({ about: 'Key of the boot that has signed: get_boot_proof takes it.' })
+  publicKey!: string;
+
+  @Described({ type: 'string' }, { about: 'JSON: type, timestampMs and what is proved. Exactly this text is signed.' })
+  proofPayload!: string;
+
+  @Text({ about: 'r and s over SHA-256 of the payload, hex.' })
+  signature!: string;
+}
+
+export class ActivityShape extends Readable {
+  @Uuid()
+  id!: string;
+
+  @Uuid()
+  organizationId!: string;
+
+  @OneOf(activityStatuses)
+  status!: string;
+
+  @Text()
+  type!: string;
+
+  @Described({ type: 'object' }, { about: 'One key, named after the submitted version: the parameters.' })
+  intent!: object;
+
+  @Described({ type: 'object' }, { about: 'One key, named after the submitted version; empty until completed.' })
+  result!: object;
+
+  @ListOf(() => VoteShape)
+  votes!: VoteShape[];
+
+  @ListOf(() => AppProofShape, { optional: true, about: 'When generateAppProofs was true and it has ended.' })
+  appProofs?: AppProofShape[];
+
+  @Text({ about: '`sha256:` and the hex of SHA-256 of the request body.' })
+  fingerprint!: string;
+
+  @Flag()
+  canApprove!: boolean;
+
+  @Flag()
+  canReject!: boolean;
+
+  @Described(
+    { type: 'boolean', const: true },
+    {
+      optional: true,
+      about:
+        'Telling canApprove and canReject of this and the activities before it would have taken too long: both are false ' +
+        'here, and get_activity tells them.',
+    },
+  )
+  rightsNotComputed?: true;
+
+  @Text({ about: 'As submitted.' })
+  timestampMs!: string;
+
+  @Described({ type: 'string', format: 'date-time' }, { about: 'RFC 3339, UTC, milliseconds.' })
+  createdAt!: string;
+
+  @Described({ type: 'string', format: 'date-time' }, { about: 'RFC 3339, UTC, milliseconds.' })
+  updatedAt!: string;
+
+  @Described({ type: ['object', 'null'] }, { about: 'Why it failed: google.rpc.Status.' })
+  failure!: object | null;
+}

@@ -1,0 +1,74 @@
+import { randomFillSync } from 'node:crypto';
+import type { Clock, Randomness } from './ports/engine.js';
+
+/** A jump that is no drift, in milliseconds. */
+const jumpMs = 5_000;
+/** How long a clock that was set ahead must run steadily before it is believed, in milliseconds. */
+const steadyMs = 60_000;
+
+/**
+ * A clock that is held against a monotonic one. Set ahead, it is believed once it has run steadily for a minute: machines
+ * sleep, and clocks are corrected. Set back, it is believed again when it has caught up, or by a process that starts anew:
+ * what has expired must not come to life meanwhile.
+ */
+export class SteadyClock implements Clock {
+  /** Where the two clocks are believed to stand to each other. */
+  private offset: number;
+  private ahead: { readonly offset: number; readonly since: number } | undefined;
+
+  /** Both in milliseconds. */
+  constructor(
+    private readonly wall: () => number,
+    private readonly monotonic: () => number,
+  ) {
+    this.offset = wall() - monotonic();
+  }
+
+  now(): number {
+    return this.wall();
+  }
+
+  jumped(): number {
+    const elapsed = this.monotonic();
+    const offset = this.wall() - elapsed;
+    const jump = offset - this.offset;
+    if (Math.abs(jump) <= jumpMs) {
+      // Drift is followed: both clocks are corrected all the time, a little.
+      this.offset = offset;
+      this.ahead = undefined;
+      return 0;
+    }
+    if (jump < 0) return jump;
+    if (!this.ahead || Math.abs(offset - this.ahead.offset) > jumpMs) this.ahead = { offset, since: elapsed };
+    if (elapsed - this.ahead.since < steadyMs) return jump;
+    this.offset = offset;
+    this.ahead = undefined;
+    return 0;
+  }
+}
+
+/** The system's clock. */
+export const systemClock: Clock = new SteadyClock(
+  () => Date.now(),
+  () => performance.now(),
+);
+
+/** The system's randomness, fetched in larger pieces: a call into the system costs more than the bytes. */
+export function systemRandomness(): Randomness {
+  const pool = Buffer.alloc(4096);
+  let used = pool.length;
+  return {
+    bytes(count) {
+      if (count > pool.length) return randomFillSync(Buffer.alloc(count));
+      if (used + count > pool.length) {
+        randomFillSync(pool);
+        used = 0;
+      }
+      const taken = Uint8Array.prototype.slice.call(pool, used, used + count);
+      // What was handed out may become a key; nothing of it stays behind.
+      pool.fill(0, used, used + count);
+      used += count;
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { decideSubmit, decideVote, type Bench, type Party, type Verdict } from '../../src/decide/deliberate.js';
+import type { Registry } from '../../src/decide/registry.js';
+import type { Vote, VoteSelection } from '../../src/domain/activity/events.js';
+import { CoordinatorError } from '../../src/domain/errors.js';
+import { apiKeyCredentialType } from '../../src/domain/organization/credentials.js';
+import {
+  emptyOrganization,
+  evolve,
+  type Organization,
+  type OrganizationEvent,
+} from '../../src/domain/organization/organization.js';
+import { anOrganization } from '../activities/facts.js';
+import { id } from '../activities/given.js';
+
+/** The activity that a court is about. */
+const caseId = id(800);
+
+/**
+ * One activity before an organization: decided by the real functions on really folded facts, without stamps or a store,
+ * so that a property can try thousands of elections.
+ */
+export class Court {
+  readonly organization: Organization = emptyOrganization();
+  private now = Date.UTC(2026, 0, 2);
+
+  constructor(
+    private readonly registry: Registry,
+    facts: readonly OrganizationEvent[],
+  ) {
+    for (const fact of [anOrganization(), ...facts]) evolve(this.organization, fact, Date.UTC(2026, 0, 1));
+  }
+
+  /** Submits it; the events of the decision are history from then on. */
+  submit(userId: string, type: string, parameters: Readonly<Record<string, unknown>>): Ruling {
+    const version = this.registry.versions.get(type)!;
+    const intent = version.lift?.(parameters) ?? parameters;
+    const timestampMs = String(this.now);
+    const rest = { activityId: caseId, type, parameters, fingerprint: 'the case', timestampMs };
+    const submission = { ...rest, intent, generateAppProofs: undefined };
+    const party = this.party(userId);
+    return this.rule(() =>
+      decideSubmit(this.bench(), submission, vote(party, 'VOTE_SELECTION_APPROVED'), party, undefined),
+    );
+  }
+
+  vote(userId: string, selection: VoteSelection = 'VOTE_SELECTION_APPROVED'): Ruling {
+    const open = this.organization.openActivities.get(caseId);
+    if (!open) return { status: 'not waiting', events: [] };
+    const party = this.party(userId);
+    return this.rule(() => decideVote(this.bench(), open, vote(party, selection), party, undefined));
+  }
+
+  wait(ms: number): void {
+    this.now += ms;
+  }
+
+  private rule(decide: () => Verdict): Ruling {
+    let verdict: Verdict;
+    try {
+      verdict = decide();
+    } catch (error) {
+      if (error instanceof CoordinatorError) return { status: error.code, events: [], refusal: error };
+      throw error;
+    }
+    if (verdict === 'prepare-first') throw new Error('a court has nothing to prepare with');
+    for (const event of verdict.events) evolve(this.organization, event, this.now);
+    const last = verdict.events.at(-1)!;
+    const status = 'status' in last.data ? last.data.status.replace('ACTIVITY_STATUS_', '') : '';
+    return { status, events: verdict.events };
+  }
+
+  private bench(): Bench {
+    return { registry: this.registry, organization: this.organization, revision: 0, now: this.now };
+  }
+
+  private party(userId: string): Party {
+    const key = this.organization.users.get(userId)!.apiKeys[0]!;
+    const { apiKeyId, credentialType, publicKey } = key;
+    return { userId, credential: { id: apiKeyId, userId, type: credentialType, publicKey } };
+  }
+}
+
+/** The status that a decision led to, or the code of its refusal. */
+export interface Ruling {
+  readonly status: string;
+  readonly events: readonly OrganizationEvent[];
+  readonly refusal?: CoordinatorError;
+}
+
+/** A user of that number with an API key, whose public key is a mere name: nothing is verified here. */
+export function aVoter(number: number, userTags: readonly string[] = []): OrganizationEvent[] {
+  const userId = voterId(number);
+  const key = { apiKeyId: id(200 + number), apiKeyName: 'key', publicKey: `key of ${number}` };
+  const curve = 'API_KEY_CURVE_ED25519';
+  return [
+    { type: 'UserCreated', data: { userId, userName: `voter ${number}`, userTags } },
+    { type: 'ApiKeyCreated', data: { userId, ...key, curve, credentialType: apiKeyCredentialType[curve] } },
+  ];
+}
+
+export const voterId = (number: number): string => id(100 + number);
+
+function vote({ userId, credential }: Party, selection: VoteSelection): Vote {
+  return {
+    voteId: `vote of ${userId}`,
+    userId,
+    selection,
+    message: '',
+    fingerprint: `said by ${userId}`,
+    publicKey: credential.publicKey,
+    signature: '',
+    scheme: 'SIGNATURE_SCHEME_TK_API_ED25519',
+    credentialId: credential.id,
+  };
+}

@@ -1,0 +1,187 @@
+import { LostVaults, type UnnamedVault } from '../../src/engine/lost-vaults.js';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { unnamedVaults } from '../../src/read-models/unnamed-vaults.js';
+import { ManualClock } from '../../src/testing/deterministic.js';
+import { BareCoordinator, organizationId } from './bare-coordinator.js';
+import { preparePorts } from './prepare-ports.js';
+import { SteeredStore } from '../ledger/steered-store.js';
+
+const type = 'ACTIVITY_TYPE_CREATE_WALLET';
+const stream = organizationStream(organizationId);
+const aWallet = (walletName: string) => ({ walletName, accounts: [] });
+
+/** A coordinator on a store, alone on it or not, with the sweep of lost vaults in the test's hands. */
+async function started(exclusive: boolean) {
+  const inner = new InMemoryEventStore();
+  const store = new SteeredStore(inner, exclusive);
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const prepare = await preparePorts(store);
+  const coordinator = await BareCoordinator.start({ store, clock, prepare });
+  const own = new Set(await vaultsOf(inner));
+  const swept: string[] = [];
+  const stale: UnnamedVault[] = [];
+  const lost = new LostVaults({
+    store,
+    clock,
+    unnamed: (after, until) => [...stale.splice(0), ...unnamedVaults(coordinator.projecting.rows, after, until)],
+    isLive: (vaultId) => coordinator.driver.isLive(vaultId),
+    vault: prepare.vault,
+    reports: {
+      swept: (vaultId) => swept.push(vaultId),
+      failed: (_vaultId, error) => {
+        throw error;
+      },
+      stopped: (error) => {
+        throw error;
+      },
+    },
+  });
+  const { root } = coordinator;
+  return {
+    store,
+    clock,
+    coordinator,
+    vault: prepare.vault,
+    /** Vaults that the read model has not yet seen named. */
+    stale,
+    create: (walletName: string) => coordinator.submit(root.key, type, aWallet(walletName)),
+    /** Vaults that are not the installation's. */
+    vaults: async () => (await vaultsOf(inner)).filter((one) => !own.has(one)),
+    /** What a sweep has destroyed. */
+    async sweep() {
+      await coordinator.projected();
+      await lost.sweep();
+      return swept.splice(0);
+    },
+  };
+}
+
+async function vaultsOf(store: InMemoryEventStore): Promise<string[]> {
+  const head = await store.head();
+  const streams = new Set<string>();
+  await new Promise<void>((resolve, reject) => {
+    const subscription = store.subscribe({
+      after: 'start',
+      onEvents(events) {
+        for (const one of events) streams.add(one.stream);
+        if (events.at(-1)!.position < head!) return;
+        resolve();
+        void subscription.close();
+      },
+      onError: reject,
+    });
+  });
+  return [...streams].filter((one) => one.startsWith('vault-'));
+}
+
+/** The number that the next append to the organization will have, when the wallet's vault is the one before it. */
+const nextDecision = ({ asked }: SteeredStore) => asked.length + 1;
+
+test('what a store has not answered has not lost: it is kept when it was recorded after all, whatever time passes', async () => {
+  const { store, clock, create, vaults, sweep, stale } = await started(false);
+  const at = clock.now();
+  store.faults.set(nextDecision(store), 'unavailable-after');
+  await expect(create('recorded')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await vaults()).toHaveLength(1);
+  clock.advance('2h');
+  await create('later');
+  expect(await sweep()).toEqual([]);
+  // Nor by a read model that is behind: the organization's own stream says.
+  const [recorded] = await vaults();
+  stale.push({ vaultId: recorded!.slice('vault-'.length), organizationId, revision: 3, at });
+  expect(await sweep()).toEqual([]);
+  expect(await vaults()).toHaveLength(2);
+});
+
+test.each([
+  ['shared', false],
+  ['one process’s own', true],
+] as const)(
+  'what was never recorded goes after an hour, when nothing can record it any more; the store is %s',
+  async (_what, exclusive) => {
+    const { store, clock, create, vaults, sweep } = await started(exclusive);
+    store.faults.set(nextDecision(store), 'unavailable-before');
+    await expect(create('lost')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const [vault] = await vaults();
+    clock.advance('59m');
+    expect(await sweep()).toEqual([]);
+    clock.advance('2m');
+    if (!exclusive) {
+      // Another coordinator may have the append on its way, at the end of the stream as it is.
+      expect(await sweep()).toEqual([]);
+      await create('later');
+    }
+    expect(await sweep()).toEqual([vault!.slice('vault-'.length)]);
+    expect(await vaults()).not.toContain(vault);
+    expect(await sweep()).toEqual([]);
+  },
+);
+
+test('the stream has to go on after the attempt could no longer be recorded, not only after it', async () => {
+  const { store, clock, create, sweep } = await started(false);
+  store.faults.set(nextDecision(store), 'unavailable-before');
+  await expect(create('lost')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  clock.advance('34m');
+  await create('before');
+  clock.advance('2h');
+  expect(await sweep()).toEqual([]);
+  await create('after');
+  expect(await sweep()).toHaveLength(1);
+});
+
+test('what other writers keep refusing is refused for good: its vault is gone with the answer', async () => {
+  const inner = new InMemoryEventStore();
+  const store = new SteeredStore(inner, false);
+  const prepare = await preparePorts(store);
+  const coordinator = await BareCoordinator.start({ store, prepare, patienceMs: 0 });
+  const own = await vaultsOf(inner);
+  store.faults.set(nextDecision(store), 'wrong-revision');
+  await expect(coordinator.submit(coordinator.root.key, type, aWallet('late'))).rejects.toMatchObject({
+    code: 'ABORTED',
+  });
+  expect(await vaultsOf(inner)).toEqual(own);
+});
+
+test('an attempt that is half an hour old is not recorded: what it needs is prepared anew', async () => {
+  const { store, clock, coordinator, create, vaults } = await started(true);
+  const sealed: string[] = [];
+  store.overtake = (one) => {
+    // The vault is sealed, and the process stands still before it decides.
+    if (one.startsWith('vault-')) {
+      sealed.push(one);
+      if (sealed.length === 1) clock.advance('30m');
+    }
+    return Promise.resolve();
+  };
+  await create('slow');
+  expect(sealed).toHaveLength(2);
+  expect(await vaults()).toEqual([sealed[1]]);
+  const created = (await coordinator.events(stream)).find(({ type: name }) => name === 'WalletCreated')!;
+  expect(`vault-${(created.data as { vaultId: string }).vaultId}`).toBe(sealed[1]);
+});
+
+test.each([
+  ['shared', false],
+  ['one process’s own', true],
+] as const)(
+  'what an earlier release has sealed goes when its organization’s stream does not name it; the store is %s',
+  async (_what, exclusive) => {
+    const { clock, coordinator, create, vault, vaults, sweep } = await started(exclusive);
+    // It did not say for what: a vault of a wallet, one of an attempt that lost, one of an organization without a stream.
+    const secrets = [{ name: 'seed', secret: Buffer.alloc(32, 1) }];
+    const [named, lost, elsewhere] = ['a', 'b', 'c'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`);
+    await vault.seal(named!, organizationId, secrets);
+    await vault.seal(lost!, organizationId, secrets);
+    await vault.seal(elsewhere!, '00000000-0000-4000-8000-0000000000ff', secrets);
+    const wallet = { walletId: '00000000-0000-4000-8000-0000000000aa', walletName: 'old', imported: false };
+    await coordinator.record({ type: 'WalletCreated', data: { ...wallet, vaultId: named! } });
+    expect(await sweep()).toEqual([]);
+    clock.advance('2h');
+    await create('later');
+    expect(await sweep()).toEqual([lost]);
+    expect(await vaults()).toEqual(expect.arrayContaining([`vault-${named}`, `vault-${elsewhere}`]));
+    expect(await vaults()).not.toContain(`vault-${lost}`);
+    await coordinator.close();
+  },
+);

@@ -1,0 +1,108 @@
+import { toFunctionSelector } from 'viem';
+import { ReadingThreads } from '../../src/engine/reading-threads.js';
+import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
+import { organizationPath } from '../../src/fairness/fair-queue.js';
+import { read, type ToRead } from '../../src/transactions/reading.js';
+
+/*
+ * What is read in another thread is what would be read here; a thread that is lost is no outcome.
+ */
+
+const opened: ReadingThreads[] = [];
+const threads = (options: ConstructorParameters<typeof ReadingThreads>[0] = {}) => {
+  const made = new ReadingThreads(options);
+  opened.push(made);
+  return made;
+};
+afterAll(() => Promise.all(opened.map((one) => one.close())));
+
+const path = organizationPath('one');
+const worker = (script: string) => new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+const text = (payload: string): ToRead => ({
+  kind: 'payloads',
+  encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+  hashFunction: 'HASH_FUNCTION_SHA256',
+  payloads: [payload],
+  fields: ['payload'],
+});
+
+/** A call of `go(string,uint8)` on the contract 0x11…, whose text is not UTF-8 and whose number has bits beyond its type. */
+const call = (data: string): ToRead => {
+  const to = '11'.repeat(20);
+  const length = data.length / 2;
+  const list = `0101843b9aca0082520894${to}80b8${length.toString(16)}${data}`;
+  return {
+    kind: 'transaction',
+    chain: 'ETHEREUM',
+    unsignedTransaction: `f8${(list.length / 2 - 1).toString(16)}${list.slice(2)}`,
+    publicKey: `02${'79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798'}`,
+    interfaces: [
+      {
+        address: `0x${to}`,
+        json: JSON.stringify([
+          { type: 'function', name: 'go', inputs: ['string', 'uint8'].map((type) => ({ name: type, type })) },
+        ]),
+      },
+    ],
+    owner: '',
+  };
+};
+
+it('gives what is read here, doubts and all', async () => {
+  const word = (value: number) => value.toString(16).padStart(64, '0');
+  const selector = toFunctionSelector('go(string,uint8)').slice(2);
+  const jobs = [text('hello'), call(`${selector}${word(64)}${word(256)}${word(1)}ff${'00'.repeat(31)}`)];
+  const elsewhere = threads({ most: 1 });
+  for (const job of jobs) expect(await elsewhere.read(job, path)).toEqual({ value: read(job) });
+
+  const { value } = (await elsewhere.read(call('00'.repeat(60)), path)) as { value: { call: Record<string, unknown> } };
+  expect(value.call['contract_call_args']).toBeInstanceOf(Unreadable);
+  const none = { ...call('00'.repeat(60)), interfaces: [] };
+  const without = (await elsewhere.read(none, path)) as { value: { call: Record<string, unknown> } };
+  expect(without.value.call['contract_call_args']).toBe(notApplicable);
+});
+
+it('keeps its thread while there is nothing to read', async () => {
+  const file = worker(`
+    import { parentPort, threadId } from 'node:worker_threads';
+    parentPort.on('message', () => parentPort.postMessage({ value: threadId }));`);
+  const elsewhere = threads({ most: 1, file });
+  const thread = await elsewhere.read(text('a'), path);
+  // Time enough to end in for one that ends: others are started, and read.
+  for (let count = 0; count < 3; count++) expect(await threads({ file }).read(text('b'), path)).not.toEqual(thread);
+  expect(await elsewhere.read(text('c'), path)).toEqual(thread);
+});
+
+it('gives the refusal that is given here', async () => {
+  const job: ToRead = { kind: 'interface', type: 'ETHEREUM', json: '{}' };
+  const outcome = await threads().read(job, path);
+  expect('refusal' in outcome && outcome.refusal).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(() => read(job)).toThrow('refusal' in outcome ? outcome.refusal.message : '');
+});
+
+it.each([
+  ['does not answer', 'setInterval(() => {}, 1000)', /was not read in 0.2 s: send the same request again/],
+  ['ends', `require('node:worker_threads').parentPort.once('message', () => process.exit(1))`, /has ended/],
+  ['throws', `require('node:worker_threads').parentPort.once('message', () => { throw new Error() })`, /has failed/],
+])('refuses with 503 when a thread %s, and replaces it', async (_what, script, reason) => {
+  const module = script.replace("require('node:worker_threads')", "(await import('node:worker_threads'))");
+  const elsewhere = threads({ most: 1, longestMs: 200, file: worker(module) });
+  const asked = [elsewhere.read(text('a'), path), elsewhere.read(text('b'), path)];
+  for (const one of asked)
+    await expect(one).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(reason) as string });
+});
+
+it('has families take turns, and lets none of them fill the line', async () => {
+  const order: string[] = [];
+  const elsewhere = threads({ most: 1 });
+  const ask = (organization: string) =>
+    elsewhere.read(text(organization), organizationPath(organization)).then(
+      () => void order.push(organization),
+      (error: Error) => void order.push(`${organization}: ${error.message.slice(0, 17)}`),
+    );
+  const all = [...Array.from({ length: 33 }, () => ask('greedy')), ask('modest')];
+  await Promise.all(all);
+  expect(order[0]).toBe('greedy: Too many requests');
+  expect(order.indexOf('modest')).toBeLessThan(5);
+  expect(order.filter((one) => one === 'greedy')).toHaveLength(32);
+});

@@ -1,7 +1,0 @@
-import { InMemoryEventStore } from '../../src/event-store/in-memory.js';
-import { eventStoreContract } from '../contracts/event-store.contract.js';
-
-eventStoreContract('the in-memory event store', async () => {
-  const store = new InMemoryEventStore();
-  return { store, cleanup: () => store.close() };
-});

@@ -1,0 +1,299 @@
+import fc from 'fast-check';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { BrokenChain, canonicalJson, chainEvent, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import type { ChainedEvent } from '../../src/ledger/chain.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+
+interface Vectors {
+  readonly numbers: readonly { readonly ieee754: string; readonly json: string }[];
+  readonly notNumbers: readonly string[];
+  readonly sample: { readonly input: string; readonly utf8: string };
+  readonly sorting: { readonly input: string; readonly values: readonly string[] };
+}
+
+const rfc8785 = JSON.parse(readFileSync(new URL('../vectors/jcs/rfc8785.json', import.meta.url), 'utf8')) as Vectors;
+
+describe('canonicalJson', () => {
+  it.each(rfc8785.numbers)('writes the number $ieee754 as $json (RFC 8785, Appendix B)', ({ ieee754, json }) => {
+    expect(canonicalJson(ieee754Number(ieee754))).toBe(json);
+  });
+
+  it.each(rfc8785.notNumbers)('refuses %s (RFC 8785, Appendix B)', (bits) => {
+    expect(() => canonicalJson(ieee754Number(bits))).toThrow('has no JSON form');
+  });
+
+  it('writes the sample of RFC 8785, section 3.2.2, as the bytes of section 3.2.4', () => {
+    const text = canonicalJson(JSON.parse(rfc8785.sample.input));
+    expect(Buffer.from(text, 'utf8').toString('hex')).toBe(rfc8785.sample.utf8);
+  });
+
+  it('sorts members by UTF-16 code units (RFC 8785, section 3.2.3)', () => {
+    const input = JSON.parse(rfc8785.sorting.input) as Record<string, string>;
+    const keys = Object.keys(input);
+    const expected = rfc8785.sorting.values.map((value) => {
+      const key = keys.find((candidate) => input[candidate] === value);
+      return `${JSON.stringify(key)}:${JSON.stringify(value)}`;
+    });
+    expect(canonicalJson(input)).toBe(`{${expected.join(',')}}`);
+  });
+
+  it('sorts integer-like members as text, though an object keeps them as numbers', () => {
+    expect(canonicalJson({ 10: 1, 9: 2, 1: 3, a: { b: 1, a: 2 } })).toBe('{"1":3,"10":1,"9":2,"a":{"a":2,"b":1}}');
+  });
+
+  it('leaves no white space and handles empty values', () => {
+    expect(canonicalJson({ b: [], a: {}, c: '', d: [[], [{}], null] })).toBe(
+      '{"a":{},"b":[],"c":"","d":[[],[{}],null]}',
+    );
+  });
+
+  it('escapes exactly what RFC 8785, section 3.2.2.2, asks for', () => {
+    const controls = Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)).join('');
+    expect(canonicalJson(`${controls}"\\/\u007f\u0080\u2028\u2029é🔐`)).toBe(
+      '"\\u0000\\u0001\\u0002\\u0003\\u0004\\u0005\\u0006\\u0007\\b\\t\\n\\u000b\\f\\r\\u000e\\u000f\\u0010\\u0011\\u0012\\u0013' +
+        '\\u0014\\u0015\\u0016\\u0017\\u0018\\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f' +
+        '\\"\\\\/\u007f\u0080\u2028\u2029é🔐"',
+    );
+  });
+
+  it.each([
+    ['a lone high surrogate', 'a\ud800'],
+    ['a lone low surrogate', '\udfffa'],
+    ['surrogates in the wrong order', '\udc00\ud800'],
+    ['one in a key', { 'a\ud800': 1 }],
+    ['undefined', undefined],
+    ['undefined in an array', [undefined]],
+    ['a bigint', 1n],
+    ['a function', () => 1],
+    ['a symbol', Symbol('a')],
+    ['NaN', [Number.NaN]],
+    ['a date', { at: new Date(0) }],
+  ])('refuses %s', (_name, value) => {
+    expect(() => canonicalJson(value)).toThrow(TypeError);
+  });
+
+  it('leaves out undefined members, as the stored JSON does', () => {
+    expect(canonicalJson({ b: undefined, a: 1, c: undefined })).toBe('{"a":1}');
+    expect(canonicalJson({ b: undefined })).toBe('{}');
+  });
+
+  it('takes `__proto__` as a member like any other', () => {
+    expect(canonicalJson(JSON.parse('{"b":1,"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1},"b":1}');
+  });
+
+  it('is the same for what comes back from JSON, and means the same', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), (value) => {
+        const text = canonicalJson(value);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(canonicalJson(JSON.parse(JSON.stringify(value)))).toBe(text);
+      }),
+    );
+  });
+});
+
+const STREAM = 'organization-4b7e2d1c-0000-4000-8000-000000000001';
+
+describe('the chain', () => {
+  it('starts from 32 zero bytes', () => {
+    expect(GENESIS_HASH).toBe('0000000000000000000000000000000000000000000000000000000000000000');
+  });
+
+  it('is SHA-256 over the previous hash and the canonical event', () => {
+    const [event] = unlinked(1) as [ChainedEvent];
+    const canonical =
+      '{"data":{"amount":"0","name":"Zoë 🔐"},"id":"00000000-0000-4000-8000-000000000000",' +
+      '"metadata":{"$causationId":"cause-0","$correlationId":"activity-0","at":1700000000000,"schemaVersion":1},' +
+      `"revision":0,"stream":"${STREAM}","type":"UserCreated"}`;
+    const previous = 'ab'.repeat(32);
+    const expected = createHash('sha256').update(Buffer.from(previous, 'hex')).update(canonical, 'utf8').digest('hex');
+    expect(chainEvent(previous, event)).toBe(expected);
+    expect(expected).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('hashes events that are larger than the usual buffer alike', () => {
+    const [event] = unlinked(1) as [ChainedEvent];
+    for (const length of [10_000, 21_600, 21_700, 65_536, 1_000_000]) {
+      const large = { ...event, data: '€'.repeat(length) };
+      const { data, id, metadata, revision, stream, type } = large;
+      const text = canonicalJson({ data, id, metadata, revision, stream, type });
+      const expected = createHash('sha256').update(Buffer.alloc(32)).update(text, 'utf8').digest('hex');
+      expect(chainEvent(GENESIS_HASH, large)).toBe(expected);
+    }
+  });
+
+  it('does not depend on the order of members', () => {
+    const [event] = unlinked(1) as [ChainedEvent];
+    const { at, schemaVersion, $correlationId, $causationId } = event.metadata;
+    const metadata = { $causationId, schemaVersion, $correlationId, at };
+    expect(chainEvent(GENESIS_HASH, { ...event, data: { name: 'Zoë 🔐', amount: '0' }, metadata })).toBe(
+      chainEvent(GENESIS_HASH, event),
+    );
+  });
+
+  it.each([[''], ['00'], ['zz'.repeat(32)], ['00'.repeat(33)], ['00'.repeat(31) + '0g']])(
+    'refuses `%s` as a previous hash',
+    (previous) => {
+      expect(() => chainEvent(previous, unlinked(1)[0] as ChainedEvent)).toThrow('is not 64 hex characters');
+    },
+  );
+
+  it('verifies what was recorded, also after a way through JSON', () => {
+    const events = chained(5);
+    expect(verifyAll(events)).toBe((events[4]?.metadata as { hash: string }).hash);
+    const restored = events.map((event) => ({
+      ...event,
+      data: JSON.parse(JSON.stringify(event.data)) as unknown,
+      metadata: JSON.parse(JSON.stringify(event.metadata)) as unknown,
+    }));
+    expect(verifyAll(restored)).toBe(verifyAll(events));
+  });
+
+  it('covers metadata that is added one day', () => {
+    const [event] = unlinked(1) as [ChainedEvent];
+    const metadata = { ...event.metadata, actor: 'user-1' };
+    const hash = chainEvent(GENESIS_HASH, { ...event, metadata });
+    const recorded = { ...event, position: 1n, metadata: { ...metadata, hash } };
+    expect(verifyChain(GENESIS_HASH, recorded)).toBe(hash);
+    expect(() => verifyChain(GENESIS_HASH, { ...recorded, metadata: { ...metadata, actor: 'user-2', hash } })).toThrow(
+      BrokenChain,
+    );
+  });
+
+  describe('names the stream and the first bad revision when', () => {
+    it('any character of an event is changed', () => {
+      const events = chained(3);
+      const stored = events.map((event) => JSON.stringify({ ...event, position: undefined }));
+      const text = stored[1] ?? '';
+      let changes = 0;
+      for (let at = 0; at < text.length; at++) {
+        const code = text.charCodeAt(at);
+        const flipped = text.slice(0, at) + String.fromCharCode(code ^ 1) + text.slice(at + 1);
+        const event = parsed(flipped);
+        // What no longer parses, or means the same as before, is not a change that the store could hand out.
+        if (event === undefined || canonicalJson(event) === canonicalJson(JSON.parse(text))) continue;
+        changes++;
+        const changed = events.map((recorded, index) => (index === 1 ? { ...event, position: 2n } : recorded));
+        // The revision and the stream of the message are the event's own, which here may be what was changed.
+        expect(() => verifyAll(changed as RecordedEvent[])).toThrow(BrokenChain);
+      }
+      expect(changes).toBeGreaterThan(200);
+    });
+
+    it('the data, type, id or metadata of an event is changed', () => {
+      const changes: ((event: RecordedEvent) => RecordedEvent)[] = [
+        (event) => ({ ...event, data: { ...(event.data as object), name: 'Eve' } }),
+        (event) => ({ ...event, data: { ...(event.data as object), more: 1 } }),
+        (event) => ({ ...event, data: null }),
+        (event) => ({ ...event, type: 'UserDeleted' }),
+        (event) => ({ ...event, id: '00000000-0000-4000-8000-00000000ffff' }),
+        (event) => ({ ...event, metadata: { ...(event.metadata as object), at: 1 } }),
+        (event) => ({ ...event, metadata: { ...(event.metadata as object), hash: 'ab'.repeat(32) } }),
+        (event) => ({ ...event, metadata: { ...(event.metadata as object), hash: undefined } }),
+        (event) => ({ ...event, metadata: {} }),
+        (event) => ({ ...event, metadata: null }),
+        (event) => ({ ...event, metadata: 'text' }),
+        (event) => ({ ...event, data: '\ud800' }),
+      ];
+      for (const change of changes) {
+        for (const at of [0, 2, 4]) expectBroken(chained(5).with(at, change(chained(5)[at] as RecordedEvent)), at);
+      }
+    });
+
+    it('an event is dropped', () => {
+      for (const at of [0, 1, 3]) expectBroken(chained(5).toSpliced(at, 1), at + 1);
+    });
+
+    it('an event is dropped and the others are renumbered', () => {
+      const events = chained(5).toSpliced(2, 1);
+      expectBroken(
+        events.map((event, revision) => ({ ...event, revision })),
+        2,
+      );
+    });
+
+    it('two events are exchanged', () => {
+      const events = chained(5);
+      const [second, third] = [events[1] as RecordedEvent, events[2] as RecordedEvent];
+      expectBroken(events.with(1, third).with(2, second), 2);
+      expectBroken(events.with(1, { ...third, revision: 1 }).with(2, { ...second, revision: 2 }), 1);
+    });
+
+    it('an event is inserted, even with a hash that follows', () => {
+      const events = chained(5);
+      const previous = (events[1]?.metadata as { hash: string }).hash;
+      const event: ChainedEvent = { ...(unlinked(3)[2] as ChainedEvent), id: 'inserted', data: { name: 'Eve' } };
+      const forged = { ...event, position: 99n, metadata: { ...event.metadata, hash: chainEvent(previous, event) } };
+      expectBroken(events.toSpliced(2, 1, forged), 3);
+      expectBroken(events.toSpliced(2, 0, { ...forged, metadata: events[2]?.metadata }), 2);
+    });
+
+    it('an event is there twice', () => {
+      const events = chained(5);
+      expectBroken(events.toSpliced(3, 0, events[2] as RecordedEvent), 2);
+    });
+
+    it('the stream is renamed', () => {
+      const renamed = chained(5).map((event) => ({ ...event, stream: 'organization-other' }));
+      expect(() => verifyAll(renamed)).toThrow(
+        'the hash chain of stream `organization-other` is broken at revision 0: ' +
+          'its hash does not follow from its content and its predecessor',
+      );
+    });
+  });
+});
+
+function ieee754Number(bits: string): number {
+  return Buffer.from(bits, 'hex').readDoubleBE();
+}
+
+function unlinked(count: number): ChainedEvent[] {
+  return Array.from({ length: count }, (_, revision) => ({
+    stream: STREAM,
+    revision,
+    id: `00000000-0000-4000-8000-${String(revision).padStart(12, '0')}`,
+    type: 'UserCreated',
+    data: { name: 'Zoë 🔐', amount: String(revision) },
+    metadata: {
+      at: 1_700_000_000_000 + revision,
+      schemaVersion: 1,
+      $correlationId: `activity-${revision}`,
+      $causationId: `cause-${revision}`,
+    },
+  }));
+}
+
+function chained(count: number): RecordedEvent[] {
+  let hash = GENESIS_HASH;
+  return unlinked(count).map((event) => {
+    hash = chainEvent(hash, event);
+    return { ...event, position: BigInt(event.revision + 1), metadata: { ...event.metadata, hash } };
+  });
+}
+
+function verifyAll(events: readonly RecordedEvent[]): string {
+  return events.reduce(verifyChain, GENESIS_HASH);
+}
+
+function expectBroken(events: readonly RecordedEvent[], revision: number): void {
+  let error: unknown;
+  try {
+    verifyAll(events);
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).toBeInstanceOf(BrokenChain);
+  expect(error).toMatchObject({ name: 'BrokenChain', stream: STREAM, revision });
+  expect((error as Error).message).toContain(
+    `the hash chain of stream \`${STREAM}\` is broken at revision ${revision}: `,
+  );
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,532 @@
+import Database from 'libsql';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StoreUnavailable, WrongRevision, type EventReader } from '../../../src/ledger/event-store.js';
+import { SqliteEventStore } from '../../../src/ledger/stores/sqlite/sqlite.js';
+import {
+  all,
+  anEvent,
+  aStream,
+  eventStoreContract,
+  follow,
+  pause,
+  someEvents,
+  type StoreUnderTest,
+} from '../../contracts/event-store.contract.js';
+
+const libsql = fileURLToPath(import.meta.resolve('libsql'));
+const dist = (name: string): string => fileURLToPath(new URL(`../../../dist/ledger/${name}`, import.meta.url));
+
+let directory: string;
+let file: string;
+const opened: SqliteEventStore[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'event-store-'));
+  file = join(directory, 'events.db');
+});
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  await rm(directory, { recursive: true });
+});
+
+async function open(path = file): Promise<SqliteEventStore> {
+  const store = await SqliteEventStore.open(path);
+  opened.push(store);
+  return store;
+}
+
+const underTest = (path: () => string) => async (): Promise<StoreUnderTest> => {
+  const store = await open(path());
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      return open(path());
+    },
+    cleanup: () => store.close(),
+  };
+};
+eventStoreContract(
+  'the SQLite event store',
+  underTest(() => file),
+  underTest(() => join(directory, 'another.db')),
+);
+
+/** All bytes of the file and its log. */
+function bytes(): string {
+  // In another process: closing the file here would drop the locks of the store under test.
+  const { stdout } = spawnSync('cat', [file, ...(existsSync(`${file}-wal`) ? [`${file}-wal`] : [])], {
+    encoding: 'latin1',
+    maxBuffer: 1 << 28,
+  });
+  return stdout;
+}
+
+describe('the SQLite file', () => {
+  it('is left after close with an empty lock beside it, and every file is readable by its owner only', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    const files = ['events.db', 'events.db-shm', 'events.db-wal', 'events.db.lock', 'events.db.pid'];
+    expect((await readdir(directory)).sort()).toEqual(files);
+    for (const name of files) {
+      expect([name, (await stat(join(directory, name))).mode & 0o077]).toEqual([name, 0]);
+    }
+    await store.close();
+    expect((await readdir(directory)).sort()).toEqual(['events.db', 'events.db.lock']);
+    expect((await stat(join(directory, 'events.db.lock'))).size).toBe(0);
+  });
+
+  it('has the documented table', async () => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, [{ id: 'an id', type: 'UserCreated', data: { a: [1] }, metadata: null }], 'no-stream');
+    await store.close();
+    const database = new Database(file);
+    expect(database.prepare('SELECT * FROM events').all([])).toEqual([
+      { position: 1, stream, revision: 0, id: 'an id', type: 'UserCreated', data: '{"a":[1]}', metadata: 'null' },
+    ]);
+    expect(database.pragma('user_version')).toEqual([{ user_version: 1 }]);
+    expect(database.pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    database.close();
+  });
+
+  it('has one transaction for all appends that wait together', async () => {
+    const store = await open();
+    const before = (await stat(`${file}-wal`)).size;
+    await Promise.all(Array.from({ length: 200 }, () => store.append(aStream(), someEvents(1), 'no-stream')));
+    const together = (await stat(`${file}-wal`)).size - before;
+    for (let index = 0; index < 200; index++) await store.append(aStream(), someEvents(1), 'no-stream');
+    const apart = (await stat(`${file}-wal`)).size - before - together;
+    // A transaction of its own writes at least three pages for each append; a shared one, far fewer than one.
+    expect(together / 4096).toBeLessThan(100);
+    expect(apart / 4096).toBeGreaterThan(600);
+  });
+
+  it('keeps its write-ahead log bounded', async () => {
+    const store = await open();
+    const stream = aStream();
+    const text = 'x'.repeat(100_000);
+    let largest = 0;
+    for (let revision = 0; revision < 1_000; revision += 20) {
+      const events = Array.from({ length: 20 }, () => anEvent({ text }));
+      await store.append(stream, events, revision === 0 ? 'no-stream' : revision - 1);
+      largest = Math.max(largest, (await stat(`${file}-wal`)).size);
+    }
+    expect((await stat(file)).size).toBeGreaterThan(80_000_000);
+    expect(largest).toBeLessThan(24_000_000);
+  });
+
+  it('holds no byte of a deleted vault stream, nor does its log', async () => {
+    const store = await open();
+    const stream = 'vault-1';
+    const secret = 'sealed-secret-to-be-shredded';
+    const large = { sealed: secret.repeat(2_000) };
+    await store.append(stream, [anEvent({ sealed: secret }), anEvent(large)], 'no-stream');
+    await store.append('vault-2', [anEvent({ sealed: 'another secret' })], 'no-stream');
+    await store.append(stream, [anEvent({ sealed: secret })], 1);
+    expect(bytes().includes(secret)).toBe(true);
+
+    await store.delete(stream);
+    expect(bytes().includes(secret)).toBe(false);
+    expect(bytes().includes('another secret')).toBe(true);
+    await store.close();
+    expect(bytes().includes(secret)).toBe(false);
+  });
+});
+
+describe('opening', () => {
+  it('is refused to a second store in the process, and the first stays protected', async () => {
+    const store = await open();
+    await expect(open()).rejects.toThrow(
+      `the event store \`${file}\` is in use by this process (pid ${process.pid}): stop it first, or choose another file`,
+    );
+    await expect(open()).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(openElsewhere()).toContain(`is in use by another process (pid ${process.pid})`);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await store.close();
+    await (await open()).close();
+  });
+
+  it('is refused to another process, also before the first write', async () => {
+    await open();
+    expect(openElsewhere()).toContain(
+      `the event store \`${file}\` is in use by another process (pid ${process.pid}): stop it first, or choose another file`,
+    );
+  });
+
+  it('is refused to a release that locks the file itself, and while one has it', async () => {
+    const store = await open();
+    const exclusive = `
+      const database = new (require(process.argv[1]))(process.argv[2]);
+      database.pragma('locking_mode = EXCLUSIVE');
+      database.exec('BEGIN EXCLUSIVE');`;
+    expect(inAnotherProcess(exclusive).stderr).toContain('SQLITE_BUSY');
+    await store.close();
+
+    const older = await holding(`${exclusive} database.exec('COMMIT');`);
+    await expect(open()).rejects.toThrow(`the event store \`${file}\` is in use by another process`);
+    await expect(SqliteEventStore.openForReading(file)).rejects.toThrow(`\`${file}\` is in use by another process`);
+    await older.end();
+    await (await open()).close();
+  });
+
+  it('works again after close, in another process too', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await store.close();
+    expect(openElsewhere()).toBe('opened');
+    expect(await (await open()).head()).toBe(1n);
+  });
+
+  it('is not fooled by the pid file of a process that is gone', async () => {
+    await (await open()).close();
+    await writeFile(`${file}.pid`, '1');
+    await (await open()).close();
+  });
+
+  it('refuses a file of a newer release', async () => {
+    await (await open()).close();
+    const database = new Database(file);
+    database.exec('PRAGMA user_version = 2');
+    database.close();
+    await expect(open()).rejects.toThrow(
+      `the event store \`${file}\` has schema version 2, this release knows up to 1: start the release that wrote it`,
+    );
+  });
+
+  it('refuses what is not an event store', async () => {
+    await writeFile(file, 'not a database at all, but long enough to be looked at'.repeat(100));
+    await expect(open()).rejects.toThrow(`the file \`${file}\` is not a database: choose another file`);
+    expect(await readFile(file, 'utf8')).toMatch(/^not a database at all/);
+
+    const other = join(directory, 'other.db');
+    const database = new Database(other);
+    database.exec('CREATE TABLE things (name TEXT)');
+    database.close();
+    await expect(open(other)).rejects.toThrow(`\`${other}\` is a database, but not an event store`);
+
+    const nowhere = join(directory, 'missing', 'events.db');
+    await expect(open(nowhere)).rejects.toThrow(`the event store \`${nowhere}\` cannot be opened: ENOENT`);
+  });
+
+  it('leaves the process free to end after close', async () => {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
+      const store = await SqliteEventStore.open(process.argv[1]);
+      store.subscribe({ after: 'start', onEvents() {}, onError: console.error });
+      await store.append('organization-1', [{ id: '1', type: 'A', data: 1, metadata: 2 }], 'no-stream');
+      await store.close();
+      console.log('closed');
+    `;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, file], { env: {} });
+    let output = '';
+    child.stdout.on('data', (text) => (output += String(text)));
+    const started = Date.now();
+    const code = await new Promise((resolve) => child.once('exit', resolve));
+    expect([code, output]).toEqual([0, 'closed\n']);
+    expect(Date.now() - started).toBeLessThan(5_000);
+  });
+
+  function inAnotherProcess(script: string): { readonly stdout: string; readonly stderr: string } {
+    return spawnSync(process.execPath, ['-e', script, libsql, file], { encoding: 'utf8', env: {}, timeout: 60_000 });
+  }
+
+  function openElsewhere(): string {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
+      const said = await SqliteEventStore.open(process.argv[1]).then((store) => store.close().then(() => 'opened'), (error) => error.message);
+      process.stdout.write(said);
+    `;
+    return spawnSync(process.execPath, ['--input-type=module', '-e', script, file], { encoding: 'utf8', env: {} })
+      .stdout;
+  }
+});
+
+/** Runs a script of plain SQLite in another process, which holds what it has taken until it is told to end. */
+async function holding(script: string): Promise<{ end(): Promise<void> }> {
+  const whole = `${script} process.stdout.write('holds'); process.stdin.on('end', () => process.exit()).resume();`;
+  const child = spawn(process.execPath, ['-e', whole, libsql, file], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await Promise.race([once(child.stdout, 'data'), gone]);
+  if (child.exitCode !== null) throw new Error('the other process has ended');
+  return {
+    end() {
+      child.stdin.end();
+      return gone;
+    },
+  };
+}
+
+/** A transaction that looks at the file as it is now. */
+const looking = `
+  const database = new (require(process.argv[1]))(process.argv[2]);
+  database.exec('BEGIN');
+  database.prepare('SELECT count(*) FROM events').all([]);`;
+
+describe('reading while the store is open', () => {
+  const readers: EventReader[] = [];
+
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) await reader.close();
+  });
+
+  async function openForReading(): Promise<EventReader> {
+    const reader = await SqliteEventStore.openForReading(file);
+    readers.push(reader);
+    return reader;
+  }
+
+  it('is for everybody: plain SQLite, and whoever opens it for reading', async () => {
+    const store = await open();
+    const stream = aStream();
+    await store.append(stream, someEvents(3), 'no-stream');
+    await (await holding(looking)).end();
+
+    const reader = await openForReading();
+    expect(await reader.head()).toBe(3n);
+    expect((await all(reader.read(stream, 1))).map(({ revision }) => revision)).toEqual([1, 2]);
+    await store.append(stream, someEvents(2), 2);
+    expect(await reader.head()).toBe(5n);
+    expect(await all(reader.read(stream))).toEqual(await all(store.read(stream)));
+    await reader.close();
+    await store.append(stream, someEvents(1), 4);
+    await expect(open()).rejects.toThrow('in use by this process');
+  });
+
+  it('follows what the writing process adds', async () => {
+    const store = await open();
+    await store.append(aStream(), someEvents(2), 'no-stream');
+    const feed = follow(await openForReading(), 'start');
+    await feed.sees(2);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    await feed.sees(3);
+    await feed.stop();
+  });
+
+  it('writes nothing, and makes no file', async () => {
+    await expect(openForReading()).rejects.toThrow(`there is no event store \`${file}\``);
+    expect(await readdir(directory)).toEqual([]);
+
+    await (await open()).close();
+    const reader = await openForReading();
+    const forbidden = (reader as SqliteEventStore).append(aStream(), someEvents(1), 'no-stream');
+    await expect(forbidden).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await reader.head()).toBeUndefined();
+    const store = await open();
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    expect(await reader.head()).toBe(1n);
+  });
+
+  it('leaves the write-ahead log bounded: a slow reader holds nothing, and of those that overlap all are waited for', async () => {
+    const store = await open();
+    const stream = aStream();
+    const many = (count: number) => Array.from({ length: count }, () => anEvent({ text: 'x'.repeat(100_000) }));
+    await store.append(stream, many(200), 'no-stream');
+    const slow = (await openForReading()).read(stream)[Symbol.asyncIterator]();
+    await slow.next();
+    const overlapping = await holding(`
+      const open = () => new (require(process.argv[1]))(process.argv[2]);
+      const connections = [open(), open()];
+      let at = 0;
+      const look = (database) => { database.exec('BEGIN'); database.prepare('SELECT count(*) FROM events').all([]); };
+      look(connections[0]);
+      setInterval(() => {
+        const ends = connections[at];
+        look(connections[(at = 1 - at)]);
+        ends.exec('COMMIT');
+      }, 20);`);
+    let largest = 0;
+    for (let revision = 200; revision < 1_400; revision += 20) {
+      await store.append(stream, many(20), revision - 1);
+      largest = Math.max(largest, (await stat(`${file}-wal`)).size);
+    }
+    await overlapping.end();
+    // What SQLite does by itself ends at 24 MB where nobody reads, and nowhere where somebody always does.
+    expect(largest).toBeGreaterThan(24_000_000);
+    expect(largest).toBeLessThan(72_000_000);
+    for (let revision = 1; revision < 200; revision++) expect((await slow.next()).value).toMatchObject({ revision });
+    await slow.return?.();
+  });
+
+  it('keeps the bytes of what is deleted no longer than a transaction looks at them', async () => {
+    const store = await open();
+    const secret = 'sealed-secret-to-be-shredded';
+    await store.append('vault-1', [anEvent({ sealed: secret.repeat(2_000) })], 'no-stream');
+    const other = await holding(looking);
+    await store.delete('vault-1');
+    expect(await all(store.read('vault-1'))).toEqual([]);
+    await store.append(aStream(), someEvents(1), 'no-stream');
+    expect(bytes()).toContain(secret);
+    await other.end();
+    // Nothing more is written.
+    while (bytes().includes(secret)) await pause(20);
+  });
+});
+
+describe('a disk that takes no more', () => {
+  /**
+   * Runs the store in a process whose files may not exceed a size, so that a write fails as on a full disk. The shell
+   * ignores the signal of that, which the process inherits.
+   */
+  function onASmallDisk(kibibytes: number, script: string): unknown {
+    const { stdout, stderr } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `trap '' XFSZ; ulimit -f ${kibibytes}; exec "$0" --input-type=module -e "$1" "$2"`,
+        process.execPath,
+        script,
+        file,
+      ],
+      { encoding: 'utf8', env: {} },
+    );
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  it('rejects what waits, refuses further appends, still reads, and loses nothing acknowledged', async () => {
+    const result = onASmallDisk(
+      3_000,
+      `
+      import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
+      import { StoreUnavailable } from ${JSON.stringify(dist('event-store.js'))};
+      const store = await SqliteEventStore.open(process.argv[1]);
+      const event = (id) => ({ id, type: 'A', data: 'x'.repeat(10_000), metadata: {} });
+      const acknowledged = [];
+      const failures = [];
+      for (let round = 0; failures.length === 0; round++) {
+        const ids = Array.from({ length: 20 }, (_, index) => 'organization-' + round + '-' + index);
+        await Promise.all(ids.map((id) => store.append(id, [event(id)], 'no-stream').then(() => acknowledged.push(id), (error) => failures.push(error))));
+      }
+      const later = await store.append('organization-late', [event('late')], 'no-stream').catch((error) => error);
+      const deleted = await store.delete('vault-1').catch((error) => error);
+      let readable = 0;
+      for (const id of acknowledged) for await (const recorded of store.read(id)) if (recorded.id === id) readable++;
+      const head = String(await store.head());
+      const started = Date.now();
+      await store.close();
+      const every = [...failures, later, deleted];
+      process.stdout.write(JSON.stringify({
+        acknowledged, readable, head, failures: failures.length,
+        unavailable: every.every((error) => error instanceof StoreUnavailable),
+        messages: [...new Set(every.map((error) => error.message))],
+      }));
+    `,
+    ) as {
+      acknowledged: string[];
+      readable: number;
+      head: string;
+      failures: number;
+      unavailable: boolean;
+      messages: string[];
+    };
+
+    expect(result.acknowledged.length).toBeGreaterThan(20);
+    expect(result.readable).toBe(result.acknowledged.length);
+    expect(result.head).toBe(String(result.acknowledged.length));
+    expect(result.failures).toBe(20);
+    expect(result.unavailable).toBe(true);
+    expect(result.messages).toHaveLength(1);
+    expect(result.messages[0]).toMatch(
+      /^the event store `.+` could not write \(.+\) and takes no more writes: make sure the disk is sound and has space, then restart$/,
+    );
+
+    const store = await open();
+    for (const id of result.acknowledged) expect(await all(store.read(id))).toHaveLength(1);
+    expect((await store.append('organization-late', someEvents(1), 'no-stream')).revision).toBe(0);
+  });
+});
+
+describe('many streams and large events', () => {
+  it('know their revisions when there are more streams than are kept in memory', async () => {
+    const store = await open();
+    const total = 100_500;
+    for (let from = 0; from < total; from += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, (_, index) => store.append(`vault-${from + index}`, [anEvent(1)], 'no-stream')),
+      );
+    }
+    expect((await store.append('vault-0', [anEvent(2)], 0)).revision).toBe(1);
+    await expect(store.append('vault-1', [anEvent(2)], 'no-stream')).rejects.toThrow(WrongRevision);
+    await expect(store.append('vault-2', [anEvent(2)], 1)).rejects.toThrow(WrongRevision);
+  });
+
+  it('read back in full when a page of them would be far too large', async () => {
+    const store = await open();
+    const stream = aStream();
+    const text = 'x'.repeat(200_000);
+    for (let revision = 0; revision < 120; revision += 20) {
+      const events = Array.from({ length: 20 }, (_, index) => anEvent({ number: revision + index, text }));
+      await store.append(stream, events, revision === 0 ? 'no-stream' : revision - 1);
+    }
+    const batches: number[] = [];
+    const feed = follow(store, 'start', (batch) => void batches.push(batch.length));
+    await feed.sees(120);
+    await feed.stop();
+    expect(Math.max(...batches)).toBeLessThanOrEqual(50);
+    expect(feed.events.map(({ revision }) => revision)).toEqual(Array.from({ length: 120 }, (_, index) => index));
+    expect((await all(store.read(stream))).map(({ data }) => (data as { number: number }).number)).toEqual(
+      Array.from({ length: 120 }, (_, index) => index),
+    );
+  });
+});
+
+describe('a subscriber', () => {
+  it('misses nothing wherever it starts between what is kept in memory and what is on disk', async () => {
+    const store = await open();
+    const live = follow(store, 'start');
+    const stream = aStream();
+    for (let revision = 0; revision < 2_100; revision += 3) {
+      await store.append(stream, someEvents(3), revision === 0 ? 'no-stream' : revision - 1);
+    }
+    await live.sees(2_100);
+    for (let after = 990n; after < 1_110n; after++) {
+      const feed = follow(store, after);
+      await feed.sees(100);
+      await feed.stop();
+      const positions = feed.events.slice(0, 100).map(({ position }) => position - after);
+      expect(positions).toEqual(Array.from({ length: 100 }, (_, index) => BigInt(index + 1)));
+    }
+    await live.stop();
+  });
+});
+
+describe('a worker thread that dies', () => {
+  it('rejects what waits for it, ends the feeds, and lets go of the file', async () => {
+    const script = `
+      import { SqliteEventStore } from ${JSON.stringify(dist('stores/sqlite/sqlite.js'))};
+      let worker;
+      process.once('worker', (started) => (worker = started));
+      const store = await SqliteEventStore.open(process.argv[1]);
+      const said = [];
+      const note = (error) => said.push(error.name + ': ' + error.message);
+      store.subscribe({ after: 'start', onEvents() {}, onError: note });
+      await store.append('organization-1', [{ id: '1', type: 'A', data: 1, metadata: 2 }], 'no-stream');
+      const died = worker.terminate();
+      await store.append('organization-1', [{ id: '2', type: 'A', data: 1, metadata: 2 }], 0).catch(note);
+      await died;
+      await store.append('organization-1', [{ id: '3', type: 'A', data: 1, metadata: 2 }], 0).catch(note);
+      await store.delete('vault-1').catch(note);
+      await (async () => { for await (const event of store.read('organization-1')) said.push(event); })().catch(note);
+      await store.close();
+      const reopened = await SqliteEventStore.open(process.argv[1]);
+      said.push(String((await reopened.head()) >= 1n));
+      await reopened.close();
+      process.stdout.write(JSON.stringify(said));
+    `;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script, file], {
+      encoding: 'utf8',
+      env: {},
+    });
+    expect(stderr).toBe('');
+    const lost = `StoreUnavailable: the event store \`${file}\` cannot be asked: its thread has ended`;
+    expect(JSON.parse(stdout)).toEqual([lost, lost, lost, lost, lost, 'true']);
+  });
+});
