@@ -268,8 +268,10 @@ type SettingName = (typeof settings)[number][0];
  * The environment, with `.env` of the working folder under it.
  * @throws {BadSetting} for a name that looks like one of ours and is none
  */
-export function environment(): Readonly<Record<string, string | undefined>> {
-  const all = existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...process.env } : process.env;
+export function environment(
+  given: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string | undefined>> {
+  const all = existsSync('.env') ? { ...parseEnv(readFileSync('.env', 'utf8')), ...given } : given;
   refuseMisspelled(all);
   return all;
 }

@@ -178,9 +178,11 @@ async function listen(server: Server, { host, port }: Config, logger: Logger): P
   app.useLogger(nestLogger(logger));
   stopOn('SIGTERM', server);
   stopOn('SIGINT', server);
+  // The command line that started this process has ended, however it did.
+  stopOn('disconnect', server);
 }
 
-function stopOn(signal: NodeJS.Signals, server: Server): void {
+function stopOn(signal: NodeJS.Signals | 'disconnect', server: Server): void {
   process.once(signal, () => {
     const late = setTimeout(() => {
       process.stderr.write(`requests were still running ${drainMs} ms after ${signal}\n`);

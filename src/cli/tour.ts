@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ApiError, StampingClient } from '../client/stamping-client.js';
+import { StampingClient } from '../client/stamping-client.js';
 import { environment } from '../config.js';
 import { apiKeyPairFromPrivate } from '../stamps/sign.js';
+import type { Terminal } from './terminal.js';
 import { keys } from './tour/keys.js';
 import { login } from './tour/login.js';
 import { people } from './tour/people.js';
 import { green, say } from './tour/stage.js';
-
-/** Plays a story against a running server with real stamps, and tells it on the terminal. */
 
 interface RootFile {
   readonly apiUrl: string;
@@ -19,8 +18,8 @@ interface RootFile {
   readonly authProxyConfigId?: string;
 }
 
-async function readRoot(): Promise<RootFile & { readonly apiPrivateKey: string }> {
-  const file = join(environment()['DATA_DIR'] ?? './data', 'root.json');
+async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivateKey: string }> {
+  const file = join(folder, 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
     throw new Error(`${file} is not there: start the server first (npm start), in another terminal`);
@@ -30,18 +29,9 @@ async function readRoot(): Promise<RootFile & { readonly apiPrivateKey: string }
   return { ...root, apiPrivateKey: root.apiPrivateKey };
 }
 
-/** It takes none, and whoever gives one expects something else of it. */
-function refuseArguments(): void {
-  const given = process.argv.slice(2);
-  if (given.length === 0) return;
-  process.stderr.write(
-    `the tour takes no arguments, got ${given.join(' ')}: npm run tour, beside a server that runs\n`,
-  );
-  process.exit(2);
-}
-
-async function tour(): Promise<void> {
-  const root = await readRoot();
+/** Plays a story against a running server with real stamps, and tells it on the terminal. */
+export async function tour(terminal: Terminal, { dataDir }: { readonly dataDir?: string }): Promise<void> {
+  const root = await readRoot(terminal.path(dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data'));
   const { apiUrl, organizationId } = root;
   const client = new StampingClient(apiUrl, organizationId, apiKeyPairFromPrivate(root.apiPrivateKey));
   const run = randomBytes(2).toString('hex');
@@ -50,15 +40,4 @@ async function tour(): Promise<void> {
   const { authProxyUrl, authProxyConfigId } = root;
   if (authProxyUrl && authProxyConfigId) await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, run);
   say(`\n${green('That was it.')} The reference is at ${apiUrl}/docs`);
-}
-
-try {
-  refuseArguments();
-  await tour();
-} catch (error) {
-  const reason =
-    error instanceof ApiError ? `${error.message}\n${JSON.stringify(error.body.details, null, 2)}` : String(error);
-  const isDown = error instanceof TypeError && error.message === 'fetch failed';
-  process.stderr.write(`\ntour stopped: ${isDown ? 'the server does not answer: is npm start running?' : reason}\n`);
-  process.exit(1);
 }

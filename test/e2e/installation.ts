@@ -7,7 +7,8 @@ import { apiKeyPairFromPrivate, StampingClient } from '../../src/testing/index.j
 
 // The real process, as `npm start` runs it.
 export const main = new URL('../../dist/main.js', import.meta.url).pathname;
-export const tour = new URL('../../dist/cli/tour.js', import.meta.url).pathname;
+/** The command line. */
+export const countersign = new URL('../../dist/cli/countersign.js', import.meta.url).pathname;
 
 /** A process that was started, and what it has said so far. */
 export interface Run {

@@ -18,13 +18,12 @@ import type { StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault, vaultIdOf } from '../../src/vault/vault.js';
 import { exchange, refusal } from './exchange.js';
-import { Installation, main, type Run } from './installation.js';
+import { countersign, Installation, main, type Run } from './installation.js';
 import { filesUnder, findIn, type Written } from './secrets.js';
 import { until } from './until.js';
 
 // A real process with its most talkative log, secrets that the test knows, and a look at everything that it has written.
 
-const kekRotate = new URL('../../dist/cli/kek-rotate.js', import.meta.url).pathname;
 const patience = 300_000;
 
 /** BIP-39 test vectors (trezor/python-mnemonic): known to everybody, and to no program by chance. */
@@ -358,7 +357,7 @@ test(
     expect(await knowWhatIsSealed()).toBeGreaterThan(20);
 
     // A rotation that is killed, its repair, and a start under the wrong key.
-    const broken = installation.run(kekRotate, settings, ['--yes']);
+    const broken = installation.run(countersign, settings, ['kek', 'rotate', '--yes']);
     runs.push(broken);
     const linesOfKeys = async () => (await readFile(join(installation.dataDir, 'kek'), 'utf8')).trim().split('\n');
     await until('the new key is in the file', async () => (await linesOfKeys()).length === 2);
@@ -366,7 +365,7 @@ test(
     await broken.exit;
     await look('after a rotation that broke off');
     await knowWhatIsSealed();
-    const rotation = installation.run(kekRotate, settings, ['--yes']);
+    const rotation = installation.run(countersign, settings, ['kek', 'rotate', '--yes']);
     runs.push(rotation);
     expect((await rotation.exit).code).toBe(0);
     await look('after a rotation');

@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { generateApiKeyPair, StampingClient } from '../../src/testing/index.js';
-import { Installation, main, stop, tour } from '../e2e/installation.js';
+import { Installation, main, stop, countersign } from '../e2e/installation.js';
 
 const tagType = 'ACTIVITY_TYPE_CREATE_USER_TAG';
 
@@ -78,7 +78,7 @@ test(
     expect({ apiPublicKey, apiPrivateKey }).toEqual({ apiPublicKey: key.publicKey, apiPrivateKey: undefined });
     const client = new StampingClient(server.url, organizationId!, key);
     expect(await client.query('whoami')).toMatchObject({ username: 'Root user' });
-    const attempt = installation.run(tour);
+    const attempt = installation.run(countersign, {}, ['tour']);
     expect((await attempt.exit).code).toBe(1);
     expect(attempt.stderr()).toMatch(/ROOT_API_PUBLIC_KEY was set/);
     await stop(server);
@@ -118,16 +118,16 @@ test(
   async () => {
     const server = await installation.start();
     for (let count = 0; count < 2; count++) {
-      const attempt = installation.run(tour);
+      const attempt = installation.run(countersign, {}, ['tour']);
       const { code } = await attempt.exit;
       expect({ code, stderr: attempt.stderr() }).toEqual({ code: 0, stderr: '' });
       expect(attempt.stdout()).toContain('That was it.');
       expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
     }
     await stop(server);
-    const alone = installation.run(tour);
-    expect((await alone.exit).code).toBe(1);
-    expect(alone.stderr()).toContain('the server does not answer: is npm start running?');
+    const alone = installation.run(countersign, {}, ['tour']);
+    expect((await alone.exit).code).toBe(6);
+    expect(alone.stderr()).toBe('error: the server does not answer (ECONNREFUSED): is it running?\n');
   },
   patience,
 );

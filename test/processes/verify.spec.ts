@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Installation, stop, tour, type Run } from '../e2e/installation.js';
+import { countersign, Installation, stop, type Run } from '../e2e/installation.js';
 
-const countersign = new URL('../../dist/cli/countersign.js', import.meta.url).pathname;
 const patience = 300_000;
 
 let installation: Installation;
@@ -45,7 +44,7 @@ function forge(): { readonly stream: string; readonly revision: number } {
 /** Tells the whole tour, and sends a body so long that the store keeps it in base64. */
 async function history() {
   const server = await installation.start();
-  const { exit, stderr } = installation.run(tour, { URL: server.url });
+  const { exit, stderr } = installation.run(countersign, {}, ['tour']);
   expect({ ...(await exit), stderr: stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
   const inputs = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, type: 'bool' }));
   const functions = Array.from({ length: 1_000 }, (_, at) => ({ type: 'function', name: `f${at}`, inputs }));
@@ -113,12 +112,15 @@ test(
     expect(await verify()).toEqual({
       code: 2,
       stdout: '',
-      stderr: `there is no ${join(installation.dataDir, 'events.db')}: set DATA_DIR to the folder of the coordinator\n`,
+      stderr: `error: there is no ${join(installation.dataDir, 'events.db')}: set --data-dir or DATA_DIR to the folder of the coordinator\n`,
     });
-    expect(await verify('--jsn')).toMatchObject({ code: 2, stderr: expect.stringMatching(/'--jsn'/) as string });
+    expect(await verify('--jsn')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/'--jsn'\n\(Did you mean --json\?\)/) as string,
+    });
     expect(await verify('--help')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^countersign verify/) as string,
+      stdout: expect.stringMatching(/^Usage: countersign verify /) as string,
     });
   },
   patience,

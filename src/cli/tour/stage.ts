@@ -1,6 +1,6 @@
 /** How the tour tells its story on a terminal: colours only where there is one. */
 
-const isTty = process.stdout.isTTY;
+const isTty = process.stdout.isTTY && process.stdout.hasColors();
 const colour = (code: number) => (text: string) => (isTty ? `\x1b[${code}m${text}\x1b[0m` : text);
 const bold = colour(1);
 export const dim = colour(2);

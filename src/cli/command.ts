@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import type { ExitCode } from './exit-codes.js';
+import type { Terminal } from './terminal.js';
+
+/** What a command has to say: for people, and with `--json` for programs. */
+export interface Outcome {
+  readonly text: string;
+  readonly json: unknown;
+  readonly exitCode?: ExitCode;
+}
+
+/** A command line that a reader can copy. A test runs each. */
+export interface Example {
+  readonly line: string;
+  readonly about: string;
+}
+
+/** A command of the tree: with examples in its help, and one way to answer. */
+export class CliCommand extends Command {
+  readonly examples: Example[] = [];
+
+  constructor(
+    readonly terminal: Terminal,
+    name?: string,
+  ) {
+    super(name);
+    this.addHelpText('after', () => this.shownExamples());
+  }
+
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(this.terminal, name);
+  }
+
+  /** Adds an example to the help; the first one should be the commonest use. */
+  example(line: string, about: string): this {
+    this.examples.push({ line, about });
+    return this;
+  }
+
+  /** Adds `--json` and says what to do; the outcome is written as text, or with `--json` as one line. */
+  answers<Options extends object, Given extends readonly unknown[] = []>(
+    act: (options: Options, ...given: Given) => Promise<Outcome>,
+  ): this {
+    this.option('--json', 'write one line of JSON instead of text');
+    return this.action(async () => {
+      const options = this.opts<Options & { readonly json?: boolean }>();
+      // Commander has parsed them as the declared arguments say.
+      const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as Given));
+      this.terminal.out(options.json ? `${asJson(json)}\n` : text);
+      this.terminal.exitCode = exitCode;
+    });
+  }
+
+  /** Says what to do for a command that has no single answer, such as a server or a script for a shell. */
+  performs<Options extends object, Given extends readonly unknown[] = []>(
+    act: (options: Options, ...given: Given) => Promise<void>,
+  ): this {
+    return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as Given)));
+  }
+
+  /** The whole name, as in `countersign kek rotate`. */
+  get fullName(): string {
+    return this.parent instanceof CliCommand ? `${this.parent.fullName} ${this.name()}` : this.name();
+  }
+
+  private shownExamples(): string {
+    if (this.examples.length === 0) return '';
+    const shown = this.examples.map(({ line, about }) => `  ${about}\n    $ ${line}`);
+    return `\nExamples:\n${shown.join('\n')}\n`;
+  }
+}
+
+/** JSON in one line; a position of the store may be above 2^53. */
+export function asJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) => (typeof member === 'bigint' ? String(member) : member));
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { eventsFile, openEventStore } from '../../ledger/stores/open-event-store.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { storeSettings, withStore, type StoreOptions } from '../stores.js';
+import type { Terminal } from '../terminal.js';
+
+interface RotateOptions extends StoreOptions {
+  readonly yes?: boolean;
+}
+
+/** `countersign kek rotate`; see docs/how-to/rotate-the-kek.md. */
+export function mountKekRotate(parent: CliCommand): void {
+  withStore(parent.command('rotate'))
+    .summary('wrap every data key under a new key-encryption key')
+    .description(
+      'Wraps every data key of the store under a new key-encryption key. Asks first. Stop the coordinator before, unless the ' +
+        'keys are in KEK and the store is an EventStoreDB. An interrupted rotation is finished by running it again.',
+    )
+    .option('--yes', 'do it without asking')
+    .example('countersign kek rotate --data-dir ./data --yes', 'Rotate the key of a coordinator that is stopped')
+    .answers((options: RotateOptions) => rotate(parent.terminal, options));
+}
+
+const world = { clock: { now: () => Date.now() }, randomness: { bytes: (count: number) => randomBytes(count) } };
+
+async function rotate(terminal: Terminal, options: RotateOptions): Promise<Outcome> {
+  const { eventStore, dataDir, kek, kekFile } = storeSettings(terminal, options);
+  const place = eventStore === 'sqlite:' ? eventsFile(dataDir) : 'EVENT_STORE';
+  const question = `Wrap every data key of ${place} under a new key-encryption key?`;
+  if (!options.yes && !(await terminal.confirm(question))) {
+    return { text: 'Nothing was changed.\n', json: { rotated: false } };
+  }
+  const { rotateKek } = await import('../../vault/rotate-kek.js');
+  const store = await openEventStore(eventStore, dataDir);
+  try {
+    const rotation = await rotateKek({ ...world, store }, { kek, kekFile });
+    const { kekId, vaults, dataKeys, rewrapped, leftToDo } = rotation;
+    const text = [
+      `The key-encryption key is ${kekId} now.`,
+      `${dataKeys} data keys in ${vaults} vaults open under it alone; ${rewrapped} of them were rewrapped.`,
+      leftToDo === undefined
+        ? `${kekFile} holds the new key only. Make a copy of it now; older backups of the events need the old key.\n` +
+          'The old key is kept beside it, as `old-…` with its id: move it to your backups, or destroy it with them.'
+        : `Left to do: ${leftToDo}.`,
+      '',
+    ].join('\n');
+    return { text, json: { rotated: true, kekId, vaults, dataKeys, rewrapped, leftToDo } };
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { environment, readConfig } from '../../config.js';
+import type { CliCommand } from '../command.js';
+import { flagsFor } from '../start/memory.js';
+import type { Terminal } from '../terminal.js';
+
+interface StartOptions {
+  readonly dataDir?: string;
+  readonly port?: string;
+}
+
+/** `countersign start`. */
+export function mountStart(parent: CliCommand): void {
+  parent
+    .command('start')
+    .summary('start a coordinator')
+    .description(
+      'Starts a coordinator, by default on http://127.0.0.1:8080 with its data in ./data. The first start creates a root ' +
+        'organization and writes the key of its user to root.json there. Settings come from the environment and from .env ' +
+        '(docs/reference/settings.md). Ctrl-C stops it.',
+    )
+    .option('--data-dir <folder>', 'folder for everything that is kept on disk, instead of DATA_DIR')
+    .option('--port <number>', 'port to listen on, instead of PORT; 0 takes a free one')
+    .example('countersign start --data-dir ./data --port 0', 'Start a coordinator on a free port')
+    .performs((options: StartOptions) => start(parent.terminal, options));
+}
+
+/** The coordinator is a process of its own: what Node.js may have of the memory can only be said at the start of one. */
+async function start(terminal: Terminal, { dataDir, port }: StartOptions): Promise<void> {
+  const env = {
+    ...terminal.env,
+    ...(dataDir === undefined ? {} : { DATA_DIR: terminal.path(dataDir) }),
+    ...(port === undefined ? {} : { PORT: port }),
+  };
+  readConfig(environment(env));
+  const main = fileURLToPath(new URL('../../main.js', import.meta.url));
+  // Without a bound of a container it is 0, or larger than any machine.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+  const child = spawn(process.execPath, [...flagsFor(memory), main], {
+    cwd: terminal.surroundings.cwd,
+    env,
+    // The channel ends with this process, however that ends, and the coordinator with it.
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const pass = (signal: NodeJS.Signals): void => {
+    // A terminal sends Ctrl-C to both.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, pass);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  for (const name of signals) process.off(name, pass);
+  if (signal) process.kill(process.pid, signal);
+  terminal.exitCode = code ?? 1;
+}

@@ -1,0 +1,23 @@
+/** What a command ends with. Each is documented in docs/reference/command-line.md. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  badUsage: 2,
+  denied: 3,
+  waiting: 4,
+  refused: 5,
+  unreachable: 6,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** What each exit code means, as the help and the reference say it. */
+export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
+  0: 'done',
+  1: 'failed, or what was checked is not in order',
+  2: 'bad usage: an argument, a setting, a file or a profile; nothing was done',
+  3: 'denied by policies, or rejected by vote',
+  4: 'the activity waits for approvals',
+  5: 'the server refused the request; the message says why',
+  6: 'the server cannot be reached, or cannot answer now: try again',
+};

@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { environment, readConfig, type Config } from '../config.js';
+import { eventsFile } from '../ledger/stores/open-event-store.js';
+import { BadUsage } from './bad-usage.js';
+import type { CliCommand } from './command.js';
+import type { Terminal } from './terminal.js';
+
+/** What commands that open a store of their own take. */
+export interface StoreOptions {
+  readonly dataDir?: string;
+}
+
+/** Adds the options that say which store. */
+export function withStore<Given extends CliCommand>(command: Given): Given {
+  return command.option(
+    '--data-dir <folder>',
+    'folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
+  );
+}
+
+/**
+ * The settings of the coordinator whose store is meant.
+ * @throws {BadUsage} when there is no store
+ */
+export function storeSettings(terminal: Terminal, { dataDir: folder }: StoreOptions): Config {
+  const from = environment(terminal.env);
+  const config = readConfig(folder === undefined ? from : { ...from, DATA_DIR: terminal.path(folder) });
+  const { eventStore, dataDir } = config;
+  if (eventStore === 'memory:') throw new BadUsage('EVENT_STORE=memory: keeps nothing between starts');
+  if (eventStore === 'sqlite:' && !existsSync(eventsFile(dataDir))) {
+    throw new BadUsage(
+      `there is no ${eventsFile(dataDir)}: set --data-dir or DATA_DIR to the folder of the coordinator`,
+    );
+  }
+  return config;
+}

@@ -1,0 +1,88 @@
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { styleText } from 'node:util';
+import { BadUsage } from './bad-usage.js';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Where a command is typed and what it may write to. Tests give their own, so that commands run without a process. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly home: string;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly out: (text: string) => void;
+  readonly error: (text: string) => void;
+  /** Whether text there may be coloured. */
+  readonly hasColours: { readonly out: boolean; readonly error: boolean };
+  /** Whether somebody sees progress on standard error. */
+  readonly showsProgress: boolean;
+  readonly columns: number | undefined;
+}
+
+/** What commands speak through. `exitCode` is what the process ends with. */
+export class Terminal {
+  exitCode = 0;
+
+  constructor(readonly surroundings: Surroundings) {}
+
+  /** The terminal of this process. */
+  static ofProcess(): Terminal {
+    const { env, stdin, stdout, stderr } = process;
+    return new Terminal({
+      env,
+      cwd: process.cwd(),
+      home: homedir(),
+      stdin,
+      out: (text) => void stdout.write(text),
+      error: (text) => void stderr.write(text),
+      // Node.js honours NO_COLOR, FORCE_COLOR and TERM=dumb in it.
+      hasColours: { out: stdout.isTTY && stdout.hasColors(), error: stderr.isTTY && stderr.hasColors() },
+      showsProgress: stderr.isTTY,
+      columns: stdout.isTTY ? stdout.columns : undefined,
+    });
+  }
+
+  get env(): Surroundings['env'] {
+    return this.surroundings.env;
+  }
+
+  out(text: string): void {
+    this.surroundings.out(text);
+  }
+
+  error(text: string): void {
+    this.surroundings.error(text);
+  }
+
+  /** A file as the user named it. */
+  path(file: string): string {
+    return resolve(this.surroundings.cwd, file);
+  }
+
+  /** Text for standard output, in colour where that is a terminal. */
+  styled(style: Style, text: string): string {
+    return this.surroundings.hasColours.out ? styleText(style, text, { validateStream: false }) : text;
+  }
+
+  /** Everything on standard input. */
+  async input(): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.surroundings.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  /** Whether the user means it. @throws {BadUsage} when nobody answers, as where no terminal is */
+  async confirm(question: string): Promise<boolean> {
+    const lines = createInterface({ input: this.surroundings.stdin });
+    this.error(`${question} [y/N] `);
+    try {
+      for await (const answer of lines) return /^\s*y(?:es)?\s*$/i.test(answer);
+    } finally {
+      lines.close();
+    }
+    throw new BadUsage('nobody has answered: add --yes to do it without being asked');
+  }
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { CliCommand } from './command.js';
+import { mountKekRotate } from './commands/kek-rotate.js';
+import { mountProofVerify } from './commands/proof-verify.js';
+import { mountStart } from './commands/start.js';
+import { mountTour } from './commands/tour.js';
+import { mountVerify } from './commands/verify.js';
+import { mountWebhooksRedeliver } from './commands/webhooks-redeliver.js';
+import { exitCodeMeanings } from './exit-codes.js';
+import type { Terminal } from './terminal.js';
+
+/**
+ * Every command, with what it takes. Commands load what they work with when they run: a help text or a completion should
+ * take a moment only.
+ */
+export function commandTree(terminal: Terminal): CliCommand {
+  const { hasColours, columns } = terminal.surroundings;
+  const tree = new CliCommand(terminal, 'countersign')
+    .description('Open, self-hostable, event-sourced coordinator for signed activities.')
+    .version(version())
+    .exitOverride()
+    .showHelpAfterError('(add --help for how to use it)')
+    .configureOutput({
+      writeOut: (text) => terminal.out(text),
+      writeErr: (text) => terminal.error(text),
+      getOutHasColors: () => hasColours.out,
+      getErrHasColors: () => hasColours.error,
+      getOutHelpWidth: () => columns ?? 100,
+      getErrHelpWidth: () => columns ?? 100,
+    })
+    .configureHelp({ styleTitle: (text) => terminal.styled('bold', text) });
+
+  const endings = Object.entries(exitCodeMeanings).map(([code, meaning]) => `  ${code}  ${meaning}\n`);
+  tree.addHelpText('after', `\nExit codes:\n${endings.join('')}`);
+
+  tree.commandsGroup('Coordinator:');
+  mountStart(tree);
+  mountTour(tree);
+
+  tree.commandsGroup('Store:');
+  mountVerify(tree);
+  mountKekRotate(tree.command('kek').summary('the key-encryption key'));
+  mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));
+  mountProofVerify(tree.command('proof').summary('boot proofs and app proofs'));
+  return tree;
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
+}
