@@ -516,7 +516,10 @@ describe('app proofs', () => {
         code: 2,
         stderr: textLike(/^error: required option '--root <file>' not specified/),
       });
-      expect(await run(...all, app, '--pcr', 'zero')).toMatchObject({ code: 2, stderr: textLike(/'--pcr <number=hex>' argument 'zero' is invalid/) });
+      expect(await run(...all, app, '--pcr', 'zero')).toMatchObject({
+        code: 2,
+        stderr: textLike(/'--pcr <number=hex>' argument 'zero' is invalid/),
+      });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
