@@ -17,6 +17,7 @@ import { Metrics } from '../dist/http/metrics.js';
 import { ADDRESS_FORMATS } from '../dist/keyring/addresses.js';
 import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/wire/json-schema.js';
+import { eventSchema } from './event-schema.mjs';
 import { repairs } from './repairs.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -29,6 +30,7 @@ export function referencePages() {
     'address-formats.md': addressFormatsPage(),
     'errors.md': errorsPage(),
     'events.md': eventsPage(),
+    'events.schema.json': schemaOfEvents(),
     'limits.md': limitsPage(),
     'metrics.md': metricsPage(),
     'queries.md': queriesPage(),
@@ -128,6 +130,7 @@ function indexPage() {
         ],
         ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
         ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
+        ['[events.schema.json](events.schema.json)', 'the same as JSON Schema, for programs'],
         ['[limits.md](limits.md)', 'the limits of what is stored'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
@@ -451,6 +454,9 @@ function eventsPage() {
     'Events',
     'What is recorded, and nothing else is kept: all state follows from it. Names are in the past tense and never change; a new ' +
       'shape of `data` raises `schemaVersion`, and `src/ledger/upcast.ts` lifts the old one when it is read.',
+    'For programs: [events.schema.json](events.schema.json) is the JSON Schema (draft 2020-12) of `{ type, data }`, with the data ' +
+      "of each event under `$defs`. In TypeScript, `import type { EventData } from 'countersign'` gives " +
+      "`EventData<'PolicyCreated'>`. Both follow from the types in the sources. Members may be added in later releases.",
     '## Streams',
     table(
       ['stream', 'what is in it'],
@@ -556,6 +562,14 @@ function eventsProduced() {
 }
 
 let producedEvents;
+
+let schemaText;
+
+/** Asking the compiler takes seconds, and the same sources give the same. */
+function schemaOfEvents() {
+  schemaText ??= `${JSON.stringify(eventSchema(root), null, 1)}\n`;
+  return schemaText;
+}
 
 function findEventsProduced() {
   const isPure = (file) => file.startsWith('src/activities/') || file.startsWith('src/domain/');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from './config.js';
 import { authProxyIds, foundOrganization, isFounded, type Founding } from './decide/found-organization.js';
 import { derivedId, uuidV7 } from './ids.js';
+import type { DomainEvent } from './domain/organization/event.js';
 import type { Clock, Randomness } from './ports/engine.js';
 import { chainEvent, GENESIS_HASH } from './ledger/chain.js';
 import { WrongRevision, type EventStore } from './ledger/event-store.js';
@@ -27,6 +28,9 @@ export interface RootCredentials {
 }
 
 const stream = 'installation-root';
+
+/** In the stream of an installation: the root organization that it begins with. */
+export type InstallationEvent = DomainEvent<'CoordinatorInstalled', Founding>;
 
 interface World {
   readonly store: EventStore;

@@ -3,7 +3,7 @@ import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
 
 /** What is recorded of key-encryption keys; they are named by their ids, which tell nothing of them. */
-type KekFact =
+export type KekFact =
   | { readonly type: 'KeyEncryptionKeyTaken'; readonly data: { readonly kekId: string } }
   | {
       readonly type: 'DataKeysRewrapped';

@@ -32,7 +32,7 @@ export interface NamedSecret {
 }
 
 /** Facts of a `vault-…` stream. A secret is AES-256-GCM under a data key of its own, which the KEK wraps. */
-type VaultEvent =
+export type VaultEvent =
   | { readonly type: 'SecretSealed'; readonly data: SealedSecret }
   | { readonly type: 'DataKeyRewrapped'; readonly data: { readonly name: string } & WrappedKey };
 

@@ -9,6 +9,7 @@ import {
   type TestCoordinator,
 } from '../../src/testing/index.js';
 import { clientSecret } from '../e2e/identity-provider.js';
+import { deviations } from '../docs/event-validator.js';
 import { registry } from '../e2e/routes.js';
 import { furnish, identities, querySamples, sampleSettings, submitSamples, type Furnished } from '../e2e/samples.js';
 import { findIn } from '../e2e/secrets.js';
@@ -232,9 +233,10 @@ test('nothing that a member reads, and no log line, holds a secret that still pr
   expect([...kinds].sort()).toEqual(['code', 'session', 'token']);
   const webhooks = receiver.at('/told').map(({ body }) => JSON.stringify(JSON.parse(body)));
   const messages = worlds.flatMap((one) => one.messages());
-  const recorded = JSON.stringify(
-    (await Promise.all(worlds.map((one) => one.recorded()))).flat().map(({ data }) => data),
-  );
+  const events = (await Promise.all(worlds.map((one) => one.recorded()))).flat();
+  // What every verb records is as its schema says (docs/reference/events.schema.json).
+  expect([...new Set(events.flatMap(deviations))]).toEqual([]);
+  const recorded = JSON.stringify(events.map(({ data }) => data));
   const places: Readonly<Record<string, string>> = { ...read, webhooks: webhooks.join('\n'), log: logged };
   const lengths = Object.entries(places).map(([place, text]) => [place, text.length] as const);
   const sizes = lengths.map(([place, length]) => `${place} ${Math.round(length / 1_000)} kB`);

@@ -1,0 +1,32 @@
+import type { DenialEvent } from './domain/activity/denial.js';
+import type { BootEvent } from './domain/boots.js';
+import type { ClaimEvent } from './domain/organization/claims.js';
+import type { DomainEvent } from './domain/organization/event.js';
+import type { OrganizationEvent } from './domain/organization/organization.js';
+import type { WebhookDeliveryEvent } from './domain/organization/webhook-deliveries.js';
+import type { InstallationEvent } from './installation.js';
+import type { KekFact } from './vault/kek-record.js';
+import type { VaultEvent } from './vault/vault.js';
+
+/**
+ * Every event that a store may hold but for leases, as readers see it: `data` in today's shape of its type. What
+ * `list_events` tells and webhooks follow are those of an organization.
+ */
+export type AnyEvent =
+  | OrganizationEvent
+  | DenialEvent
+  | ClaimEvent
+  | WebhookDeliveryEvent
+  | BootEvent
+  | InstallationEvent
+  | KekFact
+  | VaultEvent;
+
+/** The name of an event, such as `PolicyCreated`. */
+export type EventType = AnyEvent['type'];
+
+/** The data of an event by its name: `EventData<'PolicyCreated'>`. */
+export type EventData<Type extends EventType> = Extract<AnyEvent, DomainEvent<Type, unknown>>['data'];
+
+/** The data of all events by their names. The JSON Schema in docs/reference is made from this. */
+export type EventDataByType = { readonly [Type in EventType]: EventData<Type> };
