@@ -36,8 +36,9 @@ module.exports = {
       '^src/domain/(errors|without-nulls|activity/events|organization/limits)\\.ts$',
     ]),
     only('ports-know-the-domain', '^src/ports/', ['^src/domain/', '^src/fairness/', '^src/transactions/reading\\.ts$']),
-    only('stores-know-errors', '^src/ledger/(stores/|(event-store|stored-event|chain|upcast)\\.ts$)', [
+    only('stores-know-errors', '^src/ledger/(stores/|(event-store|stored-event|chain|seal|upcast)\\.ts$)', [
       '^src/domain/(errors|activity/recorded-form)\\.ts$',
+      '^src/ids\\.ts$',
       '^src/file-lock\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
@@ -46,6 +47,7 @@ module.exports = {
       '^src/ports/',
       '^src/decide/(decision-time|refusals)\\.ts$',
       '^src/engine/children\\.ts$',
+      '^src/ids\\.ts$',
       '^src/file-lock\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
@@ -55,7 +57,7 @@ module.exports = {
       '^src/ports/',
       '^src/stamps/(attested|verify)\\.ts$',
       '^src/ids\\.ts$',
-      '^src/ledger/(event-store|chain)\\.ts$',
+      '^src/ledger/(event-store|chain|seal)\\.ts$',
     ]),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
@@ -68,12 +70,13 @@ module.exports = {
     ]),
     only('vault-knows-the-store', '^src/vault/', [
       '^src/domain/(errors|vault-attempt)\\.ts$',
-      '^src/ledger/(event-store|chain)\\.ts$',
+      '^src/ids\\.ts$',
+      '^src/ledger/(event-store|chain|seal)\\.ts$',
     ]),
     only('proofs-know-the-keyring', '^src/proofs/', [
       '^src/config\\.ts$',
       '^src/domain/(boots|activity/app-proof)\\.ts$',
-      '^src/ledger/(event-store|chain)\\.ts$',
+      '^src/ledger/(event-store|chain|seal)\\.ts$',
       '^src/keyring/(curves|installation-keys)\\.ts$',
     ]),
     only('delivery-knows-settings', '^src/delivery/', [
@@ -95,7 +98,7 @@ module.exports = {
       '^src/domain/',
       '^src/http-client/',
       '^src/(ids|ports/engine|engine/lease-term)\\.ts$',
-      '^src/ledger/(event-store|chain)\\.ts$',
+      '^src/ledger/(event-store|chain|seal)\\.ts$',
       '^src/read-models/(database|webhooks)\\.ts$',
     ]),
     only('transactions-know-policy-values', '^src/transactions/', [

@@ -5,7 +5,7 @@ import { authProxyIds, foundOrganization, isFounded, type Founding } from './dec
 import { derivedId, uuidV7 } from './ids.js';
 import type { DomainEvent } from './domain/organization/event.js';
 import type { Clock, Randomness } from './ports/engine.js';
-import { chainEvent, GENESIS_HASH } from './ledger/chain.js';
+import { emptyTail, seal } from './ledger/seal.js';
 import { WrongRevision, type EventStore } from './ledger/event-store.js';
 import { ProxyKeys } from './keyring/proxy-keys.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair } from './stamps/sign.js';
@@ -83,12 +83,10 @@ export async function install(
     ...(keyEncryption ? { authProxyConfigId: authProxyIds(organizationId).configId } : {}),
   });
   const id = derivedId(stream, organizationId);
-  const metadata = { at: founding.at, schemaVersion: 1, $correlationId: organizationId, $causationId: organizationId };
-  const fact = { stream, revision: 0, id, type: 'CoordinatorInstalled', data: founding, metadata };
-  const hash = chainEvent(GENESIS_HASH, fact);
+  const metadata = { at: founding.at, $correlationId: organizationId, $causationId: organizationId };
+  const { events } = seal(stream, emptyTail, [{ id, type: 'CoordinatorInstalled', data: founding, metadata }]);
   try {
-    const { type, data } = fact;
-    await store.append(stream, [{ id, type, data, metadata: { ...metadata, hash } }], 'no-stream');
+    await store.append(stream, events, 'no-stream');
   } catch (error) {
     if (!(error instanceof WrongRevision)) throw error;
     // Another instance installed at the same moment: its root organization is the one, and our key is nobody's.

@@ -3,9 +3,10 @@ import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
 import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from '../ledger/chain.js';
+import type { EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../ledger/event-store.js';
 import { derivedId } from '../ids.js';
+import { emptyTail, seal, type Fact } from '../ledger/seal.js';
 
 /** What an organization begins with: one root user with one API key, who alone is the root quorum. */
 export interface Founding {
@@ -102,7 +103,7 @@ export function beginningOf({
   eventId,
   activityId,
   at,
-}: RecordedChild): NewEvent[] {
+}: RecordedChild): readonly NewEvent[] {
   const events = founding.map((event): OrganizationEvent =>
     event.type === 'OrganizationCreated' ? { ...event, data: { ...event.data, parentRevision } } : event,
   );
@@ -128,19 +129,10 @@ async function recordFounding(
 function sealedFounding(
   organizationId: string,
   events: readonly OrganizationEvent[],
-  cause: Pick<EventMetadata, 'at' | '$correlationId' | '$causationId'>,
-): NewEvent[] {
-  const stream = organizationStream(organizationId);
-  let hash = GENESIS_HASH;
-  return events.map(({ type, data }, revision): NewEvent => {
-    const metadata = { ...cause, schemaVersion: 1 };
-    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
-    // From all that is said: a store takes equal ids for a repeated append, and would confirm a founding with a new seed
-    // where it holds the one of an earlier attempt.
-    const id = derivedId(stream, hash, type, ...texts);
-    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
-    return { id, type, data, metadata: { ...metadata, hash } };
-  });
+  metadata: Fact['metadata'],
+): readonly NewEvent[] {
+  const facts = events.map(({ type, data }) => ({ type, data, metadata }));
+  return seal(organizationStream(organizationId), emptyTail, facts).events;
 }
 
 /** Whether an organization has a stream. @throws {StoreUnavailable} */

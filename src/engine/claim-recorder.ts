@@ -5,9 +5,9 @@ import {
   type DueClaim,
   type FirstClaim,
 } from '../domain/organization/claims.js';
-import { canonicalJson, GENESIS_HASH, linkTexts, verifyChain, type EventMetadata } from '../ledger/chain.js';
-import { WrongRevision, type Appended, type EventStore, type NewEvent } from '../ledger/event-store.js';
-import { derivedId } from '../ids.js';
+import { verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { WrongRevision, type Appended, type EventStore } from '../ledger/event-store.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import type { Clock } from '../ports/engine.js';
 
 /** What the read model of claims knows. */
@@ -79,7 +79,7 @@ export class ClaimRecorder {
     const { known: claims, store, clock } = this.ports;
     const stream = claimStream(parentId);
     const known = claims.revision(parentId);
-    let tail = { revision: known, hash: GENESIS_HASH, at: 0, position: -1n };
+    let tail = { ...emptyTail, revision: known, at: 0, position: -1n };
     for await (const event of store.read(stream, Math.max(known, 0))) {
       const { hash, at } = event.metadata as EventMetadata;
       // The rows are from this very event, which was verified when it followed on the one before it.
@@ -89,19 +89,15 @@ export class ClaimRecorder {
     // Another coordinator has recorded meanwhile what the rows do not show yet.
     if (tail.revision > known) return this.again(parentId, tail);
     const at = Math.max(clock.now(), tail.at);
-    const events: NewEvent[] = [];
-    let { revision, hash } = tail;
-    for (const data of inOrder(claims, parentId, due)) {
-      revision += 1;
-      const type: ClaimEvent['type'] = 'ClaimProved';
-      const metadata = { at, schemaVersion: 1, $correlationId: data.organizationId, $causationId: data.ref };
-      const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
-      const id = derivedId(stream, hash, type, ...texts);
-      hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
-      events.push({ id, type, data, metadata: { ...metadata, hash } });
-    }
+    const type: ClaimEvent['type'] = 'ClaimProved';
+    const facts = inOrder(claims, parentId, due).map((data) => ({
+      type,
+      data,
+      metadata: { at, $correlationId: data.organizationId, $causationId: data.ref },
+    }));
+    const { events } = seal(stream, tail, facts);
     try {
-      await this.again(parentId, await store.append(stream, events, known < 0 ? 'no-stream' : known));
+      await this.again(parentId, await store.append(stream, events, expectedAfter(tail)));
     } catch (error) {
       if (!(error instanceof WrongRevision)) throw error;
       this.hasNews = true;

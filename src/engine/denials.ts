@@ -1,8 +1,8 @@
 import { denialStream, type DenialEvent } from '../domain/activity/denial.js';
 import type { CoordinatorError } from '../domain/errors.js';
-import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
-import { derivedId } from '../ids.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import type { Clock } from '../ports/engine.js';
 import { storeRefusal } from '../decide/refusals.js';
 import type { SubmitRequest } from './requests.js';
@@ -69,7 +69,7 @@ export class DenialLog {
     this.forgetOld();
     const stream: DenialStream = {
       revision: -2,
-      hash: GENESIS_HASH,
+      hash: emptyTail.hash,
       windowStart: 0,
       inWindow: 0,
       omitted: 0,
@@ -129,16 +129,12 @@ export class DenialLog {
     const name = denialStream(organizationId);
     for (let attempt = 1; ; attempt++) {
       await this.catchUp(organizationId, name, stream);
-      const revision = stream.revision + 1;
-      const type = 'ActivityDenied';
-      const metadata = { at, schemaVersion: 1, $correlationId: fingerprint, $causationId: fingerprint };
-      const id = derivedId(name, stream.hash, canonicalJson(data), canonicalJson(metadata));
-      const hash = chainEvent(stream.hash, { stream: name, revision, id, type, data, metadata });
+      const metadata = { at, $correlationId: fingerprint, $causationId: fingerprint };
+      const { events, tail } = seal(name, stream, [{ type: 'ActivityDenied', data, metadata }]);
       try {
-        const expected = revision === 0 ? 'no-stream' : stream.revision;
-        await this.store.append(name, [{ id, type, data, metadata: { ...metadata, hash } }], expected);
-        stream.revision = revision;
-        stream.hash = hash;
+        await this.store.append(name, events, expectedAfter(stream));
+        stream.revision = tail.revision;
+        stream.hash = tail.hash;
         return;
       } catch (error) {
         // Another coordinator was first, or the outcome is unknown: read the stream again before the next.
@@ -162,6 +158,6 @@ export class DenialLog {
 
   private forget(stream: DenialStream): void {
     stream.revision = -2;
-    stream.hash = GENESIS_HASH;
+    stream.hash = emptyTail.hash;
   }
 }

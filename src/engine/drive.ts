@@ -17,8 +17,7 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
 import { mainThreadSteps, Steps } from '../domain/steps.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
-import { canonicalJson, linkTexts } from '../ledger/chain.js';
-import { schemaVersionOf } from '../ledger/upcast.js';
+import { seal } from '../ledger/seal.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../ledger/event-store.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
@@ -938,33 +937,14 @@ function sealEvents(
   activityId: string,
   causationId: string,
   at: number,
-): NewEvent[] {
+): readonly NewEvent[] {
   const stream = organizationStream(loaded.organization.organizationId);
-  let { hash, revision } = loaded;
-  const links: string[] = [];
-  let size = 0;
-  const sealed = events.map(({ type, data: said }) => {
-    revision += 1;
-    const data = recordedForm(type, said);
-    const metadata = {
-      at,
-      schemaVersion: schemaVersionOf(type),
-      $correlationId: activityId,
-      $causationId: causationId,
-    };
-    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
-    // From all that is said, and after what: a store takes equal ids for a repeated append, and would confirm one vote
-    // where it has recorded another that was decided elsewhere, or earlier, at the same revision.
-    const id = derivedId(stream, hash, type, ...texts);
-    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
-    links.push(hash);
-    size += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
-    const json = { data: texts[0], metadata: `${texts[1].slice(0, -1)},"hash":"${hash}"}` };
-    return { id, type, data, metadata: { ...metadata, hash }, json };
-  });
-  if (size > maxActivityBytes) throw tooMuchToRecord(size, maxActivityBytes);
-  loaded.hash = hash;
-  loaded.revision = revision;
-  loaded.pending.push(...links);
-  return sealed;
+  const metadata = { at, $correlationId: activityId, $causationId: causationId };
+  const facts = events.map(({ type, data }) => ({ type, data: recordedForm(type, data), metadata }));
+  const sealed = seal(stream, loaded, facts);
+  if (sealed.bytes > maxActivityBytes) throw tooMuchToRecord(sealed.bytes, maxActivityBytes);
+  loaded.hash = sealed.tail.hash;
+  loaded.revision = sealed.tail.revision;
+  loaded.pending.push(...sealed.hashes);
+  return sealed.events;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import { verifyChain } from '../ledger/chain.js';
 import {
   StoreUnavailable,
   WrongRevision,
@@ -7,6 +7,7 @@ import {
   type NewEvent,
   type RecordedEvent,
 } from '../ledger/event-store.js';
+import { emptyTail, seal } from '../ledger/seal.js';
 import { upcast } from '../ledger/upcast.js';
 import type { Clock } from '../ports/engine.js';
 
@@ -58,7 +59,7 @@ export class LeaseRecord {
     private readonly clock: Clock,
     private readonly name: string,
   ) {
-    this.terms = emptyTail(`lease-${name}`);
+    this.terms = emptyTailOf(`lease-${name}`);
   }
 
   get term(): RecordedTerm | undefined {
@@ -160,11 +161,11 @@ export class LeaseRecord {
       case 'LeaseTaken': {
         const { ttlMs } = data as { readonly ttlMs: number };
         this.latest = { id, token: revision, ttlMs, isOver: false };
-        this.renewals = emptyTail(renewalsStream(this.name, revision));
+        this.renewals = emptyTailOf(renewalsStream(this.name, revision));
         break;
       }
       case 'LeaseContinued':
-        this.renewals = emptyTail(renewalsStream(this.name, revision));
+        this.renewals = emptyTailOf(renewalsStream(this.name, revision));
         // Whoever has ended the renewals before it came too late: this was recorded first.
         this.latest = { ...this.latest!, isOver: false };
         break;
@@ -188,16 +189,10 @@ export class LeaseRecord {
     // INVARIANT: nobody else has this id. A store takes equal ids for a repeated append, and would tell two who want
     // the lease in the same millisecond under the same name that each has it; so it does not follow from the content.
     const id = randomUUID();
-    const revision = tail.revision + 1;
-    const correlationId = type === 'LeaseTaken' ? id : (this.latest?.id ?? id);
-    const metadata = {
-      at: this.clock.now(),
-      schemaVersion: 1,
-      $correlationId: correlationId,
-      $causationId: this.latest?.id ?? id,
-    };
-    const hash = chainEvent(tail.hash, { stream: tail.stream, revision, id, type, data, metadata });
-    return { tail, revision, event: { id, type, data, metadata: { ...metadata, hash } }, hash };
+    const $correlationId = type === 'LeaseTaken' ? id : (this.latest?.id ?? id);
+    const metadata = { at: this.clock.now(), $correlationId, $causationId: this.latest?.id ?? id };
+    const { events, tail: after } = seal(tail.stream, tail, [{ id, type, data, metadata }]);
+    return { tail, event: events[0]!, ...after };
   }
 
   private present(): Tail {
@@ -209,8 +204,8 @@ export class LeaseRecord {
 /** How many streams of renewals before the present ones may be left over, at most. */
 const sweptBack = 3;
 
-function emptyTail(stream: string): Tail {
-  return { stream, revision: -1, hash: GENESIS_HASH };
+function emptyTailOf(stream: string): Tail {
+  return { stream, ...emptyTail };
 }
 
 function renewalsStream(name: string, revision: number): string {

@@ -1,6 +1,7 @@
 import { bootStream, type BootEvent, type BootFacts } from '../domain/boots.js';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import { verifyChain } from '../ledger/chain.js';
 import { WrongRevision, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 
 interface World {
   readonly store: EventStore;
@@ -21,7 +22,7 @@ const maxAttempts = 50;
 
 /** Every boot of every coordinator of an installation, in one stream with a hash chain of its own. */
 export class BootLog {
-  private head: Head = { revision: -1, hash: GENESIS_HASH, root: undefined };
+  private head: Head = { ...emptyTail, root: undefined };
 
   constructor(private readonly world: World) {}
 
@@ -46,15 +47,13 @@ export class BootLog {
   private async append({ type, data }: BootEvent, isNeedless: () => boolean): Promise<void> {
     const { store, clock, newId } = this.world;
     const id = newId();
-    const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: id, $causationId: id };
+    const metadata = { at: clock.now(), $correlationId: id, $causationId: id };
     for (let attempt = 1; ; attempt++) {
       await this.catchUp();
       if (isNeedless()) return;
-      const { revision, hash: previous } = this.head;
-      const hash = chainEvent(previous, { stream: bootStream, revision: revision + 1, id, type, data, metadata });
+      const { events } = seal(bootStream, this.head, [{ id, type, data, metadata }]);
       try {
-        const expected = revision < 0 ? 'no-stream' : revision;
-        await store.append(bootStream, [{ id, type, data, metadata: { ...metadata, hash } }], expected);
+        await store.append(bootStream, events, expectedAfter(this.head));
         return;
       } catch (error) {
         // Another coordinator starts at the same moment.

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
-import { chainEvent, GENESIS_HASH, verifyChain } from '../ledger/chain.js';
+import { derivedId } from '../ids.js';
+import { verifyChain } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 
 /** What is recorded of key-encryption keys; they are named by their ids, which tell nothing of them. */
 export type KekFact =
@@ -25,7 +26,7 @@ const stream = 'installation-kek';
 export async function readKekRecord(store: EventStore): Promise<KekRecord | undefined> {
   let known: KekRecord | undefined;
   for await (const event of store.read(stream)) {
-    const hash = verifyChain(known?.hash ?? GENESIS_HASH, event);
+    const hash = verifyChain((known ?? emptyTail).hash, event);
     const { kekId } = event.data as KekFact['data'];
     known = { kekId, kekIds: new Set([...(known?.kekIds ?? []), kekId]), revision: event.revision, hash };
   }
@@ -38,24 +39,12 @@ export async function recordKek(
   known: KekRecord | undefined,
   { type, data }: KekFact,
 ): Promise<bigint> {
-  const revision = (known?.revision ?? -1) + 1;
-  const previous = known?.hash ?? GENESIS_HASH;
+  const tail = known ?? emptyTail;
   const { kekId } = data;
-  const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: kekId, $causationId: kekId };
-  const event = { id: eventId(previous, type, kekId), type, data, metadata };
-  const hash = chainEvent(previous, { stream, revision, ...event });
-  const { position } = await store.append(
-    stream,
-    [{ ...event, metadata: { ...metadata, hash } }],
-    known === undefined ? 'no-stream' : known.revision,
-  );
+  const metadata = { at: clock.now(), $correlationId: kekId, $causationId: kekId };
+  // Whatever the clock says: repeating an append must not add to it.
+  const id = derivedId(stream, tail.hash, type, kekId);
+  const { events } = seal(stream, tail, [{ id, type, data, metadata }]);
+  const { position } = await store.append(stream, events, expectedAfter(tail));
   return position;
-}
-
-/** A UUID version 8 (RFC 9562, 5.8): repeating an append must not add to it. */
-function eventId(...parts: readonly string[]): string {
-  const hex = createHash('sha256')
-    .update([stream, ...parts].join('\0'))
-    .digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

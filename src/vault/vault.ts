@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
-import { BrokenChain, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { BrokenChain, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   StoreRefused,
   StoreUnavailable,
@@ -9,6 +9,7 @@ import {
   type EventStore,
   type RecordedEvent,
 } from '../ledger/event-store.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import {
   KeyEncryptionError,
   nonceLength,
@@ -306,17 +307,16 @@ export class Vault {
     return vault;
   }
 
-  private async append(vaultId: string, { revision, hash }: Head, events: readonly VaultEvent[]): Promise<void> {
+  private async append(vaultId: string, head: Head, events: readonly VaultEvent[]): Promise<void> {
     const { store, clock, randomness } = this.ports;
     const stream = `${streamPrefix}${vaultId}`;
-    let last = hash;
-    const sealed = events.map(({ type, data }, index) => {
-      const id = randomUuid(randomness.bytes(16));
-      const metadata = { at: clock.now(), schemaVersion: 1, $correlationId: vaultId, $causationId: vaultId };
-      last = chainEvent(last, { stream, revision: revision + 1 + index, id, type, data, metadata });
-      return { id, type, data, metadata: { ...metadata, hash: last } };
-    });
-    await store.append(stream, sealed, revision < 0 ? 'no-stream' : revision);
+    const facts = events.map(({ type, data }) => ({
+      id: randomUuid(randomness.bytes(16)),
+      type,
+      data,
+      metadata: { at: clock.now(), $correlationId: vaultId, $causationId: vaultId },
+    }));
+    await store.append(stream, seal(stream, head, facts).events, expectedAfter(head));
   }
 
   private keep(vaultId: string, vault: LoadedVault): void {
@@ -341,7 +341,7 @@ export class Vault {
 }
 
 function emptyVault(): LoadedVault {
-  return { revision: -1, hash: GENESIS_HASH, secrets: new Map(), bytes: 0, counted: 0, seenAt: 0 };
+  return { ...emptyTail, secrets: new Map(), bytes: 0, counted: 0, seenAt: 0 };
 }
 
 function take(vault: LoadedVault, recorded: RecordedEvent): void {

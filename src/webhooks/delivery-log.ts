@@ -1,8 +1,8 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
-import { canonicalJson, chainEvent, GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
-import { derivedId } from '../ids.js';
+import { emptyTail, expectedAfter, seal, type Tail } from '../ledger/seal.js';
 import type { Clock } from '../ports/engine.js';
 
 /** Times an append is tried after another writer was first. */
@@ -10,11 +10,6 @@ const maxAttempts = 5;
 
 /** Logs whose ends are kept in memory while nothing is written to them. */
 const mostTails = 10_000;
-
-interface Tail {
-  revision: number;
-  hash: string;
-}
 
 /**
  * Writes what became of deliveries, for each organization into a stream of its own. Whoever writes later under a smaller
@@ -60,19 +55,11 @@ export class DeliveryLog {
     const stream = webhookDeliveryStream(organizationId);
     for (let attempt = 1; ; attempt++) {
       const tail = this.tails.get(organizationId) ?? (await this.open(organizationId, stream));
-      const revision = tail.revision + 1;
-      const metadata = {
-        at: this.clock.now(),
-        schemaVersion: 1,
-        $correlationId: correlationId,
-        $causationId: data.eventId,
-      };
-      const id = derivedId(stream, tail.hash, type, canonicalJson(data), canonicalJson(metadata));
-      const hash = chainEvent(tail.hash, { stream, revision, id, type, data, metadata });
+      const metadata = { at: this.clock.now(), $correlationId: correlationId, $causationId: data.eventId };
+      const { events, tail: after } = seal(stream, tail, [{ type, data, metadata }]);
       try {
-        const event = { id, type, data, metadata: { ...metadata, hash } };
-        const { position } = await this.store.append(stream, [event], revision === 0 ? 'no-stream' : tail.revision);
-        this.tails.set(organizationId, { revision, hash });
+        const { position } = await this.store.append(stream, events, expectedAfter(tail));
+        this.tails.set(organizationId, after);
         return position;
       } catch (error) {
         this.tails.delete(organizationId);
@@ -84,11 +71,11 @@ export class DeliveryLog {
   /** Reads from the last event that is known: a log is long, and its beginning says nothing new. */
   private async open(organizationId: string, stream: string): Promise<Tail> {
     const from = Math.max(0, this.lastKnown(organizationId));
-    const tail: Tail = { revision: -1, hash: GENESIS_HASH };
+    let tail: Tail = emptyTail;
     for await (const event of this.store.read(stream, from)) {
       const isFirst = tail.revision < 0 && event.revision > 0;
-      tail.hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(tail.hash, event);
-      tail.revision = event.revision;
+      const hash = isFirst ? (event.metadata as EventMetadata).hash : verifyChain(tail.hash, event);
+      tail = { revision: event.revision, hash };
       const { token = -1 } = event.data as { readonly token?: number };
       if (token > this.token) {
         throw new CoordinatorError('ABORTED', `another coordinator delivers webhooks, under token \`${token}\``);

@@ -1,0 +1,58 @@
+import { derivedId } from '../ids.js';
+import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from './chain.js';
+import type { ExpectedRevision, NewEvent } from './event-store.js';
+import { schemaVersionOf } from './upcast.js';
+
+/** The last event of a stream, as far as it is known: what the next one follows. Revision -1 of an empty stream. */
+export interface Tail {
+  readonly revision: number;
+  readonly hash: string;
+}
+
+export const emptyTail: Tail = { revision: -1, hash: GENESIS_HASH };
+
+/** What happened, before it has its place in a stream. */
+export interface Fact {
+  readonly type: string;
+  readonly data: unknown;
+  readonly metadata: Omit<EventMetadata, 'hash' | 'schemaVersion'>;
+  /**
+   * Where it must not follow from all that is said, and after what. A store takes equal ids for a repeated append, and
+   * would confirm one event where it has recorded another that was decided elsewhere, or earlier, at the same revision.
+   */
+  readonly id?: string;
+}
+
+/** Facts as a store takes them, and the tail they leave. */
+export interface Sealed {
+  readonly events: readonly NewEvent[];
+  readonly tail: Tail;
+  /** Links of the chain, one for each event. */
+  readonly hashes: readonly string[];
+  /** Size of their JSON and names, in bytes. */
+  readonly bytes: number;
+}
+
+/** Links facts into the hash chain of a stream, after its tail. Every event of ours is made here. */
+export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed {
+  let { hash, revision } = tail;
+  let bytes = 0;
+  const hashes: string[] = [];
+  const events = facts.map(({ type, data, metadata: said, ...given }): NewEvent => {
+    revision += 1;
+    const metadata = { ...said, schemaVersion: schemaVersionOf(type) };
+    const texts = [canonicalJson(data), canonicalJson(metadata)] as const;
+    const id = given.id ?? derivedId(stream, hash, type, ...texts);
+    hash = linkTexts(hash, { stream, revision, id, type }, ...texts);
+    hashes.push(hash);
+    bytes += type.length + hash.length + Buffer.byteLength(texts[0]) + Buffer.byteLength(texts[1]);
+    const json = { data: texts[0], metadata: `${texts[1].slice(0, -1)},"hash":"${hash}"}` };
+    return { id, type, data, metadata: { ...metadata, hash }, json };
+  });
+  return { events, tail: { revision, hash }, hashes, bytes };
+}
+
+/** The tail as an append expects it. */
+export function expectedAfter({ revision }: Tail): ExpectedRevision {
+  return revision < 0 ? 'no-stream' : revision;
+}
