@@ -52,7 +52,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'At a vote, what the request is about and cannot be read any more is unreadable.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/question.ts',
     from: 'return { resources: unreadable(error.message) };',
     to: 'return { resources: {} };',
     test: 'test/nets/fail-closed.spec.ts',
@@ -61,9 +61,9 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'A vote that completes the consensus of a DENY is refused.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/vote.ts',
     from: `if (authorization.outcome === 'deny-explicit')
-    throw permissionDenied(authorization, bench.organization.policies.values());
+    throw permissionDenied(authorization, basis.organization.policies.values());
   const isAllowed`,
     to: '  const isAllowed',
     test: 'test/decide/votes.spec.ts',
@@ -362,7 +362,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'A verb with a bearer result waits for nobody’s vote.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/submit.ts',
     from: `(authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed'`,
     to: `authority !== undefined && outcome === 'consensus-needed'`,
     test: 'test/nets/replayed-proofs.spec.ts',
@@ -582,7 +582,7 @@ export const repairs = [
     rule: 'R4',
     repair: 'Nothing is done in a public sign-up that has lapsed.',
     file: 'src/engine/drive.ts',
-    from: 'if (hasLapsed(organization, bench.now)) throw signUpLapsed(organization.organizationId);',
+    from: 'if (hasLapsed(organization, basis.now)) throw signUpLapsed(organization.organizationId);',
     to: '',
     test: 'test/nets/identifiers.spec.ts',
     named: 'a key or a passkey leads where',
@@ -645,7 +645,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'A parent has nothing wait for votes in its sub-organization.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/submit.ts',
     from: 'const isOutOfReach = (authority ?? definition.reveal) !== undefined &&',
     to: 'const isOutOfReach = definition.reveal !== undefined &&',
     test: 'test/e2e/doubt.spec.ts',
@@ -848,7 +848,7 @@ export const repairs = [
   {
     rule: 'R8',
     repair: 'Every decision records the number of its rules.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/effects.ts',
     from: 'revision, rules, ...(limits',
     to: 'revision, ...(limits',
     test: 'test/nets/fail-closed.spec.ts',
@@ -858,7 +858,7 @@ export const repairs = [
     rule: 'R8',
     repair:
       'Limits that somebody has set are recorded with the decision, which comes out the same whatever is set later.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/effects.ts',
     from: '...(limits ? { limits } : {}) };',
     to: '};',
     test: 'test/e2e/caps.spec.ts',
@@ -876,7 +876,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'More than a limit allows is refused, whichever verb would record it.',
-    file: 'src/decide/deliberate.ts',
+    file: 'src/decide/effects.ts',
     from: 'if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);',
     to: '',
     test: 'test/domain/organization/limits.spec.ts',
@@ -894,9 +894,9 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'What an activity is about is not read for whom nothing lets vote on it.',
-    file: 'src/decide/deliberate.ts',
-    from: 'return couldHaveRights(bench, open, userId)',
-    to: 'return bench',
+    file: 'src/decide/rights.ts',
+    from: 'return couldHaveRights(basis, open, userId)',
+    to: 'return basis',
     test: 'test/decide/votes.spec.ts',
     named: 'without that anything is read',
   },

@@ -24,20 +24,11 @@ import { largeBody, thisThread } from '../fairness/turns.js';
 import { proveEnded } from '../decide/app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
-import {
-  approversOf,
-  clausesOf,
-  countedApprovals,
-  decideSubmit,
-  decideVote,
-  limitsToCheck,
-  ReadFirst,
-  rightsOf,
-  submissionOf,
-  type Bench,
-  type Prepared,
-  type Verdict,
-} from '../decide/deliberate.js';
+import { approversOf, rightsOf } from '../decide/rights.js';
+import { clausesOf, limitsToCheck, ReadFirst, type Basis, type Prepared, type Verdict } from '../decide/basis.js';
+import { countedApprovals, submissionOf } from '../decide/approvals.js';
+import { decideSubmit } from '../decide/submit.js';
+import { decideVote } from '../decide/vote.js';
 import { decisionTime, noteTime } from '../decide/decision-time.js';
 import type { DenialLog } from './denials.js';
 import { recordedChild } from '../decide/found-organization.js';
@@ -275,14 +266,14 @@ export class Driver {
   }
 
   private rightsTogether(organization: OrganizationView, userId: string, page: Steps): (activityId: string) => Rights {
-    const bench = this.bench(organization, 0, undefined);
-    const clauses = clausesOf(bench);
+    const basis = this.basis(organization, 0, undefined);
+    const clauses = clausesOf(basis);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
       // Each is told as it would be decided: as if it were alone.
       const steps = page.upTo(mainThreadSteps, clauses.spent);
-      const rights = page.left > 0 ? rightsOf({ ...bench, steps, clauses }, open, userId) : noRights;
+      const rights = page.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
       return page.left > 0 ? rights : { ...noRights, notComputed: true };
     };
   }
@@ -546,8 +537,8 @@ export class Driver {
   ): Promise<void> {
     const approvers = () => {
       const unread: Promise<void>[] = [];
-      const bench = this.bench(organization, 0, undefined);
-      const asked = { ...bench, steps: steps.upTo(mainThreadSteps) };
+      const basis = this.basis(organization, 0, undefined);
+      const asked = { ...basis, steps: steps.upTo(mainThreadSteps) };
       const wanted = this.ifRead(organization, unread, () => approversOf(asked, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       return { found, unread };
@@ -613,8 +604,8 @@ export class Driver {
   ): Decided | PrepareFirst {
     const { request } = job;
     const { organization } = loaded;
-    const bench = this.bench(organization, loaded.revision, parent?.organization);
-    const caller = checkedCaller(job, organization, parent?.organization, bench.now);
+    const basis = this.basis(organization, loaded.revision, parent?.organization);
+    const caller = checkedCaller(job, organization, parent?.organization, basis.now);
     job.callerUserId = caller.user.userId;
     const { steps } = job;
     const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId, steps };
@@ -627,21 +618,21 @@ export class Driver {
 
     // After what was known: whoever asks again for the deletion itself is told that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
-    if (hasLapsed(organization, bench.now)) throw signUpLapsed(organization.organizationId);
+    if (hasLapsed(organization, basis.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };
     // A decision has all that there is, whatever else the request makes work: decided again it must come out the same.
     const own = new Steps();
-    const outcome = this.verdict(job, caller, { ...bench, steps: own }, loaded, parent);
+    const outcome = this.verdict(job, caller, { ...basis, steps: own }, loaded, parent);
     steps.note(own.spent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
-    const record = recordAfter(organization, activityId, events, bench.now);
+    const record = recordAfter(organization, activityId, events, basis.now);
     // Sealed before the state changes: what cannot be written must leave no trace in it.
-    batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, bench.now));
+    batch.push(...sealEvents(loaded, events, activityId, request.fingerprint, basis.now));
     try {
-      noteTime(organization, bench.now);
+      noteTime(organization, basis.now);
       for (const event of events) {
-        evolve(organization, event, bench.now);
+        evolve(organization, event, basis.now);
         noteFingerprint(loaded, event, unsettled);
       }
     } catch (cause) {
@@ -677,7 +668,7 @@ export class Driver {
   private verdict(
     job: Job,
     caller: Caller,
-    bench: Bench,
+    basis: Basis,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
   ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
@@ -685,7 +676,7 @@ export class Driver {
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
     const authority: { readonly authority?: LoadedOrganization } = isParents && parent ? { authority: parent } : {};
-    const party = { userId: caller.user.userId, credential: caller.credential, ...authority };
+    const voter = { userId: caller.user.userId, credential: caller.credential, ...authority };
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: Verdict;
@@ -693,20 +684,20 @@ export class Driver {
       if (target) {
         const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
         const vote = voteOf(request, passkey, caller, activityId, selection);
-        outcome = decideVote(bench, target, vote, party, prepared);
+        outcome = decideVote(basis, target, vote, voter, prepared);
       } else {
         const { parameters, timestampMs, generateAppProofs, found } = request;
         const { type } = version;
         const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
         const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
-        outcome = decideSubmit(bench, submission, vote, party, prepared);
+        outcome = decideSubmit(basis, submission, vote, voter, prepared);
       }
     } finally {
-      this.ports.metrics.spent('decision', bench.steps?.spent ?? 0);
+      this.ports.metrics.spent('decision', basis.steps?.spent ?? 0);
     }
-    if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : party.userId };
+    if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : voter.userId };
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
-    const proof = this.proofOf(job, outcome.events, target, bench, loaded.hash, authority.authority);
+    const proof = this.proofOf(job, outcome.events, target, basis, loaded.hash, authority.authority);
     return { ...outcome, events: [...outcome.events, ...proof], activityId };
   }
 
@@ -715,7 +706,7 @@ export class Driver {
     { request, prepared }: Job,
     events: readonly OrganizationEvent[],
     target: OpenActivity | undefined,
-    bench: Bench,
+    basis: Basis,
     organizationHash: string,
     authority: LoadedOrganization | undefined,
   ): readonly ActivityEvent[] {
@@ -723,7 +714,7 @@ export class Driver {
     if (end?.type !== 'ActivityCompleted' && end?.type !== 'ActivityFailed') return [];
     if (!(target ?? request).generateAppProofs) return [];
     const { activityId } = end.data;
-    const { organizationId } = bench.organization;
+    const { organizationId } = basis.organization;
     const type = target?.type ?? request.version.type;
     const { definition, ...version } = activityVersion(this.ports.registry, type);
     const intent = target ? newestIntent({ ...version, definition }, target.intent) : request.intent;
@@ -734,12 +725,12 @@ export class Driver {
       activityId,
       type,
       parameters: target?.intent ?? request.parameters,
-      approvals: target ? countedApprovals(bench, target) : [],
+      approvals: target ? countedApprovals(basis, target) : [],
       events,
       derivedBeside,
       organizationHash,
       parentHash: authority?.hash,
-      at: bench.now,
+      at: basis.now,
     };
     return [proveEnded(ended, this.ports.proofs)];
   }
@@ -760,7 +751,7 @@ export class Driver {
     throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
   }
 
-  private bench(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Bench {
+  private basis(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Basis {
     const now = decisionTime(this.ports.clock, organization, parent);
     const readsElsewhere = this.ports.reading !== undefined;
     const limits = limitsSetFor(organization, parent, this.ports.limits);

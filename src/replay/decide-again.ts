@@ -1,12 +1,6 @@
-import {
-  decideSubmit,
-  decideVote,
-  type Bench,
-  type Party,
-  type Prepared,
-  type Submission,
-  type Verdict,
-} from '../decide/deliberate.js';
+import { decideSubmit } from '../decide/submit.js';
+import { decideVote } from '../decide/vote.js';
+import type { Basis, Voter, Prepared, Submission, Verdict } from '../decide/basis.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
@@ -74,7 +68,7 @@ export class NotDecidable extends Error {
 }
 
 /** A parent as a decision in its sub-organization has seen it: at one revision of its stream. */
-export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Party['authority']>;
+export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Voter['authority']>;
 
 /** An event, and its link in the chain where that was checked. */
 interface Taken {
@@ -174,7 +168,7 @@ export class Redeciding {
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
       throw new Error(`revision ${recorded.revision} was decided with limits that nobody can set`);
     }
-    const bench: Bench = {
+    const basis: Basis = {
       registry: this.registry,
       organization,
       revision,
@@ -182,7 +176,7 @@ export class Redeciding {
       rules,
       ...(limits ? { limits } : {}),
     };
-    return again(bench, event, effects, recorded.revision, this.parentAt);
+    return again(basis, event, effects, recorded.revision, this.parentAt);
   }
 }
 
@@ -210,7 +204,7 @@ export function redecide(
 }
 
 function again(
-  bench: Bench,
+  basis: Basis,
   event: Deciding,
   effects: readonly OrganizationEvent[],
   revision: number,
@@ -218,14 +212,14 @@ function again(
 ): Redecided {
   const { vote } = event.data;
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
-  const party = authority ? { ...partyOf({ ...bench, ...authority }, vote), authority } : partyOf(bench, vote);
+  const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
   if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
   const { activityType, outcome, verdict } =
     event.type === 'ActivitySubmitted'
-      ? submitAgain(bench, event, effects, party)
-      : voteAgain(bench, event, effects, party);
+      ? submitAgain(basis, event, effects, voter)
+      : voteAgain(basis, event, effects, voter);
   if (verdict === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
   return {
     revision,
@@ -238,17 +232,17 @@ function again(
 }
 
 function submitAgain(
-  bench: Bench,
+  basis: Basis,
   { data }: Extract<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
-  party: Party,
+  voter: Voter,
 ) {
   const { activityId, type, intent: parameters, fingerprint, timestampMs, generateAppProofs, vote, decision } = data;
-  const version = activityVersion(bench.registry, type);
-  const prepared = preparation(bench.registry, type, parameters, effects, bench.organization);
+  const version = activityVersion(basis.registry, type);
+  const prepared = preparation(basis.registry, type, parameters, effects, basis.organization);
   const { found } = decision;
   const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
-  const decide = (submission: Submission) => decideSubmit(bench, submission, vote, party, prepared);
+  const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
   const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
 
   // From the signed bytes it must come out the same as from what was kept of them.
@@ -261,29 +255,29 @@ function submitAgain(
   if (kept !== JSON.stringify([parameters, type, timestampMs])) {
     throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
   }
-  checkSignedFor(bench, signed['organizationId']);
+  checkSignedFor(basis, signed['organizationId']);
   return { activityType: type, outcome: decision.outcome, verdict };
 }
 
 function voteAgain(
-  bench: Bench,
+  basis: Basis,
   event: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   effects: readonly OrganizationEvent[],
-  party: Party,
+  voter: Voter,
 ) {
   const { activityId, vote } = event.data;
-  const open = bench.organization.openActivities.get(activityId);
+  const open = basis.organization.openActivities.get(activityId);
   if (!open) throw new Error(`a vote on activity \`${activityId}\`, which does not wait`);
-  checkWord(bench, event, open);
-  const prepared = preparation(bench.registry, open.type, open.intent, effects, bench.organization);
+  checkWord(basis, event, open);
+  const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
   // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
-  return { activityType: open.type, outcome, verdict: decideVote(bench, open, vote, party, prepared) };
+  return { activityType: open.type, outcome, verdict: decideVote(basis, open, vote, voter, prepared) };
 }
 
 /** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
-function checkSignedFor({ organization }: Bench, signedFor: unknown): void {
+function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
   if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
@@ -292,19 +286,19 @@ function checkSignedFor({ organization }: Bench, signedFor: unknown): void {
 
 /** What was signed as a vote names its activity, and says the same as the event; or it is the body that is voted on. */
 function checkWord(
-  bench: Bench,
+  basis: Basis,
   { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
   open: OpenActivity,
 ): void {
   const words = [open.fingerprint, ...open.votes.map(({ fingerprint }) => fingerprint)];
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
-  checkSignedFor(bench, signed['organizationId']);
+  checkSignedFor(basis, signed['organizationId']);
   if (words.includes(vote.fingerprint)) {
     const same = open.votes.find(({ fingerprint }) => fingerprint === vote.fingerprint);
     if (same && same.selection !== vote.selection) throw new Error('the same signed vote counts for and against');
     return;
   }
-  const definition = bench.registry.versions.get(String(signed['type']))?.definition;
+  const definition = basis.registry.versions.get(String(signed['type']))?.definition;
   if (definition?.kind !== 'vote') throw new Error(`the signed request is no vote, but \`${String(signed['type'])}\``);
   const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
   if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
@@ -314,7 +308,7 @@ function checkWord(
   }
 }
 
-function authorityOf({ authority }: Decision, parentAt: ParentAt): Party['authority'] {
+function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['authority'] {
   if (!authority) return undefined;
   const { organization, revision } = parentAt(authority);
   const seen = { organizationId: organization.organizationId, revision };
@@ -325,7 +319,7 @@ function authorityOf({ authority }: Decision, parentAt: ParentAt): Party['author
 }
 
 /** Who voted, with the credential as the organization knows it before the vote. */
-function partyOf({ organization, now }: Bench, { userId, credentialId, publicKey, attestation }: Vote): Party {
+function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey, attestation }: Vote): Voter {
   const invited = invitedBy(publicKey, organization, now);
   if (invited?.user.userId === userId) return { userId, credential: invited.credential };
   const user = organization.users.get(userId);

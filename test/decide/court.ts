@@ -1,4 +1,6 @@
-import { decideSubmit, decideVote, type Bench, type Party, type Verdict } from '../../src/decide/deliberate.js';
+import { decideSubmit } from '../../src/decide/submit.js';
+import { decideVote } from '../../src/decide/vote.js';
+import type { Basis, Voter, Verdict } from '../../src/decide/basis.js';
 import type { Registry } from '../../src/decide/registry.js';
 import type { Vote, VoteSelection } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
@@ -37,17 +39,17 @@ export class Court {
     const timestampMs = String(this.now);
     const rest = { activityId: caseId, type, parameters, fingerprint: 'the case', timestampMs };
     const submission = { ...rest, intent, generateAppProofs: undefined };
-    const party = this.party(userId);
+    const voter = this.voter(userId);
     return this.rule(() =>
-      decideSubmit(this.bench(), submission, vote(party, 'VOTE_SELECTION_APPROVED'), party, undefined),
+      decideSubmit(this.basis(), submission, vote(voter, 'VOTE_SELECTION_APPROVED'), voter, undefined),
     );
   }
 
   vote(userId: string, selection: VoteSelection = 'VOTE_SELECTION_APPROVED'): Ruling {
     const open = this.organization.openActivities.get(caseId);
     if (!open) return { status: 'not waiting', events: [] };
-    const party = this.party(userId);
-    return this.rule(() => decideVote(this.bench(), open, vote(party, selection), party, undefined));
+    const voter = this.voter(userId);
+    return this.rule(() => decideVote(this.basis(), open, vote(voter, selection), voter, undefined));
   }
 
   wait(ms: number): void {
@@ -69,11 +71,11 @@ export class Court {
     return { status, events: verdict.events };
   }
 
-  private bench(): Bench {
+  private basis(): Basis {
     return { registry: this.registry, organization: this.organization, revision: 0, now: this.now };
   }
 
-  private party(userId: string): Party {
+  private voter(userId: string): Voter {
     const key = this.organization.users.get(userId)!.apiKeys[0]!;
     const { apiKeyId, credentialType, publicKey } = key;
     return { userId, credential: { id: apiKeyId, userId, type: credentialType, publicKey } };
@@ -100,7 +102,7 @@ export function aVoter(number: number, userTags: readonly string[] = []): Organi
 
 export const voterId = (number: number): string => id(100 + number);
 
-function vote({ userId, credential }: Party, selection: VoteSelection): Vote {
+function vote({ userId, credential }: Voter, selection: VoteSelection): Vote {
   return {
     voteId: `vote of ${userId}`,
     userId,

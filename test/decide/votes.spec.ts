@@ -1,6 +1,7 @@
 import { p256 } from '@noble/curves/nist.js';
 import { fingerprintOf } from '../../src/decide/fingerprint.js';
-import { ReadFirst, rightsOf, type Bench } from '../../src/decide/deliberate.js';
+import { ReadFirst, type Basis } from '../../src/decide/basis.js';
+import { rightsOf } from '../../src/decide/rights.js';
 import type { OpenActivity } from '../../src/domain/organization/open-activities.js';
 import type { Organization } from '../../src/domain/organization/organization.js';
 import { Steps } from '../../src/domain/steps.js';
@@ -334,13 +335,13 @@ describe('what a user may do about an activity', () => {
   it('is told to whom nothing lets vote, and to who has approved, without that anything is read', async () => {
     const { organization, open } = await signing();
     const { registry, clock } = coordinator;
-    const bench: Bench = { registry, organization, revision: 0, now: clock.now(), readsElsewhere: true };
-    expect(rightsOf(bench, open, eve.userId)).toEqual({ canApprove: false, canReject: false });
-    expect(rightsOf(bench, open, ann.userId)).toEqual({ canApprove: false, canReject: true });
+    const basis: Basis = { registry, organization, revision: 0, now: clock.now(), readsElsewhere: true };
+    expect(rightsOf(basis, open, eve.userId)).toEqual({ canApprove: false, canReject: false });
+    expect(rightsOf(basis, open, ann.userId)).toEqual({ canApprove: false, canReject: true });
     // The submitter is no member of the root quorum, so that has no say.
-    expect(rightsOf(bench, open, coordinator.root.userId)).toEqual({ canApprove: false, canReject: false });
-    expect(() => rightsOf(bench, open, bob.userId)).toThrow(ReadFirst);
-    const readAtOnce: Bench = { ...bench, readsElsewhere: false };
+    expect(rightsOf(basis, open, coordinator.root.userId)).toEqual({ canApprove: false, canReject: false });
+    expect(() => rightsOf(basis, open, bob.userId)).toThrow(ReadFirst);
+    const readAtOnce: Basis = { ...basis, readsElsewhere: false };
     expect(rightsOf(readAtOnce, open, bob.userId)).toEqual({ canApprove: true, canReject: true });
   });
 

@@ -1,5 +1,5 @@
 import { defineActivity } from '../../../src/activities/define-activity.js';
-import { decideSubmit } from '../../../src/decide/deliberate.js';
+import { decideSubmit } from '../../../src/decide/submit.js';
 import { buildRegistry } from '../../../src/decide/registry.js';
 import { Whole } from '../../../src/wire/fields.js';
 import { createPolicy } from '../../../src/activities/policies/create-policy.js';

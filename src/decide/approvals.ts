@@ -1,0 +1,89 @@
+import type { AnyActivity } from '../activities/define-activity.js';
+import { liveApprovals, type Vote } from '../domain/activity/events.js';
+import { activityAt } from '../domain/activity/machine.js';
+import { mayChange, type Word } from '../domain/organization/quorum-members.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import { eligibleApprovers, type Approval, type Authorization } from '../domain/policy/authorize.js';
+import { activityVersion, newestIntent } from './registry.js';
+import { attestedCredential } from './resolve-caller.js';
+import type { Basis } from './basis.js';
+import { aboutStillThere, questionOf, policyContext, credentialsOf } from './question.js';
+
+/** Approvals of an activity that waits which still count, the oldest first. */
+export function countedApprovals(basis: Basis, open: OpenActivity): readonly Vote[] {
+  const standing = new Set(standingApprovals(basis, open).map(({ userId }) => userId));
+  return liveApprovals(open.votes, basis.now).filter(({ userId }) => standing.has(userId));
+}
+
+/** The first vote is the submitter's. */
+export function submissionOf(open: OpenActivity): Vote {
+  return open.votes[0]!;
+}
+
+/** The machine of an open activity under today's users, policies and quorum. */
+export function waiting(basis: Basis, open: OpenActivity) {
+  const { definition, ...version } = activityVersion(basis.registry, open.type);
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  const about = aboutStillThere(definition, intent, basis);
+  const question = questionOf(
+    basis.registry,
+    open.type,
+    definition,
+    intent,
+    submissionOf(open).userId,
+    basis.organization,
+    about,
+  );
+  const approvals = standingApprovals(basis, open);
+  const eligible = eligibleApprovers(question, approvals, policyContext(basis));
+  const member = changedMember(basis, definition, intent);
+  const snapshot = activityAt('consensusNeeded', {
+    // Without the member's own word the others' may be in vain.
+    eligible: [...eligible, ...(member === undefined || eligible.has(member) ? [] : [member])],
+    approved: approvals.map(({ userId }) => userId),
+  });
+  return { snapshot, approvals, question };
+}
+
+/** Approvals that still count: young enough, by a user who is still here, with a credential that was not taken away. */
+export function standingApprovals({ organization, now }: Basis, open: OpenActivity): Approval[] {
+  const standing = new Map<string, Approval>();
+  for (const { userId, credentialId, attestation, publicKey } of liveApprovals(open.votes, now)) {
+    const user = organization.users.get(userId);
+    const credential = attestation
+      ? user && attestedCredential(user, attestation, publicKey)
+      : user && credentialsOf(user).find(({ id }) => id === credentialId);
+    if (credential) standing.set(userId, { userId, credential });
+  }
+  return [...standing.values()];
+}
+
+/** Whose word it is that a decision rests on. */
+export function wordOf({ outcome, by }: Authorization, approvals: readonly Approval[], isParents: boolean): Word {
+  return {
+    isRootQuorums: outcome === 'allow' && by === 'root-quorum' && !isParents,
+    userIds: isParents ? [] : approvals.map(({ userId }) => userId),
+  };
+}
+
+/** The member of the root quorum whose credentials or contacts the intent would change. */
+export function changedMember({ organization }: Basis, definition: AnyActivity, intent: object): string | undefined {
+  const userId = definition.changesWaysInOf?.(intent) ?? definition.ownCredentialsOf?.(intent);
+  return userId !== undefined && organization.rootQuorum.userIds.includes(userId) ? userId : undefined;
+}
+
+/** The member without whose word, or the quorum's, what policies allow cannot happen. */
+export function memberInTheWay(
+  basis: Basis,
+  definition: AnyActivity,
+  intent: object,
+  { outcome }: Authorization,
+  word: Word,
+): string | undefined {
+  const member = outcome === 'allow' ? changedMember(basis, definition, intent) : undefined;
+  return member === undefined || mayChange(basis.organization, member, word) ? undefined : member;
+}
+
+export function waitingForQuorum(authorization: Authorization): Authorization {
+  return { ...authorization, outcome: 'consensus-needed', by: 'none' };
+}

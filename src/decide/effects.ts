@@ -1,0 +1,91 @@
+import type { AnyActivity, DecideContext } from '../activities/define-activity.js';
+import type { PreparePorts } from '../ports/prepare.js';
+import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
+import { activityStatus, afterEffects, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { checkQuorumMembers, type Word } from '../domain/organization/quorum-members.js';
+import { checkLimits } from '../domain/organization/limits.js';
+import { checkQuorumReachable } from '../domain/organization/ways-in.js';
+import type { Authorization } from '../domain/policy/authorize.js';
+import { derivedId } from '../ids.js';
+import { type Basis, limitsToCheck, type Prepared } from './basis.js';
+
+export function isPossible(definition: AnyActivity, intent: object, basis: Basis): boolean {
+  try {
+    definition.check?.(intent, basis.organization, limitsToCheck(basis));
+    return true;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return false;
+    throw error;
+  }
+}
+
+export function execute(
+  basis: Basis,
+  definition: AnyActivity,
+  intent: object,
+  activityId: string,
+  { userId: submitterId, credentialId, attestation }: Vote,
+  prepared: Prepared,
+  word?: Word,
+) {
+  const { registry, organization, now, rules = rulesNumber } = basis;
+  const limits = limitsToCheck(basis);
+  definition.check?.(intent, organization, limits);
+  if (prepared && 'refusal' in prepared) throw prepared.refusal;
+  let count = 0;
+  const context: DecideContext = {
+    organization,
+    activityId,
+    submitterId,
+    credentialId,
+    ...(attestation ? { attestation } : {}),
+    now,
+    newId: () => derivedId(activityId, String(count++)),
+    policyEnvironment: registry.policyEnvironment,
+    rules,
+    ...limits,
+  };
+  const outcome = definition.decide(intent, context, prepared?.value);
+  // By rules 1 and 2 each verb had asked for itself, and some did not.
+  if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);
+  // Not while it is only tried out: the word that it lacks may still come.
+  if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
+  if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
+    checkQuorumReachable(organization, outcome.events, now);
+  }
+  return outcome;
+}
+
+export function afterwardsOf(definition: AnyActivity, prepared: Prepared) {
+  if (!definition.afterwards || !prepared || 'refusal' in prepared) return {};
+  return { afterwards: (ports: PreparePorts) => definition.afterwards?.(prepared.value, ports) };
+}
+
+export function decisionOf(
+  { voteId }: Vote,
+  { outcome, by, evaluations }: Authorization,
+  { revision, rules = rulesNumber, limits }: Basis,
+): Decision {
+  return { voteId, outcome, by, policies: evaluations, revision, rules, ...(limits ? { limits } : {}) };
+}
+
+export function endOf(
+  activityId: string,
+  pending: ActivitySnapshot,
+  effects: { readonly result: object } | { readonly failure: CoordinatorError },
+): ActivityEvent {
+  if ('failure' in effects) return failed(activityId, pending, effects.failure);
+  const status = activityStatus(afterEffects(pending, 'completed'));
+  return { type: 'ActivityCompleted', data: { activityId, status, result: { ...effects.result } } };
+}
+
+export function failed(
+  activityId: string,
+  pending: ActivitySnapshot,
+  { code, message }: CoordinatorError,
+): ActivityEvent {
+  const status = activityStatus(afterEffects(pending, 'failed'));
+  return { type: 'ActivityFailed', data: { activityId, status, failure: { code, message } } };
+}

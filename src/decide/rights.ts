@@ -1,0 +1,36 @@
+import { votingRights } from '../domain/activity/machine.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import { couldContribute } from '../domain/policy/authorize.js';
+import { activityVersion, newestIntent } from './registry.js';
+import { type Basis, metered } from './basis.js';
+import { standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
+import { readsResources, questionOf, policyContext } from './question.js';
+
+/** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
+export function rightsOf(given: Basis, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
+  const basis = metered(given);
+  // Whoever has approved may take it back, whatever it is about.
+  if (standingApprovals(basis, open).some((approval) => approval.userId === userId)) {
+    return { canApprove: false, canReject: true };
+  }
+  return couldHaveRights(basis, open, userId)
+    ? votingRights(waiting(basis, open).snapshot, userId)
+    : { canApprove: false, canReject: false };
+}
+
+/** Asked before what an activity is about is read: somebody whom nothing could let vote has nothing read. */
+function couldHaveRights(basis: Basis, open: OpenActivity, userId: string): boolean {
+  const { definition, ...version } = activityVersion(basis.registry, open.type);
+  if (!readsResources(definition)) return true;
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  if (changedMember(basis, definition, intent) === userId) return true;
+  const { registry, organization } = basis;
+  const question = questionOf(registry, open.type, definition, intent, submissionOf(open).userId, organization, {});
+  return couldContribute(question, standingApprovals(basis, open), policyContext(basis), userId);
+}
+
+/** Ids of the users who may approve an activity that waits for votes, and have not. */
+export function approversOf(basis: Basis, open: OpenActivity): ReadonlySet<string> {
+  const { eligible, approved } = waiting(metered(basis), open).snapshot.context;
+  return new Set(eligible.filter((userId) => !approved.includes(userId)));
+}

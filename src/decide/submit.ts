@@ -1,0 +1,96 @@
+import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { activityStatus, afterSubmit } from '../domain/activity/machine.js';
+import { theirsAlone } from '../domain/organization/quorum-members.js';
+import { checkRoomToWait } from '../domain/organization/open-activities.js';
+import { authorize, couldAllow } from '../domain/policy/authorize.js';
+import { unreadable } from '../domain/policy/types.js';
+import { permissionDenied } from './refusals.js';
+import { activityVersion } from './registry.js';
+import { invitedBy } from './resolve-caller.js';
+import {
+  type Basis,
+  type Submission,
+  type Voter,
+  type Prepared,
+  type Verdict,
+  metered,
+  limitsToCheck,
+} from './basis.js';
+import { policyContext, type About, questionOf, readsResources, aboutOf, readFirst } from './question.js';
+import { wordOf, memberInTheWay, waitingForQuorum } from './approvals.js';
+import { decisionOf, execute, endOf, afterwardsOf } from './effects.js';
+
+/**
+ * A submit.
+ * @throws {CoordinatorError} PERMISSION_DENIED with each policy's outcome, or the refusal of the activity itself
+ */
+export function decideSubmit(
+  given: Basis,
+  submission: Submission,
+  vote: Vote,
+  voter: Voter,
+  prepared: Prepared,
+): Verdict {
+  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found } = submission;
+  const basis = metered(given);
+  const { definition } = activityVersion(basis.registry, type);
+  const { authority } = voter;
+  // Not a user yet, and none of the others' while policies count who is here.
+  const guest = definition.byInvitation ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
+  const context = policyContext({ ...basis, ...authority }, guest?.user);
+  const home = authority?.organization ?? basis.organization;
+  const questionOn = (about: About) => questionOf(basis.registry, type, definition, intent, voter.userId, home, about);
+  if (readsResources(definition) && !couldAllow(questionOn({}), [voter], context)) {
+    const nothing = { resources: unreadable('it was not read, as nothing could allow it') };
+    throw permissionDenied(authorize(questionOn(nothing), [voter], context), context.policies);
+  }
+  const about = aboutOf(definition, intent, basis);
+  const asked = authorize(questionOn(about), [voter], context);
+  const word = wordOf(asked, [voter], authority !== undefined);
+  const member = authority ? undefined : memberInTheWay(basis, definition, intent, asked, word);
+  if (member !== undefined && !basis.organization.rootQuorum.userIds.includes(voter.userId)) throw theirsAlone(member);
+  const authorization = member === undefined ? asked : waitingForQuorum(asked);
+  const { outcome } = authorization;
+  // Votes are cast in the organization that an activity stands in, where users of the parent have none.
+  // Nor would anybody be told a result that only the answer to its submission tells.
+  const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
+  if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
+    throw permissionDenied(authorization, context.policies);
+  readFirst(definition, intent, basis);
+  if (definition.prepare && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
+  if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
+
+  const snapshot = afterSubmit[outcome];
+  const submitted: ActivityEvent = {
+    type: 'ActivitySubmitted',
+    data: {
+      activityId,
+      type,
+      intent: parameters,
+      fingerprint,
+      timestampMs,
+      ...(generateAppProofs === undefined ? {} : { generateAppProofs }),
+      status: activityStatus(snapshot),
+      vote,
+      decision: {
+        ...decisionOf(vote, authorization, basis),
+        ...(authority
+          ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
+          : {}),
+        ...(found ? { found } : {}),
+      },
+    },
+  };
+  if (outcome === 'allow') {
+    const effects = execute(basis, definition, intent, activityId, vote, prepared, word);
+    const ending = endOf(activityId, snapshot, effects);
+    const events = [submitted, ...effects.events, ending];
+    return 'failure' in effects
+      ? { outcome, events, refusal: effects.failure }
+      : { outcome, events, ...afterwardsOf(definition, prepared) };
+  }
+  checkRoomToWait(basis.organization, voter.userId, vote.message, limitsToCheck(basis).limits);
+  // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
+  if (!definition.prepare) execute(basis, definition, intent, activityId, vote, prepared);
+  return { outcome, events: [submitted] };
+}

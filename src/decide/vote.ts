@@ -1,0 +1,73 @@
+import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { activityStatus, step } from '../domain/activity/machine.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import { authorize } from '../domain/policy/authorize.js';
+import { permissionDenied, voteRefused } from './refusals.js';
+import { activityVersion, newestIntent } from './registry.js';
+import { type Basis, type Voter, type Prepared, type Verdict, metered } from './basis.js';
+import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
+import { policyContext, readFirstIfThere } from './question.js';
+import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
+
+/**
+ * A vote on an activity that waits.
+ * @throws {CoordinatorError} when the voter may not say this, or a policy forbids the activity today
+ */
+export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: Voter, prepared: Prepared): Verdict {
+  const { activityId } = open;
+  const { userId } = voter;
+  const basis = metered(given);
+  const { snapshot, approvals, question } = waiting(basis, open);
+  const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
+  const isRepeated = approvals.some((approval) => approval.userId === userId);
+  if (!snapshot.can({ type: wish, userId })) {
+    if (wish === 'approve' && !isRepeated) {
+      // Nobody's approval counts while a policy forbids it: the policy is the reason.
+      const forbidden = authorize(question, [...approvals, voter], policyContext(basis));
+      if (forbidden.outcome === 'deny-explicit')
+        throw permissionDenied(forbidden, basis.organization.policies.values());
+    }
+    throw voteRefused(open, wish, approvals, userId);
+  }
+  const voted = step(snapshot, { type: wish, userId });
+  if (wish === 'reject') {
+    const status = activityStatus(voted);
+    return {
+      outcome: 'deny-explicit',
+      events: [{ type: 'ActivityRejected', data: { activityId, status, vote, rules: basis.rules ?? rulesNumber } }],
+    };
+  }
+
+  const { definition, ...version } = activityVersion(basis.registry, open.type);
+  const intent = newestIntent({ ...version, definition }, open.intent);
+  const asked = authorize(question, [...approvals, voter], policyContext(basis));
+  const word = wordOf(asked, [...approvals, voter], false);
+  const member = memberInTheWay(basis, definition, intent, asked, word);
+  const authorization = member === undefined ? asked : waitingForQuorum(asked);
+  // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
+  if (authorization.outcome === 'deny-explicit')
+    throw permissionDenied(authorization, basis.organization.policies.values());
+  const isAllowed = authorization.outcome === 'allow';
+  if (isAllowed) readFirstIfThere(definition, intent, basis);
+  if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, basis)) {
+    return 'prepare-first';
+  }
+  const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });
+  const decision = decisionOf(vote, authorization, basis);
+  const approved: ActivityEvent = {
+    type: 'ActivityApproved',
+    data: { activityId, status: activityStatus(next), vote, decision },
+  };
+  if (!isAllowed) return { outcome: 'consensus-needed', events: [approved] };
+  try {
+    const effects = execute(basis, definition, intent, activityId, submissionOf(open), prepared, word);
+    const events = [approved, ...effects.events, endOf(activityId, next, effects)];
+    return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
+  } catch (error) {
+    // The voters have done their part: that it could not be done is a fact of the activity, not of this request.
+    if (!(error instanceof CoordinatorError)) throw error;
+    return { outcome: 'allow', events: [approved, failed(activityId, next, error)] };
+  }
+}
