@@ -140,7 +140,7 @@ module.exports = {
       '^src/client/',
       '^src/config\\.ts$',
       '^src/ledger/stores/open-event-store\\.ts$',
-      '^src/domain/activity/app-proof\\.ts$',
+      '^src/domain/(activity/(app-proof|envelope)|key-formats)\\.ts$',
       '^src/proofs/verify\\.ts$',
       '^src/stamps/',
       '^src/vault/rotate-kek\\.ts$',

@@ -276,6 +276,9 @@ export function environment(
   return all;
 }
 
+/** What the command line reads beside the settings. */
+const ofCommandLine = ['COUNTERSIGN_PROFILE'];
+
 /** What only settings of ours begin with. */
 const ownPrefixes =
   /^(?:COUNTERSIGN_|RATE_LIMIT_|PROXY_RATE_LIMIT_|PROXY_SECRET_|AUTH_PROXY_|SMTP_|SMS_WEBHOOK_|MAIL_FROM_|OIDC_|OAUTH2_|SOCIAL_LINKING_|WEBAUTHN_|VOTE_NOTICES?_|KEK_|ROOT_API_|EVENT_STORE_|INVITATION_)/;
@@ -294,7 +297,7 @@ export function refuseMisspelled(
 ): void {
   const known = settings.map(([name]): string => name);
   for (const [name, value] of Object.entries(from)) {
-    if (known.includes(name) || value === undefined) continue;
+    if (known.includes(name) || ofCommandLine.includes(name) || value === undefined) continue;
     const isOfService = ofServices.test(name) || (name.endsWith('_PORT') && /^(?:tcp|udp):\/\//.test(value));
     if (!only && isOfService) continue;
     const ranked = known

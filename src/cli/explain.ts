@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { ApiError } from '../client/stamping-client.js';
 import { BadSetting } from '../config.js';
 import { BadUsage } from './bad-usage.js';
@@ -14,8 +15,11 @@ export interface Explanation {
 /** Explains any error that ended a command. */
 export function explained(error: unknown): Explanation {
   if (error instanceof ApiError) return explainedAnswer(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = isNativeError(error) || error instanceof Error ? error.message : String(error);
   if (error instanceof BadUsage || error instanceof BadSetting) return { message, exitCode: exitCodes.badUsage };
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    return { message: 'the server did not answer in time: try again', exitCode: exitCodes.unreachable };
+  }
   if (isConnectionError(error)) {
     return {
       message: `the server does not answer (${reasonOf(error)}): is it running?`,
@@ -27,7 +31,10 @@ export function explained(error: unknown): Explanation {
 
 function explainedAnswer({ status, body }: ApiError): Explanation {
   const answer = { status, ...body };
-  const lines = [body.message, ...body.details.flatMap(detailLines)];
+  const lines = [
+    body.message,
+    ...(body.details ?? []).flatMap(detailLines).filter((line) => !body.message.includes(line.trim())),
+  ];
   const exitCode =
     status === 403 ? exitCodes.denied : status === 429 || status >= 500 ? exitCodes.unreachable : exitCodes.refused;
   return { message: lines.join('\n'), exitCode, answer };
@@ -60,11 +67,11 @@ function outcomeWords(outcome: string): string {
 }
 
 /** What `fetch` throws when there is no answer. */
-function isConnectionError(error: unknown): error is TypeError {
-  return error instanceof TypeError && error.message === 'fetch failed';
+function isConnectionError(error: unknown): error is Error {
+  return isNativeError(error) && error.name === 'TypeError' && error.message === 'fetch failed';
 }
 
 function reasonOf({ cause }: Error): string {
-  if (!(cause instanceof Error)) return 'no reason given';
+  if (!isNativeError(cause)) return 'no reason given';
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
 }

@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { asJson } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { explained } from './explain.js';
+import { printable } from './layout.js';
 import type { Terminal } from './terminal.js';
 import { commandTree } from './tree.js';
 
@@ -13,7 +14,8 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     // It has said why; asking for help is no error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badUsage;
-    const { message, exitCode, answer } = explained(error);
+    const { message: said, exitCode, answer } = explained(error);
+    const message = said.split('\n').map(printable).join('\n');
     terminal.error(
       args.includes('--json') ? `${asJson({ error: { message, exitCode, ...answer } })}\n` : `error: ${message}\n`,
     );

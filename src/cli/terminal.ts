@@ -74,15 +74,28 @@ export class Terminal {
     return Buffer.concat(chunks).toString('utf8');
   }
 
+  /** One line that the user types. @throws {BadUsage} when nobody answers */
+  async ask(question: string): Promise<string> {
+    const answer = await this.answerTo(`${question} `);
+    if (answer === undefined) throw new BadUsage(`nobody has answered: ${question}`);
+    return answer.trim();
+  }
+
   /** Whether the user means it. @throws {BadUsage} when nobody answers, as where no terminal is */
   async confirm(question: string): Promise<boolean> {
+    const answer = await this.answerTo(`${question} [y/N] `);
+    if (answer === undefined) throw new BadUsage('nobody has answered: add --yes to do it without being asked');
+    return /^\s*y(?:es)?\s*$/i.test(answer);
+  }
+
+  private async answerTo(question: string): Promise<string | undefined> {
     const lines = createInterface({ input: this.surroundings.stdin });
-    this.error(`${question} [y/N] `);
+    this.error(question);
     try {
-      for await (const answer of lines) return /^\s*y(?:es)?\s*$/i.test(answer);
+      for await (const answer of lines) return answer;
     } finally {
       lines.close();
     }
-    throw new BadUsage('nobody has answered: add --yes to do it without being asked');
+    return undefined;
   }
 }

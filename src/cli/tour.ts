@@ -22,7 +22,7 @@ async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivat
   const file = join(folder, 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
-    throw new Error(`${file} is not there: start the server first (npm start), in another terminal`);
+    throw new Error(`${file} is not there: start a coordinator first (countersign start), in another terminal`);
   const root = JSON.parse(text) as RootFile;
   if (!root.apiPrivateKey)
     throw new Error(`${file} has no private key (ROOT_API_PUBLIC_KEY was set): the tour needs one`);
@@ -31,13 +31,15 @@ async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivat
 
 /** Plays a story against a running server with real stamps, and tells it on the terminal. */
 export async function tour(terminal: Terminal, { dataDir }: { readonly dataDir?: string }): Promise<void> {
-  const root = await readRoot(terminal.path(dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data'));
+  const folder = terminal.path(dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data');
+  const root = await readRoot(folder);
   const { apiUrl, organizationId } = root;
   const client = new StampingClient(apiUrl, organizationId, apiKeyPairFromPrivate(root.apiPrivateKey));
   const run = randomBytes(2).toString('hex');
   const cast = await people(apiUrl, client, run);
   await keys(apiUrl, cast, run);
   const { authProxyUrl, authProxyConfigId } = root;
-  if (authProxyUrl && authProxyConfigId) await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, run);
+  if (authProxyUrl && authProxyConfigId)
+    await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, { run, dataDir: folder });
   say(`\n${green('That was it.')} The reference is at ${apiUrl}/docs`);
 }

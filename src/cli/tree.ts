@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
+import { mountLogin } from './commands/login.js';
+import { mountLogout } from './commands/logout.js';
+import { mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
 import { mountStart } from './commands/start.js';
 import { mountTour } from './commands/tour.js';
 import { mountVerify } from './commands/verify.js';
 import { mountWebhooksRedeliver } from './commands/webhooks-redeliver.js';
+import { mountWhoami } from './commands/whoami.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
 
@@ -36,6 +40,14 @@ export function commandTree(terminal: Terminal): CliCommand {
   tree.commandsGroup('Coordinator:');
   mountStart(tree);
   mountTour(tree);
+
+  tree.commandsGroup('Profile:');
+  mountLogin(tree);
+  mountLogout(tree);
+  mountWhoami(tree);
+  const profiles = tree.command('profiles').summary('list and choose profiles');
+  mountProfilesList(profiles);
+  mountProfilesUse(profiles);
 
   tree.commandsGroup('Store:');
   mountVerify(tree);

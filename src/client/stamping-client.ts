@@ -35,6 +35,8 @@ export class StampingClient {
     readonly organizationId: string,
     readonly key: ApiKeyPair,
     private readonly clock: { now(): number } = Date,
+    /** Longest wait for an answer, in milliseconds; without it, as long as `fetch` waits. */
+    private readonly timeoutMs?: number,
   ) {}
 
   /**
@@ -105,7 +107,7 @@ export class StampingClient {
   async post<Body>(path: string, body: string | Uint8Array): Promise<ApiAnswer<Body>> {
     const { headerName, headerValue } = stampBody(body, this.key);
     const baseUrl = typeof this.baseUrl === 'string' ? this.baseUrl : this.baseUrl();
-    return send<Body>(`${baseUrl}${path}`, body, { [headerName]: headerValue });
+    return send<Body>(`${baseUrl}${path}`, body, { [headerName]: headerValue }, this.timeoutMs);
   }
 
   /** Two requests in one millisecond of a standing clock would be one activity: each gets its own. */
@@ -126,13 +128,19 @@ export async function send<Body>(
   url: string,
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>>,
+  timeoutMs?: number,
 ): Promise<ApiAnswer<Body>> {
   const response = await fetch(url, {
     method: 'POST',
     body: typeof body === 'string' ? body : new Uint8Array(body),
     headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+    ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
   });
-  const answer: unknown = await response.json();
+  const answer: unknown = await response.json().catch((cause: unknown) => {
+    throw new Error(`${new URL(url).origin} answered HTTP ${response.status} without JSON: is it a coordinator?`, {
+      cause,
+    });
+  });
   if (!response.ok) throw new ApiError(response.status, answer as ApiError['body']);
   return { status: response.status, headers: response.headers, body: answer as Body };
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StampingClient } from '../../client/stamping-client.js';
-import { environment } from '../../config.js';
-import { generateApiKeyPair, stampBody, type ApiKeyPair } from '../../stamps/sign.js';
+import { generateApiKeyPair } from '../../stamps/sign.js';
+import { clientSignature } from '../client-signature.js';
 import { dim, green, note, say, title } from './stage.js';
 
 interface Proxy {
@@ -12,7 +12,12 @@ interface Proxy {
 }
 
 /** Somebody signs up with an e-mailed code through the auth proxy, logs in, acts, and changes the phone number. */
-export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient, run: string): Promise<void> {
+export async function login(
+  apiUrl: string,
+  proxy: Proxy,
+  parent: StampingClient,
+  { run, dataDir }: { readonly run: string; readonly dataDir: string },
+): Promise<void> {
   const email = `dana-${run}@example.com`;
   const ask = async <Answer>(path: string, body: object): Promise<Answer> => {
     const response = await fetch(`${proxy.authProxyUrl}/v1/${path}`, {
@@ -28,7 +33,7 @@ export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient
   title('A stranger signs up by e-mail, through the auth proxy: no back end in between');
   note(`POST ${proxy.authProxyUrl}/v1/otp_init, with X-Auth-Proxy-Config-Id and no stamp`);
   const { otpId } = await ask<{ otpId: string }>('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: email });
-  const code = await codeFor(otpId);
+  const code = await codeFor(otpId, dataDir);
   say(`   the mail to ${green(email)} lies in the outbox: its code is ${green(code)}`);
   const session = generateApiKeyPair((count) => randomBytes(count));
   const { verificationToken } = await ask<{ verificationToken: string }>('otp_verify', {
@@ -47,7 +52,7 @@ export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient
     organizationName: `Dana's ${run}`,
     verificationToken,
     ...nobody,
-    clientSignature: signed(session, { signup: { ...nobody, email }, tokenId, type: 'USAGE_TYPE_SIGNUP' }),
+    clientSignature: clientSignature(session, { signup: { ...nobody, email }, tokenId, type: 'USAGE_TYPE_SIGNUP' }),
   });
   say(`   ${green('a sub-organization of her own')}  ${organizationId}`);
 
@@ -56,7 +61,7 @@ export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient
     verificationToken,
     publicKey: session.publicKey,
     organizationId,
-    clientSignature: signed(session, {
+    clientSignature: clientSignature(session, {
       login: { publicKey: session.publicKey },
       tokenId,
       type: 'USAGE_TYPE_LOGIN',
@@ -76,7 +81,10 @@ export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient
     appName: 'Countersign tour',
   });
   const { otpId: smsId } = started.result['initOtpResult'] as { otpId: string };
-  const verified = await parent.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId: smsId, otpCode: await codeFor(smsId) });
+  const verified = await parent.submit('ACTIVITY_TYPE_VERIFY_OTP', {
+    otpId: smsId,
+    otpCode: await codeFor(smsId, dataDir),
+  });
   const proof = (verified.result['verifyOtpResult'] as { verificationToken: string }).verificationToken;
   const changed = await dana.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
     userId,
@@ -87,8 +95,8 @@ export async function login(apiUrl: string, proxy: Proxy, parent: StampingClient
 }
 
 /** The code of a message that lies in the outbox; where mail is really sent, only its receiver has it. */
-async function codeFor(otpId: string): Promise<string> {
-  const file = join(environment()['DATA_DIR'] ?? './data', 'outbox.jsonl');
+async function codeFor(otpId: string, dataDir: string): Promise<string> {
+  const file = join(dataDir, 'outbox.jsonl');
   for (let tries = 0; tries < 100; tries++) {
     const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter((line) => line !== '');
     const message = lines
@@ -101,13 +109,4 @@ async function codeFor(otpId: string): Promise<string> {
   throw new Error(
     `${file} has no code for ${otpId}: the tour reads it there, so SMTP_URL and SMS_WEBHOOK_URL must be empty`,
   );
-}
-
-/** What a browser signs with the key that its verification token is bound to (client protocol, section 8.2). */
-function signed(key: ApiKeyPair, usage: object) {
-  const message = JSON.stringify(usage);
-  // A stamp is the same signature in an envelope: ECDSA over SHA-256 of the text, DER in hex.
-  const stamp = Buffer.from(stampBody(message, key).headerValue, 'base64url').toString();
-  const { signature } = JSON.parse(stamp) as { signature: string };
-  return { publicKey: key.publicKey, scheme: 'CLIENT_SIGNATURE_SCHEME_API_P256', message, signature };
 }

@@ -1,0 +1,35 @@
+import { ActivityClient } from '../client/activity-client.js';
+import type { CliCommand } from './command.js';
+import { Profiles, type Profile } from './profiles.js';
+import type { Terminal } from './terminal.js';
+
+/** What commands that speak to a coordinator take. */
+export interface ProfileOptions {
+  readonly profile?: string;
+  readonly organization?: string;
+}
+
+/** Longest wait for an answer: a decision takes less, and a server that is gone never answers. */
+const answerWithinMs = 60_000;
+
+/** Adds the options that say who speaks. */
+export function withProfile<Given extends CliCommand>(command: Given): Given {
+  return command
+    .option('--profile <name>', 'who speaks; else COUNTERSIGN_PROFILE, or the one that `profiles use` chose')
+    .option('--organization <id>', "a sub-organization, instead of the profile's organization");
+}
+
+/**
+ * A client that speaks as the profile that is meant.
+ * @throws {BadUsage} when there is no such profile
+ */
+export async function profileClient(terminal: Terminal, options: ProfileOptions): Promise<ActivityClient> {
+  const profiles = Profiles.of(terminal);
+  const profile = await profiles.read(options.profile ?? (await profiles.current()));
+  return clientOf({ ...profile, organizationId: options.organization ?? profile.organizationId });
+}
+
+/** A client with the key of a profile. */
+export function clientOf({ address, organizationId, key }: Profile): ActivityClient {
+  return new ActivityClient(address, organizationId, key, Date, answerWithinMs);
+}

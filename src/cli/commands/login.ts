@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { send } from '../../client/stamping-client.js';
+import { environment } from '../../config.js';
+import { apiKeyPairFromPrivate, generateApiKeyPair, type ApiKeyPair } from '../../stamps/sign.js';
+import { BadUsage } from '../bad-usage.js';
+import { clientOf } from '../callers.js';
+import { clientSignature } from '../client-signature.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { exitCodes } from '../exit-codes.js';
+import { Profiles, type Profile } from '../profiles.js';
+import type { Terminal } from '../terminal.js';
+
+interface LoginOptions {
+  readonly profile?: string;
+  readonly address?: string;
+  readonly organization?: string;
+  readonly dataDir?: string;
+  readonly keyFile?: string;
+  readonly keepKey?: boolean;
+  readonly newKey?: boolean;
+  readonly email?: string;
+  readonly authProxyConfig?: string;
+  readonly authProxy?: string;
+  readonly yes?: boolean;
+}
+
+/** `countersign login`. */
+export function mountLogin(parent: CliCommand): void {
+  parent
+    .command('login')
+    .summary('make a profile: who you are, and where')
+    .description(
+      'Makes a key for this machine, registers it at a coordinator, and keeps both in a profile that only you can read. ' +
+        'You prove who you are with a key that the coordinator knows: the root key of a coordinator on this machine ' +
+        '(--data-dir), or an API key in a file (--key-file); its private part is not kept. With --new-key you get a public ' +
+        'key for somebody else to register; with --email, a code by mail and a key for a session.',
+    )
+    .option('--profile <name>', 'name of the profile', 'default')
+    .option('--address <url>', 'where the coordinator is, such as https://countersign.example.com')
+    .option('--organization <id>', 'your organization there')
+    .option(
+      '--data-dir <folder>',
+      'prove it with root.json in this folder; DATA_DIR, or ./data, unless another way is chosen',
+    )
+    .option(
+      '--key-file <file>',
+      'prove it with an API key: 64 hex digits, or JSON such as root.json; - reads standard input',
+    )
+    .option('--keep-key', 'keep the key of --key-file or root.json itself, and register none')
+    .option('--new-key', 'prove nothing: make a key, and show the public part for somebody to register')
+    .option(
+      '--email <address>',
+      'prove it with a code sent by mail, through the auth proxy; the key lasts as long as the session',
+    )
+    .option('--auth-proxy-config <id>', 'configuration of the auth proxy, for --email')
+    .option('--auth-proxy <url>', 'where the auth proxy is, for --email, if not at --address')
+    .option('--yes', 'replace a profile of that name without asking')
+    .example('countersign login --data-dir ./data', 'Log in as the root user of a coordinator on this machine')
+    .example(
+      'countersign login --profile alice --new-key --address "$ADDRESS" --organization "$ORGANIZATION"',
+      'Make a key as a new user; the public part goes to whoever creates users',
+    )
+    .answers((options: LoginOptions) => login(parent.terminal, options));
+}
+
+async function login(terminal: Terminal, options: LoginOptions): Promise<Outcome> {
+  const { profile: name = 'default', newKey, email, keyFile, dataDir } = options;
+  const ways = [newKey && '--new-key', email && '--email', keyFile && '--key-file', dataDir && '--data-dir'];
+  const chosen = ways.filter((way) => way !== undefined && way !== false);
+  if (chosen.length > 1) throw new BadUsage(`${chosen.join(' and ')}: choose one way to log in`);
+  const profiles = Profiles.of(terminal);
+  const question = `Replace the profile \`${name}\`, and the key in it?`;
+  if ((await profiles.has(name)) && !options.yes && !(await terminal.confirm(question))) {
+    return { text: 'Nothing was changed.\n', json: { profile: name, loggedIn: false } };
+  }
+  const outcome = newKey
+    ? awaitingRegistration(options)
+    : email
+      ? await byEmail(terminal, email, options)
+      : await byKey(terminal, options);
+  await profiles.write(name, outcome.profile);
+  await profiles.use(name);
+  const { address, organizationId, apiKeyId, userId, key } = outcome.profile;
+  const file = profiles.fileOf(name);
+  return {
+    text: `${outcome.text}\nProfile \`${name}\` is in ${file}; commands use it from now on.\n`,
+    json: { profile: name, file, address, organizationId, userId, apiKeyId, publicKey: key.publicKey, ...outcome.json },
+    exitCode: outcome.waits ? exitCodes.waiting : exitCodes.done,
+  };
+}
+
+interface LoggedIn {
+  readonly profile: Profile;
+  readonly text: string;
+  readonly json?: object;
+  readonly waits?: boolean;
+}
+
+const newKeyPair = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
+
+function awaitingRegistration(options: LoginOptions): LoggedIn {
+  const profile = { ...placeOf(options, {}), key: newKeyPair() };
+  return {
+    profile,
+    text:
+      `Your public key is\n\n  ${profile.key.publicKey}\n\nIt is registered nowhere yet. Whoever may create users does it with\n\n` +
+      `  countersign users create <your name> --public-key ${profile.key.publicKey}\n`,
+    json: { registered: false },
+  };
+}
+
+/** Where, and which organization: as said, else as the file with the key says. */
+function placeOf(
+  { address, organization }: LoginOptions,
+  found: { readonly apiUrl?: string; readonly organizationId?: string },
+): Pick<Profile, 'address' | 'organizationId'> {
+  const where = address ?? found.apiUrl;
+  const organizationId = organization ?? found.organizationId;
+  if (where === undefined) throw new BadUsage('add --address, the URL of the coordinator');
+  if (organizationId === undefined) throw new BadUsage('add --organization, the id of your organization');
+  if (!URL.canParse(where) || !/^https?:$/.test(new URL(where).protocol)) {
+    throw new BadUsage(`--address ${where}: must be a URL such as https://countersign.example.com`);
+  }
+  const { origin, pathname } = new URL(where);
+  return { address: `${origin}${pathname.replace(/\/+$/, '')}`, organizationId };
+}
+
+async function byKey(terminal: Terminal, options: LoginOptions): Promise<LoggedIn> {
+  const { key: given, ...found } = await givenKey(terminal, options);
+  const place = placeOf(options, found);
+  const known = clientOf({ ...place, key: given });
+  const { userId, username, organizationName } = await known.query<Readonly<Record<string, string>>>('whoami');
+  const hello = `Logged in to ${place.address} as ${username} of ${organizationName}.`;
+  if (options.keepKey) return { profile: { ...place, key: given, userId: userId! }, text: hello, json: { username } };
+  const key = newKeyPair();
+  const { id, status, fingerprint, result } = await known.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
+    userId: userId!,
+    apiKeys: [
+      { apiKeyName: `Command line on ${hostname()}`, publicKey: key.publicKey, curveType: 'API_KEY_CURVE_P256' },
+    ],
+  });
+  if (status !== 'ACTIVITY_STATUS_COMPLETED' && status !== 'ACTIVITY_STATUS_CONSENSUS_NEEDED') {
+    throw new Error(`the new key was not registered: activity ${id} is ${status}`);
+  }
+  const waits = status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
+  const [apiKeyId] = (result['createApiKeysResult'] as { readonly apiKeyIds: string[] } | undefined)?.apiKeyIds ?? [];
+  return {
+    profile: { ...place, key, userId: userId!, ...(apiKeyId ? { apiKeyId } : {}) },
+    text: waits
+      ? `The new key waits for approvals, and is good once it has them. Approve it with\n\n  countersign approve ${fingerprint}\n`
+      : `${hello}\nA new API key was registered: ${key.publicKey}`,
+    json: { username, registered: !waits, ...(waits ? { activityId: id, fingerprint } : {}) },
+    waits,
+  };
+}
+
+interface GivenKey {
+  readonly key: ApiKeyPair;
+  readonly apiUrl?: string;
+  readonly organizationId?: string;
+}
+
+async function givenKey(terminal: Terminal, { keyFile, dataDir }: LoginOptions): Promise<GivenKey> {
+  if (keyFile === '-') return keyIn(await terminal.input(), 'standard input');
+  const folder = dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data';
+  const file = terminal.path(keyFile ?? join(folder, 'root.json'));
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text !== undefined) return keyIn(text, file);
+  if (keyFile !== undefined || dataDir !== undefined) throw new BadUsage(`${file} cannot be read`);
+  throw new BadUsage(
+    `${file} is not there: choose how to log in with --data-dir, --key-file, --new-key or --email (countersign login --help)`,
+  );
+}
+
+/** The text is a secret: no error shows any of it. */
+function keyIn(text: string, file: string): GivenKey {
+  const trimmed = text.trim();
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return { key: apiKeyPairFromPrivate(trimmed) };
+  let value: unknown;
+  try {
+    value = JSON.parse(trimmed);
+  } catch {
+    value = undefined;
+  }
+  const { apiPrivateKey, privateKey, apiUrl, organizationId } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const secret = apiPrivateKey ?? privateKey;
+  if (typeof secret !== 'string' || !/^[0-9a-f]{64}$/i.test(secret)) {
+    throw new BadUsage(
+      `${file} holds no P-256 private key: it must be 64 hex digits, or JSON with \`apiPrivateKey\` or \`privateKey\` of as many`,
+    );
+  }
+  return {
+    key: apiKeyPairFromPrivate(secret),
+    ...(typeof apiUrl === 'string' ? { apiUrl } : {}),
+    ...(typeof organizationId === 'string' ? { organizationId } : {}),
+  };
+}
+
+/** The key of this machine becomes a key of the session, as that of a browser does. */
+async function byEmail(terminal: Terminal, email: string, options: LoginOptions): Promise<LoggedIn> {
+  // The code says whose sub-organization it is, where it leads to one only.
+  const place = placeOf(options, { organizationId: '' });
+  const { authProxy = place.address, authProxyConfig } = options;
+  if (authProxyConfig === undefined) throw new BadUsage('add --auth-proxy-config, the id of the configuration');
+  const ask = async <Answer>(path: string, body: object): Promise<Answer> => {
+    const headers = { 'x-auth-proxy-config-id': authProxyConfig };
+    return (await send<Answer>(`${authProxy}/v1/${path}`, JSON.stringify(body), headers, 60_000)).body;
+  };
+  const key = newKeyPair();
+  const { publicKey } = key;
+  const { otpId } = await ask<{ otpId: string }>('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: email });
+  const otpCode = await terminal.ask(`The code that was mailed to ${email}:`);
+  const { verificationToken } = await ask<{ verificationToken: string }>('otp_verify', { otpId, otpCode, publicKey });
+  const { id: tokenId } = claimsOf<{ id: string }>(verificationToken);
+  const { session } = await ask<{ session: string }>('otp_login', {
+    verificationToken,
+    publicKey,
+    ...(place.organizationId ? { organizationId: place.organizationId } : {}),
+    clientSignature: clientSignature(key, { login: { publicKey }, tokenId, type: 'USAGE_TYPE_LOGIN' }),
+  });
+  const { exp, organization_id: organizationId } = claimsOf<{ exp: number; organization_id: string }>(session);
+  const until = new Date(exp * 1000).toISOString();
+  const profile = { ...place, organizationId, key };
+  const { userId, username, organizationName } =
+    await clientOf(profile).query<Readonly<Record<string, string>>>('whoami');
+  return {
+    profile: { ...profile, userId: userId! },
+    text: `Logged in to ${place.address} as ${username} of ${organizationName}, until ${until}.`,
+    json: { username, expiresAt: until },
+  };
+}
+
+/** What a token says of itself; its issuer has just handed it over, so nobody need verify it here. */
+function claimsOf<Claims>(token: string): Claims {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims;
+}

@@ -1,0 +1,52 @@
+import type { CliCommand, Outcome } from '../command.js';
+import { table } from '../layout.js';
+import { Profiles } from '../profiles.js';
+import type { Terminal } from '../terminal.js';
+
+/** `countersign profiles list`. */
+export function mountProfilesList(parent: CliCommand): void {
+  parent
+    .command('list', { isDefault: true })
+    .summary('list the profiles')
+    .description('Lists the profiles in the configuration folder; the current one has a star.')
+    .example('countersign profiles list', 'List them')
+    .answers(() => list(parent.terminal));
+}
+
+/** `countersign profiles use`. */
+export function mountProfilesUse(parent: CliCommand): void {
+  parent
+    .command('use')
+    .argument('<name>', 'the profile')
+    .summary('choose the profile that commands use')
+    .description('Chooses the profile that commands use unless --profile or COUNTERSIGN_PROFILE names another.')
+    .example('countersign profiles use default', 'Speak as the profile `default` from now on')
+    .answers(async (_options: object, name: string) => {
+      await Profiles.of(parent.terminal).use(name);
+      return { text: `Commands use the profile \`${name}\` from now on.\n`, json: { profile: name } };
+    });
+}
+
+async function list(terminal: Terminal): Promise<Outcome> {
+  const profiles = Profiles.of(terminal);
+  const current = await profiles.current();
+  const all = await Promise.all(
+    (await profiles.names()).map(async (name) => {
+      const { address, organizationId, key } = await profiles.read(name);
+      return { name, isCurrent: name === current, address, organizationId, publicKey: key.publicKey };
+    }),
+  );
+  const rows = all.map(({ name, isCurrent, address, organizationId, publicKey }) => [
+    `${isCurrent ? '*' : ' '} ${name}`,
+    address,
+    organizationId,
+    publicKey,
+  ]);
+  return {
+    text:
+      rows.length > 0
+        ? table(terminal, ['  PROFILE', 'ADDRESS', 'ORGANIZATION', 'KEY'], rows)
+        : 'No profile yet: make one with countersign login.\n',
+    json: { profiles: all },
+  };
+}

@@ -1,0 +1,25 @@
+import type { Terminal } from './terminal.js';
+
+/** A table with columns as wide as what is in them. */
+export function table(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const clean = rows.map((row) => row.map(printable));
+  const widths = head.map((title, at) => Math.max(title.length, ...clean.map((row) => row[at]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((text, at) => text.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return [terminal.styled('bold', line(head)), ...clean.map(line), ''].join('\n');
+}
+
+/** Values with their names in front. */
+export function lines(terminal: Terminal, values: Readonly<Record<string, string | undefined>>): string {
+  const shown = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${terminal.styled('bold', name.padEnd(width))}  ${printable(value)}\n`).join('');
+}
+
+/** Text of others as a terminal may show it: a control character in a name could move the cursor or colour the rest. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�');
+}

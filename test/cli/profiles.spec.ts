@@ -1,0 +1,231 @@
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { TypingUser } from './typed.js';
+
+let coordinator: TestCoordinator;
+let user: TypingUser;
+
+beforeAll(async () => {
+  coordinator = await startCoordinator({ seed: 'profiles', at: new Date() });
+});
+
+afterAll(() => coordinator.close());
+
+beforeEach(async () => {
+  user = await TypingUser.sitDown();
+  await mkdir(user.path('data'));
+  await writeFile(user.path('data', 'root.json'), JSON.stringify({ ...coordinator.root, apiUrl: coordinator.url }));
+});
+
+afterEach(() => user.leaves());
+
+const fileOf = (name: string): string => user.path('.config', 'countersign', 'profiles', `${name}.json`);
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+/** Every API key of the root user that is registered. */
+async function registeredKeys(): Promise<readonly string[]> {
+  const { apiKeys } = await coordinator.client.query<{ apiKeys: { credential: { publicKey: string } }[] }>(
+    'get_api_keys',
+    {
+      userId: coordinator.root.userId,
+    },
+  );
+  return apiKeys.map(({ credential }) => credential.publicKey);
+}
+
+test('login makes a key of its own, registers it, and says nothing of either private key', async () => {
+  const { code, out, error } = await user.types(['login', '--data-dir', 'data']);
+  expect({ code, error }).toEqual({ code: 0, error: '' });
+  expect(out).toMatch(
+    /^Logged in to http:\S+ as Root user of Root organization\.\nA new API key was registered: [0-9a-f]{66}\n/,
+  );
+  const kept = JSON.parse(await readFile(fileOf('default'), 'utf8')) as Record<string, string>;
+  expect(Object.keys(kept).toSorted()).toEqual(
+    ['address', 'apiKeyId', 'curve', 'organizationId', 'privateKey', 'publicKey', 'userId'].toSorted(),
+  );
+  expect(kept['privateKey']).not.toBe(coordinator.root.apiPrivateKey);
+  expect(await registeredKeys()).toContain(kept['publicKey']);
+
+  const said = [out, (await user.types(['profiles'])).out, (await user.types(['profiles', '--json'])).out];
+  said.push((await user.types(['whoami'])).out, (await user.types(['whoami', '--json'])).out);
+  for (const text of said) {
+    expect(text).not.toContain(kept['privateKey']);
+    expect(text).not.toContain(coordinator.root.apiPrivateKey);
+  }
+  expect(said.at(-2)).toMatch(/^User {10}Root user \(/);
+
+  const gone = await user.json(['logout', '--yes']);
+  expect(gone).toEqual({ profile: 'default', removed: true, keyDeleted: true });
+  expect(await registeredKeys()).not.toContain(kept['publicKey']);
+  expect(await user.types(['whoami'])).toEqual({
+    code: 2,
+    out: '',
+    error: 'error: there is no profile `default` (there is none yet): make it with countersign login\n',
+  });
+});
+
+test('what a profile holds is for its user only, and one that others can read is not used', async () => {
+  await user.json(['login', '--data-dir', 'data']);
+  await user.json(['login', '--data-dir', 'data', '--yes']);
+  const folder = user.path('.config', 'countersign');
+  expect(
+    await Promise.all([folder, user.path('.config', 'countersign', 'profiles'), fileOf('default')].map(modeOf)),
+  ).toEqual([0o700, 0o700, 0o600]);
+  // Nothing is left of how they were written.
+  expect((await readdir(folder, { recursive: true })).toSorted()).toEqual([
+    'current',
+    'profiles',
+    'profiles/default.json',
+  ]);
+  await chmod(fileOf('default'), 0o640);
+  expect(await user.types(['whoami'])).toEqual({
+    code: 2,
+    out: '',
+    error: `error: ${fileOf('default')} holds a private key and others may read it: run chmod 600 ${fileOf('default')}\n`,
+  });
+  await chmod(fileOf('default'), 0o600);
+  const before = JSON.parse(await readFile(fileOf('default'), 'utf8')) as Record<string, string>;
+  for (const [text, words] of [
+    ['not json at all', /is no profile that this version can read/],
+    [JSON.stringify({ ...before, privateKey: undefined }), /is no profile that this version can read/],
+    [JSON.stringify({ ...before, publicKey: coordinator.root.apiPublicKey }), /its two keys are not a pair/],
+  ] as const) {
+    await writeFile(fileOf('default'), text);
+    const { code, error } = await user.types(['whoami']);
+    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(words) as string });
+    expect(error).not.toContain(before['privateKey']);
+  }
+});
+
+test('a key is read from a file or standard input, and no error shows any of it', async () => {
+  const secret = coordinator.root.apiPrivateKey;
+  const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];
+  const kept = await user.json(['login', '--key-file', '-', '--keep-key', ...place], { input: `${secret}\n` });
+  expect(kept).toMatchObject({ publicKey: coordinator.root.apiPublicKey, username: 'Root user' });
+  expect(JSON.stringify(kept)).not.toContain(secret);
+  await writeFile(user.path('key.json'), JSON.stringify({ privateKey: secret }));
+  await user.json(['login', '--profile', 'second', '--key-file', 'key.json', ...place]);
+  expect((await user.types(['profiles'])).out).toMatch(/^ {2}PROFILE +ADDRESS .*\n {2}default .*\n\* second /);
+  await user.json(['profiles', 'use', 'default']);
+  expect((await user.json<{ publicKey: string }>(['whoami'])).publicKey).toBe(coordinator.root.apiPublicKey);
+  const env = { COUNTERSIGN_PROFILE: 'second' };
+  expect((await user.json<{ publicKey: string }>(['whoami'], { env })).publicKey).not.toBe(
+    coordinator.root.apiPublicKey,
+  );
+
+  const half = secret.slice(0, 63);
+  const bad = await user.types(['login', '--profile', 'third', '--key-file', '-', ...place], { input: half });
+  expect(bad).toEqual({
+    code: 2,
+    out: '',
+    error: expect.stringMatching(/standard input holds no P-256 private key/) as string,
+  });
+  expect(bad.error).not.toContain(half.slice(0, 8));
+  await writeFile(user.path('key.json'), `{"privateKey": "${half}"`);
+  const broken = await user.types(['login', '--profile', 'third', '--key-file', 'key.json', ...place]);
+  expect(broken).toMatchObject({ code: 2, error: expect.stringMatching(/holds no P-256 private key/) as string });
+  expect(broken.error).not.toContain(half.slice(0, 8));
+});
+
+test('a new user makes the key, and somebody else registers it', async () => {
+  await user.json(['login', '--data-dir', 'data']);
+  const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];
+  const asked = await user.types(['login', '--profile', 'alice', '--new-key', ...place]);
+  const publicKey = /^Your public key is\n\n {2}([0-9a-f]{66})\n/.exec(asked.out)?.[1];
+  expect(asked).toMatchObject({ code: 0, error: '' });
+  expect(asked.out).toContain(`countersign users create <your name> --public-key ${publicKey}`);
+  expect(await user.types(['whoami'])).toMatchObject({ code: 5, out: '' });
+  await coordinator.client.perform('ACTIVITY_TYPE_CREATE_USERS_V4', {
+    users: [
+      {
+        userName: 'Alice',
+        apiKeys: [{ apiKeyName: 'hers', publicKey: publicKey!, curveType: 'API_KEY_CURVE_P256' }],
+        authenticators: [],
+        oauthProviders: [],
+        userTags: [],
+      },
+    ],
+  });
+  expect(await user.json(['whoami'])).toMatchObject({ username: 'Alice' });
+});
+
+test('a code by mail makes the key one of a session', async () => {
+  const { subOrganizationId, rootUserIds } = await coordinator.client.perform(
+    'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
+    {
+      subOrganizationName: 'Of Dana',
+      rootUsers: [
+        { userName: 'Dana', userEmail: 'dana@example.com', apiKeys: [], authenticators: [], oauthProviders: [] },
+      ],
+      rootQuorumThreshold: 1,
+    },
+  );
+  const { authProxyConfigId } = coordinator.root;
+  const words = [
+    'login',
+    '--email',
+    'dana@example.com',
+    '--address',
+    coordinator.url,
+    '--organization',
+    subOrganizationId,
+  ];
+  const reply = async (): Promise<string> => {
+    await coordinator.settled();
+    const { text } = coordinator.messages().at(-1)!;
+    return /(?:^|\s)([0-9A-Z]{6,9})(?:\s|$)/.exec(text)![1]!;
+  };
+  const { code, out, error } = await user.types([...words, '--auth-proxy-config', authProxyConfigId], { reply });
+  expect({ code, error }).toEqual({ code: 0, error: 'The code that was mailed to dana@example.com: ' });
+  expect(out).toMatch(/^Logged in to http:\S+ as Dana of Of Dana, until 2/);
+  expect(await user.json(['whoami'])).toMatchObject({ userId: rootUserIds?.[0], username: 'Dana' });
+});
+
+test('what cannot be used is refused with what to type instead, and nothing is replaced without a word', async () => {
+  await user.json(['login', '--data-dir', 'data']);
+  const before = await readFile(fileOf('default'), 'utf8');
+  for (const [words, line] of [
+    [
+      ['login', '--data-dir', 'data'],
+      /^Replace the profile `default`, and the key in it\? \[y\/N\] error: nobody has answered: add --yes/,
+    ],
+    [['login', '--data-dir', 'data', '--new-key'], /^error: --new-key and --data-dir: choose one way/],
+    [['login', '--profile', '../x', '--new-key'], /^error: `\.\.\/x` cannot be the name of a profile/],
+    [['login', '--profile', 'x', '--new-key'], /^error: add --address/],
+    [
+      ['login', '--profile', 'x', '--new-key', '--address', 'ftp://x', '--organization', 'y'],
+      /^error: --address ftp:\/\/x: must be a URL/,
+    ],
+    [['login', '--profile', 'x', '--key-file', 'none'], /^error: \S+none cannot be read/],
+    [
+      ['login', '--profile', 'x', '--email', 'x@y', '--address', 'http://x', '--organization', 'y'],
+      /^error: add --auth-proxy-config/,
+    ],
+    [['profiles', 'use', 'nobody'], /^error: there is no profile `nobody` \(there are default\)/],
+    [['logout'], /^Remove the profile `default` .*nobody has answered/],
+    [['login', '--kep-key'], /^error: unknown option '--kep-key'\n\(Did you mean --keep-key\?\)/],
+  ] as const) {
+    const { code, out, error } = await user.types(words);
+    expect({ words, code, out, error }).toEqual({
+      words,
+      code: 2,
+      out: '',
+      error: expect.stringMatching(line) as string,
+    });
+  }
+  expect(await user.types(['logout'], { input: 'n\n' })).toMatchObject({ code: 0, out: 'Nothing was changed.\n' });
+  expect(await readFile(fileOf('default'), 'utf8')).toBe(before);
+});
+
+test('a server that is not there, or is something else, is not mistaken for a refusal', async () => {
+  const place = ['--organization', coordinator.organizationId, '--key-file', 'data/root.json'];
+  const gone = await user.types(['login', '--address', 'http://127.0.0.1:9', ...place]);
+  expect(gone).toMatchObject({
+    code: 6,
+    out: '',
+    error: expect.stringMatching(/^error: .*is it running\?\n$/) as string,
+  });
+  const other = await user.types(['login', '--address', `${coordinator.url}/docs`, ...place]);
+  expect(other).toMatchObject({ out: '' });
+  expect(other.code).toBe(5);
+});
