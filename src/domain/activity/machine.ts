@@ -2,7 +2,7 @@ import { assign, createActor, setup, type SnapshotFrom } from 'xstate';
 import type { ActivityStatus } from './events.js';
 
 /** Who may still say what about an activity, by user id. */
-interface Voters {
+export interface Voters {
   /** Users whose approval could count under today's policies and quorum. */
   readonly eligible: readonly string[];
   /** Users with a live approval. */
