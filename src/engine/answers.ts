@@ -2,7 +2,10 @@ import { activityEnvelope, type ActivityEnvelope } from '../domain/activity/enve
 import type { AnyActivity } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
+import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 import type { DriveAnswer, Driver } from './drive.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock, KnownActivities } from '../ports/engine.js';
@@ -13,6 +16,11 @@ import type { Registry } from '../decide/registry.js';
 export interface ActivityAnswer {
   readonly activity: ActivityEnvelope;
   readonly position: bigint;
+}
+
+/** Characters that were signed for an activity: nearly all of what is told of it. */
+export function sizeOf({ votes }: { readonly votes: readonly { readonly message: string }[] }): number {
+  return votes.reduce((sum, { message }) => sum + message.length, 0);
 }
 
 /** Builds what a caller sees of an activity: from the events just recorded, or from the read model when it was known. */
@@ -45,6 +53,9 @@ export class ActivityAnswers {
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;
+    // Whatever may still be a secret is looked for in all that was signed.
+    const turn = sizeOf(current) > largeBody ? thisThread.next(pathOf(organization), { alone: true }) : undefined;
+    if (turn) await turn;
     const context = {
       keys,
       rights,
@@ -66,4 +77,8 @@ export class ActivityAnswers {
     if (!revealed) throw toldOnce(type, activityId);
     return { ...revealed };
   }
+}
+
+function pathOf({ organizationId, parentOrganizationId }: OrganizationView): QueuePath {
+  return organizationPath(organizationId, parentOrganizationId);
 }

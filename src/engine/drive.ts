@@ -435,7 +435,8 @@ export class Driver {
       const parent = await loader.parentOf(loaded.organization);
       forgetCovered(loaded, known.checkpoint());
       const path = organizationPath(organizationId, loaded.organization.parentOrganizationId);
-      await thisThread.next(path);
+      const own = thisThread.next(path, { alone: isLarge(pending[0]!) });
+      if (own) await own;
       const readAt = loaded.revision;
       const events: NewEvent[] = [];
       const decided: Decided[] = [];
@@ -445,7 +446,7 @@ export class Driver {
       let spentMs = 0;
       for (const [index, job] of pending.entries()) {
         // What goes together is decided together, but others' turns come in between.
-        const turn = index > 0 ? thisThread.next(path) : undefined;
+        const turn = index > 0 ? thisThread.next(path, { alone: isLarge(job) }) : undefined;
         if (turn) await turn;
         const started = performance.now();
         try {
@@ -468,7 +469,7 @@ export class Driver {
       }
       try {
         // Writing out what was decided takes as long as deciding it.
-        if (decided.some(({ job }) => job.request.body.length > largeBody)) await thisThread.next(path);
+        if (decided.some(({ job }) => isLarge(job))) await thisThread.next(path, { alone: true });
         await this.append(loaded, readAt, events, decided);
       } catch (error) {
         loader.drop(organizationId);
@@ -800,6 +801,11 @@ function changedTooOften(organizationId: string): CoordinatorError {
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof CoordinatorError && error.code === 'OUT_OF_RANGE';
+}
+
+/** Its body takes as long as a turn. */
+function isLarge({ request }: Job): boolean {
+  return request.body.length > largeBody;
 }
 
 /** How many of the waiting requests go into the next append. */

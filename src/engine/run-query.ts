@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
 import type { OidcPort } from '../ports/prepare.js';
 import { organizationPath } from '../fairness/fair-queue.js';
-import { thisThread } from '../fairness/turns.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
@@ -116,16 +116,18 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const { organizationId: payer } = caller;
     const isOwn = payer === organizationId;
     const turn = organizationPath(payer, isOwn ? organization.parentOrganizationId : undefined);
-    await thisThread.next(turn);
+    const ownTurn = thisThread.next(turn);
+    if (ownTurn) await ownTurn;
     const now = this.clock.now();
     let gone: (() => void) | undefined;
     // For the whole request, also when it is answered again once more was read.
     const steps = new Steps();
     const answer = (unread: Promise<void>[]) => {
       let rights: ReturnType<Driver['rightsOnPage']> | undefined;
-      const page = pageWriter(async (bytes) => {
-        if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
-        await thisThread.next(turn);
+      const enter = async () => void (gone = await answerRoom.enter(turn));
+      const page = pageWriter({
+        room: (bytes) => (bytes > smallAnswer && !gone ? enter() : undefined),
+        turn: (bytes) => thisThread.next(turn, { alone: bytes > largeBody }),
       });
       const context: QueryContext = {
         rows: this.rows,
@@ -163,6 +165,8 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         await Promise.all(unread);
         answered = await answer([]);
       }
+      // Put together from a few large texts, it is copied once more.
+      if (gone) await thisThread.next(turn, { alone: true });
       return { text: answerText(answered), gone: gone ?? (() => undefined) };
     } catch (error) {
       gone?.();

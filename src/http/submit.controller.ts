@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ActivityAnswer } from '../engine/answers.js';
+import { sizeOf, type ActivityAnswer } from '../engine/answers.js';
 import { REGISTRY } from '../ports/engine.js';
 import type { Registry } from '../decide/registry.js';
 import { SubmitActivity } from '../engine/submit-activity.js';
@@ -40,8 +40,8 @@ export class SubmitController {
     const submit = new SubmitActivity({ path, body, stamp }, this.freshness.wanted(request));
     const { activity, position } = await this.commands.execute(submit);
     this.freshness.answered(position, reply);
-    // The answer has what was sent.
-    await turnOfLarge(request);
+    // The answer has what was sent, or voted on.
+    await turnOfLarge(request, sizeOf(activity));
     return { activity };
   }
 }

@@ -10,6 +10,8 @@ import {
 import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from './chain.js';
 import type { EventStore, RecordedEvent } from './event-store.js';
 import { upcast } from './upcast.js';
+import { organizationPath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
 import type { Children } from '../engine/children.js';
 import { lastTime, noteTime } from '../decide/decision-time.js';
 import { FoldCache } from './fold-cache.js';
@@ -238,6 +240,9 @@ export class OrganizationLoader {
     try {
       const from = loaded.revision + 1 - loaded.pending.length;
       for await (const event of this.store.read(organizationStream(organizationId), from)) {
+        // A history may be as long as it likes, and its events as large as bodies are.
+        const turn = thisThread.next(organizationPath(organizationId, loaded.organization.parentOrganizationId));
+        if (turn) await turn;
         if (event.revision <= loaded.revision) {
           if (begin !== undefined && event.position !== begin) {
             throw new BrokenChain(event.stream, event.revision, `it is at position ${event.position}, not at ${begin}`);

@@ -215,25 +215,40 @@ export interface Elements<Element extends object = object, Turn = Iterable<Eleme
   readonly isBackward: boolean;
 }
 
-/**
- * Writes lists of one answer, which have their bytes together.
- * @param next is awaited before each element, told how many bytes there are: others may have their turn
- */
-export function pageWriter(next: (bytes: number) => Promise<void> | undefined): (elements: Elements) => Promise<Page> {
+interface WriterPorts {
+  /** What to wait for until there is room for an answer of so many bytes. */
+  readonly room: (bytes: number) => Promise<void> | undefined;
+  /** What to wait for before an element is read, told how many bytes the one before it had, and before it is written. */
+  readonly turn: (bytes: number) => Promise<void> | undefined;
+}
+
+/** Writes lists of one answer, which have their bytes together; the first element is read in the turn of whoever asks. */
+export function pageWriter({ room, turn }: WriterPorts): (elements: Elements) => Promise<Page> {
   let bytes = 0;
+  let latest: number | undefined;
   let isFull = false;
   return async ({ inTurn, isBackward }) => {
     const texts: string[] = [];
-    for await (const element of inTurn) {
+    const elements = Symbol.asyncIterator in inTurn ? inTurn[Symbol.asyncIterator]() : inTurn[Symbol.iterator]();
+    while (!isFull) {
+      const wait = latest === undefined ? undefined : turn(latest);
+      if (wait) await wait;
+      const next = elements.next();
+      // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
+      const { done, value } = next instanceof Promise ? await next : next;
+      if (done) break;
+      const again = turn(0);
+      if (again) await again;
+      const text = JSON.stringify(value);
+      latest = Buffer.byteLength(text) + 1;
+      isFull = bytes > 0 && bytes + latest > mostBytesOfPages;
       if (isFull) break;
-      const text = JSON.stringify(element);
-      const more = Buffer.byteLength(text) + 1;
-      isFull = bytes > 0 && bytes + more > mostBytesOfPages;
-      if (isFull) break;
-      bytes += more;
+      bytes += latest;
       texts.push(text);
-      await next(bytes);
+      const enter = room(bytes);
+      if (enter) await enter;
     }
+    await elements.return?.();
     return { texts: isBackward ? texts.reverse() : texts, hasMore: isFull };
   };
 }

@@ -56,9 +56,9 @@ async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
  * What to wait for before a large body is read, or answered: bodies that come together are read in turns, and everybody
  * else is served in between. Undefined for a small one.
  */
-export function turnOfLarge(request: FastifyRequest): Promise<void> | undefined {
-  if (rawBody(request).length <= largeBody) return undefined;
-  return thisThread.next(callerPath(request.caller.network));
+export function turnOfLarge(request: FastifyRequest, bytes = rawBody(request).length): Promise<void> | undefined {
+  if (bytes <= largeBody) return undefined;
+  return thisThread.next(callerPath(request.caller.network), { alone: true });
 }
 
 /** The body as it came over the wire; empty when there was none. */

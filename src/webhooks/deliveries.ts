@@ -6,6 +6,7 @@ import type { WebhookDeliveryEvent } from '../domain/organization/webhook-delive
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { FairQueue, organizationPath, type QueuePath } from '../fairness/fair-queue.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
 import type { GuardedFetch } from '../http-client/guarded-fetch.js';
 import type { Rows } from '../read-models/database.js';
 import {
@@ -263,6 +264,8 @@ export class WebhookDeliveries {
       const reason = `not delivered within ${longestLifeMs / 3_600_000} hours`;
       return { type: 'WebhookDeliveryAbandoned', data: { ...name, attempts: before, reason } };
     }
+    const turn = thisThread.next(lane.path);
+    if (turn) await turn;
     const message = {
       url,
       eventId,
@@ -270,6 +273,8 @@ export class WebhookDeliveries {
       organizationId: sourceOrganizationId,
       body: Buffer.from(JSON.stringify(body(delivery))),
     };
+    // It is hashed twice to be signed.
+    if (message.body.length > largeBody) await thisThread.next(lane.path, { alone: true });
     const begun = performance.now();
     const late = setTimeout(() => (lane.isProven = false), soonMs);
     const trying = attempt(message, { fetch, signer, now: clock.now(), signal });

@@ -12,9 +12,7 @@ import {
   IsString,
   Matches,
   Max,
-  MaxLength,
   Min,
-  MinLength,
   ValidateBy,
   ValidateNested,
   type ValidationArguments,
@@ -87,11 +85,33 @@ export function Text({ max = 4096, min = 0, ...options }: FieldOptions & { max?:
   return field(
     { type: 'string', maxLength: max, ...(min ? { minLength: min } : {}) },
     options,
-    MaxLength(max, { message: ({ value }: ValidationArguments) => lengthMessage(value, min, max) }),
-    MinLength(min, { message: ({ value }: ValidationArguments) => lengthMessage(value, min, max) }),
+    Characters(min, max, ({ value }) => lengthMessage(value, min, max)),
     IsString({ message }),
   );
 }
+
+/** As class-validator's `MinLength` and `MaxLength` together, which make a list of all pairs in a text to count them. */
+function Characters(min: number, max: number, message: (context: ValidationArguments) => string): PropertyDecorator {
+  const validate = (value: unknown) => typeof value === 'string' && hasCharacters(value, min, max);
+  return ValidateBy({ name: 'characters', validator: { validate } }, { message });
+}
+
+/** A surrogate pair is one character, and what says how a character is shown (U+FE0E, U+FE0F) belongs to it. */
+export function hasCharacters(text: string, min: number, max: number): boolean {
+  if (text.length < min) return false;
+  // A character has three of them at most, and what is as long as it may be needs no counting.
+  if (text.length <= max && text.length >= 3 * min) return true;
+  if (text.length > 3 * max) return false;
+  let characters = text.length;
+  for (let at = 1; at < text.length; at++) {
+    const [before, here] = [text.charCodeAt(at - 1), text.charCodeAt(at)];
+    if (isPair(before, here) || (isPresentation(here) && !isPresentation(before))) characters -= 1;
+  }
+  return characters >= min && characters <= max;
+}
+
+const isPair = (high: number, low: number): boolean => (high & 0xfc00) === 0xd800 && (low & 0xfc00) === 0xdc00;
+const isPresentation = (unit: number): boolean => unit === 0xfe0e || unit === 0xfe0f;
 
 function lengthMessage(value: unknown, min: number, max: number): string {
   if (value === undefined) return 'is required';
@@ -108,8 +128,7 @@ export function Label(options: FieldOptions = {}) {
     { type: 'string', minLength: 1, maxLength: maxName },
     options,
     Matches(labelPattern, { message: must('text without control characters') }),
-    MaxLength(maxName, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, maxName) }),
-    MinLength(1, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, maxName) }),
+    Characters(1, maxName, ({ value }) => lengthMessage(value, 1, maxName)),
     IsString({ message: must(`a string of 1 to ${maxName} characters`) }),
   );
 }
@@ -210,7 +229,7 @@ export function Email({ removable, ...options }: FieldOptions & { removable?: tr
   return field(
     { type: 'string', ...(removable ? {} : { format: 'email' }), maxLength: maxEmail },
     options,
-    MaxLength(maxEmail, { message: must(`an e-mail address of at most ${maxEmail} characters`) }),
+    Characters(0, maxEmail, must(`an e-mail address of at most ${maxEmail} characters`)),
     Matches(pattern, { message: must('an e-mail address') }),
   );
 }
@@ -230,7 +249,7 @@ export function Hex({ max = 1024, removable, ...options }: FieldOptions & { max?
   return field(
     { type: 'string', pattern: removable ? '^[0-9a-fA-F]*$' : '^[0-9a-fA-F]+$', maxLength: max },
     options,
-    MaxLength(max, { message: must(`at most ${max} hexadecimal characters`) }),
+    Characters(0, max, must(`at most ${max} hexadecimal characters`)),
     Matches(removable ? /^(?:[0-9a-f]{2})*$/i : /^(?:[0-9a-f]{2})+$/i, {
       message: must('bytes in hexadecimal without 0x'),
     }),
@@ -242,7 +261,7 @@ export function Base64Url({ max = 65_536, ...options }: FieldOptions & { max?: n
   return field(
     { type: 'string', pattern: '^[A-Za-z0-9_-]+={0,2}$', maxLength: max },
     options,
-    MaxLength(max, { message: ({ value }: ValidationArguments) => lengthMessage(value, 1, max) }),
+    Characters(0, max, ({ value }) => lengthMessage(value, 1, max)),
     Matches(/^[A-Za-z0-9_-]+={0,2}$/, { message: must('bytes in base64url') }),
   );
 }

@@ -322,7 +322,7 @@ const answered = (path: string, request: object) => {
     query.answer(validate(query.request, { organizationId, ...request }), {
       rows,
       now,
-      page: pageWriter(() => undefined),
+      page: pageWriter({ room: () => undefined, turn: () => undefined }),
       callerOrganizationId: organizationId,
       callerUserId: furnished.alice.userId,
       limits: () => Promise.resolve(limitsInForce(false)),

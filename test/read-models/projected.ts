@@ -76,6 +76,6 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     history: never,
     told: never,
     envelope: never,
-    page: pageWriter(() => undefined),
+    page: pageWriter({ room: () => undefined, turn: () => undefined }),
   };
 }
