@@ -57,7 +57,7 @@ import type { EventStore } from './ledger/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
 import { DocsController, PROXY_ENDPOINTS } from './http/docs.controller.js';
-import { ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
+import { bodyTooLarge, ErrorsFilter, refuseUnreadablePath } from './http/errors.filter.js';
 import { Freshness } from './http/freshness.js';
 import { LOGGER, nestLogger } from './http/logger.js';
 import { HttpMetrics, Metrics } from './http/metrics.js';
@@ -137,6 +137,8 @@ export interface Adapters {
 
 /** Largest request body, in bytes. */
 const maxBody = 2 * 1024 * 1024;
+/** Largest body that is read to its end only to refuse it, in bytes. */
+const mostPassedOver = 32 * 1024 * 1024;
 /** Bodies up to this size, in bytes, have room of their own. */
 const smallBody = 64 * 1024;
 /** Longest time that a start waits for the read models, in milliseconds. */
@@ -571,6 +573,11 @@ function limitBodies(fastify: FastifyInstance): void {
     const isChunked = request.headers['transfer-encoding'] !== undefined;
     const bytes = isChunked ? maxBody : Math.min(Number(length ?? 0) || 0, maxBody);
     if (bytes === 0) return done();
+    if (!isChunked && Number(length) > maxBody && Number(length) <= mostPassedOver) {
+      // Whoever still writes when the connection is closed never reads why.
+      request.raw.once('end', () => done(bodyTooLarge())).resume();
+      return;
+    }
     let letGo: () => void;
     try {
       letGo = bodies.take(request.caller.network, bytes);

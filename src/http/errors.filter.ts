@@ -76,11 +76,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const status = statusOf(thrown);
     if (status === 404)
       return new CoordinatorError('NOT_FOUND', 'path not found: see /docs for the available endpoints');
-    if (status === 413) {
-      return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', {
-        category: 'REQUEST_INVALID',
-      });
-    }
+    if (status === 413) return bodyTooLarge();
     if (status !== undefined && status >= 400 && status < 500) {
       const message = thrown instanceof Error ? thrown.message : 'bad request';
       return new CoordinatorError('INVALID_ARGUMENT', message, { category: 'REQUEST_INVALID' });
@@ -89,6 +85,11 @@ export class ErrorsFilter implements ExceptionFilter {
     this.logger.error({ err: thrown, errorId: id }, 'unexpected error');
     return new CoordinatorError('INTERNAL', `internal server error (${id})`, { category: 'INTERNAL', cause: thrown });
   }
+}
+
+/** The body is larger than any request may be. */
+export function bodyTooLarge(): CoordinatorError {
+  return new CoordinatorError('INVALID_ARGUMENT', 'request body is larger than 2 MiB', { category: 'REQUEST_INVALID' });
 }
 
 function statusOf(thrown: unknown): number | undefined {

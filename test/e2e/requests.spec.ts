@@ -109,6 +109,34 @@ describe('a body that is no good JSON object', () => {
     const unstamped = await exchange(`${coordinator.url}${tagPath}`, { method: 'POST', body: ofSize(limit + 1) });
     expect(unstamped.status).toBe(400);
   });
+
+  test('more than 2 MiB, read to its end: whoever is still sending reads why, on a connection that goes on', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    const send = (parts: number) =>
+      new Promise<{ readonly status: number | undefined; readonly text: string }>((resolve, reject) => {
+        const part = Buffer.alloc(1024 * 1024, 'x');
+        const headers = { 'content-length': parts * part.length };
+        const sent = httpRequest(`${coordinator.url}${tagPath}`, { method: 'POST', agent, headers }, (answer) => {
+          let text = '';
+          answer.setEncoding('utf8').on('data', (more: string) => (text += more));
+          answer.once('end', () => resolve({ status: answer.statusCode, text }));
+        });
+        sent.once('error', reject).once('socket', (socket) => ports.add(socket.localPort));
+        // The first part has long arrived when the last is sent.
+        const next = (left: number): void => {
+          if (left === 0) sent.end();
+          else sent.write(part, () => setTimeout(next, 20, left - 1));
+        };
+        next(parts);
+      });
+    for (let time = 0; time < 2; time++) {
+      const { status, text } = await send(5);
+      expect([status, text]).toEqual([400, expect.stringContaining('request body is larger than 2 MiB')]);
+    }
+    expect(ports.size).toBe(1);
+    agent.destroy();
+  });
 });
 
 describe('fields around the parameters', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { callerPath, FairQueue, organizationPath, type QueuePath } from '../../src/fairness/fair-queue.js';
-import { Turns } from '../../src/fairness/turns.js';
+import { largeBody, Turns } from '../../src/fairness/turns.js';
+import { pageWriter } from '../../src/read-models/pages.js';
 
 const key = fc.constantFrom('a', 'b', 'c', 'd');
 const path = fc.oneof(fc.tuple(key), fc.tuple(key, key), fc.tuple(key, key, key));
@@ -140,5 +141,60 @@ describe('turns', () => {
     for (let count = 0; count < 8; count++) await loop();
     await Promise.all(all);
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
+  });
+
+  test('whoever takes a whole turn shares it with nobody', async () => {
+    const { turns, loop } = steered();
+    const order: string[] = [];
+    const work = async (who: string, alone: boolean) => {
+      const turn = turns.next([who], { alone });
+      if (turn) await turn;
+      order.push(who);
+    };
+    const all = [work('small', false), work('large', true), work('late', false), work('larger', true)];
+    expect(order).toEqual(['small']);
+    for (const there of [
+      ['small', 'large'],
+      ['small', 'large', 'late'],
+      ['small', 'large', 'late', 'larger'],
+    ]) {
+      await loop();
+      expect(order).toEqual(there);
+    }
+    await Promise.all(all);
+    // Begun by somebody who needs all of it, it is not for others either.
+    await loop();
+    expect(turns.next(['large'], { alone: true })).toBeUndefined();
+    expect(turns.next(['small'])).toBeDefined();
+  });
+
+  test('of several lists that are asked for at once, one large element is read in a turn', async () => {
+    const { clock, turns, loop } = steered();
+    const read: number[] = [];
+    let turn = 0;
+    function* elements() {
+      for (let count = 0; count < 3; count++) {
+        read.push(turn);
+        clock.ms += 25;
+        yield { text: 'x'.repeat(largeBody) };
+      }
+    }
+    const list = async (who: string) => {
+      const own = turns.next([who]);
+      if (own) await own;
+      const write = pageWriter({
+        room: () => undefined,
+        turn: (bytes) => turns.next([who], { alone: bytes > largeBody }),
+      });
+      return write({ inTurn: elements(), isBackward: false });
+    };
+    const lists = ['a', 'b', 'c', 'd', 'e', 'f'].map(list);
+    for (; turn < 60; turn++) {
+      await loop();
+      await new Promise(setImmediate);
+    }
+    await Promise.all(lists);
+    expect(read).toHaveLength(18);
+    expect(new Set(read).size).toBe(18);
   });
 });

@@ -4,6 +4,7 @@ import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { ManualClock } from '../../src/testing/deterministic.js';
 import { BareCoordinator, organizationId, startedAt, type Member } from '../engine/bare-coordinator.js';
+import { thisThread } from '../../src/fairness/turns.js';
 import { SteeredStore } from './steered-store.js';
 import { until } from '../e2e/until.js';
 
@@ -66,6 +67,29 @@ async function writtenAndNotAnswered(store: SteeredStore, coordinator: BareCoord
   await until('the append is written', () => isWritten);
   return { slow, answer };
 }
+
+it('folds a long history in turns with others', async () => {
+  const { store, one } = await together();
+  for (let at = 0; at < 20; at++) await tag(one, `tag ${at}`);
+  const order: string[] = [];
+  store.tamper = (event) => {
+    order.push('event');
+    return event;
+  };
+  const others = { areDone: false };
+  const taking = (async () => {
+    while (!others.areDone) {
+      await thisThread.next(['others'], { alone: true });
+      order.push('other');
+    }
+  })();
+  one.loader.drop(organizationId);
+  await one.loader.load(organizationId);
+  others.areDone = true;
+  await taking;
+  expect(order.filter((who) => who === 'event').length).toBeGreaterThan(40);
+  expect(order.join(' ')).not.toContain('event event event');
+});
 
 describe('a reader', () => {
   it('sees what another writer has recorded while an append of its own coordinator is on its way', async () => {

@@ -101,7 +101,7 @@ export class SteeredStore implements EventStore {
     this.heldReads += 1;
     await this.#reading;
     this.heldReads -= 1;
-    yield* seen.map(this.tamper);
+    for (const event of seen) yield this.tamper(event);
   }
 
   subscribe(options: SubscribeOptions): Subscription {

@@ -1,7 +1,9 @@
 import 'reflect-metadata';
 import { validate } from '../../src/wire/validate.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
-import { ListOf, Nested, Text, TextList, Uuid, Whole } from '../../src/wire/fields.js';
+import fc from 'fast-check';
+import { maxLength, minLength } from 'class-validator';
+import { hasCharacters, ListOf, Nested, Text, TextList, Uuid, Whole } from '../../src/wire/fields.js';
 
 class Leaf {
   @Text({ min: 1, max: 3 })
@@ -120,4 +122,15 @@ test('at most twenty are told, and none at length', () => {
   expect(Object.keys(violationsOf({ size: 1, ...many }))).toHaveLength(20);
   const [name] = Object.keys(violationsOf({ size: 1, ['y'.repeat(10_000)]: 1 }));
   expect(name).toHaveLength(256);
+});
+
+test('characters are counted as class-validator counts them', () => {
+  const piece = fc.constantFrom('a', '\n', 'é', '\ud83d\ude00', '\ud83d', '\ude00', '\ufe0f', '\ufe0e', '❤\ufe0f');
+  const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
+  fc.assert(
+    fc.property(text, fc.nat(8), fc.nat(12), (value, min, max) => {
+      expect(hasCharacters(value, min, max)).toBe(minLength(value, min) && maxLength(value, max));
+    }),
+    { numRuns: 2_000 },
+  );
 });
