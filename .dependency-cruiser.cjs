@@ -45,6 +45,7 @@ module.exports = {
     only('ledger-knows-the-domain', '^src/ledger/', [
       '^src/domain/',
       '^src/ports/',
+      '^src/fairness/',
       '^src/decide/(decision-time|refusals)\\.ts$',
       '^src/engine/children\\.ts$',
       '^src/ids\\.ts$',
