@@ -131,7 +131,7 @@ module.exports = {
       '^src/ids\\.ts$',
       '^src/ledger/(?!stores/)',
       '^src/ports/',
-      '^src/read-models/(database|index|projecting|projector)\\.ts$',
+      '^src/read-models/(database|families|index|packed-events|pages|projecting|projector|states)\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
     only('cli-knows-the-client', '^src/cli/', [
@@ -165,6 +165,7 @@ module.exports = {
       '^src/wire/',
       '^src/stamps/',
       '^src/read-models/(database|define-query|pages|runner|telling-thread)\\.ts$',
+      '^src/replay/state-thread\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
     only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [

@@ -104,6 +104,7 @@ import { denialsRevision } from './read-models/denials.js';
 import { endedVaults } from './read-models/ended-vaults.js';
 import type { Projecting } from './read-models/projecting.js';
 import { policiesAfter } from './read-models/policies.js';
+import { StateThread } from './replay/state-thread.js';
 import { TellingThread } from './read-models/telling-thread.js';
 import { ReadModelRunner } from './read-models/runner.js';
 import { BodiesInFlight, bytesInFlight } from './rate-limits/bodies-in-flight.js';
@@ -215,6 +216,7 @@ function coordinatorModule(
     { provide: DRIVER_METRICS, useExisting: Metrics },
     { provide: ReadingThreads, useFactory: () => new ReadingThreads() },
     { provide: TellingThread, useFactory: () => new TellingThread(store, projecting.rows) },
+    { provide: StateThread, useFactory: () => new StateThread(store) },
     {
       provide: ReadModelRunner,
       inject: [Metrics],
@@ -878,6 +880,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await app.get(Driver).drain();
       await app.get(ReadingThreads).close();
       await app.get(TellingThread).close();
+      await app.get(StateThread).close();
       await recorder.close();
       proofs.close();
       await shredder.close();

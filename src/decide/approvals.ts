@@ -1,14 +1,9 @@
 import type { AnyActivity } from '../activities/define-activity.js';
 import { liveApprovals, type Vote } from '../domain/activity/events.js';
-import { activityAt, type ActivitySnapshot } from '../domain/activity/machine.js';
+import { activityAt } from '../domain/activity/machine.js';
 import { mayChange, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
-import {
-  eligibleApprovers,
-  type Approval,
-  type Authorization,
-  type AuthorizationRequest,
-} from '../domain/policy/authorize.js';
+import { eligibleApprovers, type Approval, type Authorization } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { attestedCredential } from './resolve-caller.js';
 import type { Basis } from './basis.js';
@@ -25,15 +20,8 @@ export function submissionOf(open: OpenActivity): Vote {
   return open.votes[0]!;
 }
 
-/** An activity that waits for votes, and what its policies are asked. */
-interface Waiting {
-  readonly snapshot: ActivitySnapshot;
-  readonly approvals: readonly Approval[];
-  readonly question: AuthorizationRequest;
-}
-
 /** The machine of an open activity under today's users, policies and quorum. */
-export function waiting(basis: Basis, open: OpenActivity): Waiting {
+export function waiting(basis: Basis, open: OpenActivity) {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const about = aboutStillThere(definition, intent, basis);

@@ -14,6 +14,7 @@ import type { Rows } from '../read-models/database.js';
 import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
+import { StateThread } from '../replay/state-thread.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { TellingThread } from '../read-models/telling-thread.js';
 import type { SessionHeader } from '../stamps/session-header.js';
@@ -87,6 +88,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
     private readonly telling: TellingThread,
+    private readonly stateThread: StateThread,
     @Inject(OIDC) private readonly oidc: OidcPort,
     @Inject(COUNTERS) private readonly counters: PasskeyCounters,
     @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
@@ -147,6 +149,14 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           const bytes = told.texts.reduce((sum, text) => sum + text.length, 0);
           if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
           return told;
+        },
+        states: async (organizationId, question) => {
+          const family = organization.parentOrganizationId ?? organizationId;
+          const asked = { organizationId, question, now };
+          const answered = await this.stateThread.answer(family, asked, () => thisThread.next(turn));
+          const bytes = answered.elements.texts.reduce((sum, text) => sum + text.length, 0);
+          if (bytes > smallAnswer) gone ??= await answerRoom.enter(turn);
+          return answered;
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {

@@ -6,6 +6,7 @@ import type { RecordedEvent } from '../ledger/event-store.js';
 import { DecimalString, Described, Nested, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import type { Elements, Page } from './pages.js';
+import type { StateAnswer, StateQuestion } from './states.js';
 
 /** Every query names the organization it is about. */
 export class OrganizationRequest {
@@ -34,6 +35,8 @@ export interface QueryContext {
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** Events of an organization from a revision on, so many at most, as they may be read. */
   readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page>;
+  /** What an organization was at points of its history, or what has changed between two, as it may be read. */
+  readonly states: (organizationId: string, question: StateQuestion) => Promise<StateAnswer>;
   /** A list of the answer, as far as there is room for it. */
   readonly page: (elements: Elements) => Promise<Page>;
   /** The activity as this caller sees it. */

@@ -26,6 +26,7 @@ import { getOrganization, getOrganizationConfigs, organizationsModel, whoami } f
 import { getPolicy, listPolicies, policiesModel } from './policies.js';
 import { getPrivateKey, listPrivateKeys, listPrivateKeyTags, privateKeysModel } from './private-keys.js';
 import type { ReadModel } from './read-model.js';
+import { compareStates, getOrganizationState } from './states.js';
 import { listSuborgs, listVerifiedSuborgs, subOrganizationsModel } from './sub-organizations.js';
 import { unnamedVaultsModel } from './unnamed-vaults.js';
 import { tokenUsesModel } from './token-uses.js';
@@ -60,6 +61,7 @@ export const readModels: readonly ReadModel[] = [
 
 /** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
 export const queries: readonly AnyQuery[] = [
+  compareStates,
   getActivity,
   getApiKey,
   getApiKeys,
@@ -73,6 +75,7 @@ export const queries: readonly AnyQuery[] = [
   getOauthProviders,
   getOrganization,
   getOrganizationConfigs,
+  getOrganizationState,
   getPolicy,
   getPolicyEvaluations,
   getPrivateKey,

@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { CoordinatorError, limitExceeded } from '../domain/errors.js';
+import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
 import { causesOf } from './events.js';
+import { Families } from './families.js';
 import { packEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
@@ -28,7 +29,7 @@ interface TellingOptions {
  * a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
  */
 export class TellingThread {
-  private readonly families = new Map<string, { count: number; last: Promise<unknown> }>();
+  private readonly families = new Families(mostOfFamily, 'pages of events that are told or wait');
   private thread: Worker | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private isClosed = false;
@@ -48,29 +49,13 @@ export class TellingThread {
     family: string,
     { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
   ): Promise<Page> {
-    const known = this.families.get(family) ?? { count: 0, last: Promise.resolve() };
-    if (known.count >= mostOfFamily) {
-      throw limitExceeded(
-        `pages of events that are told or wait: ${mostOfFamily} for a parent and its sub-organizations`,
-        1,
-      );
-    }
-    known.count++;
-    this.families.set(family, known);
-    const told = known.last.then(async () => {
+    return this.families.inTurn(family, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);
       const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));
       const page = await this.inTurn({ events: packEvents(events), causes, now });
       return { texts: page.texts, hasMore: page.hasMore || hasMore };
     });
-    known.last = told.catch(() => undefined);
-    try {
-      return await told;
-    } finally {
-      known.count--;
-      if (known.count === 0) this.families.delete(family);
-    }
   }
 
   /** No more than a page holds is read. */

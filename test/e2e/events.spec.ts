@@ -22,6 +22,27 @@ interface Page {
   readonly hasMore?: true;
 }
 
+interface State {
+  readonly at: { readonly revision: string; readonly eventId: string; readonly hash: string };
+  readonly organization: Readonly<Record<string, unknown>>;
+  readonly elements: readonly { number: string; list: string; id: string; value: Readonly<Record<string, unknown>> }[];
+  readonly hasMore?: true;
+}
+
+interface Compared {
+  readonly from: State['at'];
+  readonly to: State['at'];
+  readonly changes: readonly { number: string; list: string; id: string; change: string; text: string }[];
+}
+
+/** Every query about whole histories, with what it may be asked of any organization. */
+const histories: Readonly<Record<string, object>> = {
+  list_events: {},
+  get_event: { revision: '0' },
+  get_organization_state: {},
+  compare_states: { from: { revision: '0' } },
+};
+
 let coordinator: TestCoordinator;
 
 beforeAll(async () => {
@@ -104,18 +125,17 @@ describe('list_events', () => {
     expect(beyond).toMatchObject({ status: 404, message: expect.stringContaining('`9999999`') as string });
   });
 
-  test('is for members of the root quorum, with their key', async () => {
-    const alice = await coordinator.createUser('Alice');
-    expect(await refusal(listOf(alice.client))).toMatchObject({
+  test.each(Object.entries(histories))('%s is for members of the root quorum, with their key', async (path, asked) => {
+    const alice = await coordinator.createUser(`Alice and ${path}`);
+    expect(await refusal(alice.client.query(path, asked))).toMatchObject({
       status: 403,
-      message: `query list_events: user \`${alice.userId}\` is not in the root quorum of organization \`${coordinator.organizationId}\``,
+      message: `query ${path}: user \`${alice.userId}\` is not in the root quorum of organization \`${coordinator.organizationId}\``,
     });
-    expect(await refusal(alice.client.query('get_event', { revision: '0' }))).toMatchObject({ status: 403 });
 
     const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION', {});
     const { session } = result['createReadOnlySessionResult'] as { readonly session: string };
-    const body = JSON.stringify({ organizationId: coordinator.organizationId });
-    const bySession = await exchange(`${coordinator.url}/public/v1/query/list_events`, {
+    const body = JSON.stringify({ organizationId: coordinator.organizationId, ...asked });
+    const bySession = await exchange(`${coordinator.url}/public/v1/query/${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-session': session },
       body,
@@ -126,31 +146,45 @@ describe('list_events', () => {
     });
   });
 
-  test('of a sub-organization is for its parent’s quorum, and for its own once the parent says so', async () => {
+  test('of a sub-organization is for its parent’s quorum', async () => {
     const one = await stranger();
-    const other = await stranger();
-    const alice = await coordinator.createUser('Alice too');
     const parents = coordinator.clientFor(coordinator.client.key, one.organizationId);
     const recorded = await coordinator.events(organizationStream(one.organizationId));
     const told = (await listOf(parents)).events;
     expect(told.map(({ id }) => id)).toEqual(recorded.map(({ id }) => id));
-    expect(await refusal(listOf(coordinator.clientFor(alice.key, one.organizationId)))).toMatchObject({ status: 403 });
-    expect(await refusal(listOf(coordinator.clientFor(other.key, one.organizationId)))).toMatchObject({ status: 401 });
-    expect(await refusal(listOf(coordinator.clientFor(one.key)))).toMatchObject({ status: 401 });
-
-    const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS' };
-    expect(await refusal(listOf(one.client))).toMatchObject({
-      status: 403,
-      message: expect.stringContaining(`has not switched ${feature.name} on`) as string,
-    });
-    // Its own setting is not its parent's.
-    await one.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { ...feature, value: '' });
-    expect(await refusal(listOf(one.client))).toMatchObject({ status: 403 });
-    await coordinator.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { ...feature, value: '' });
-    expect((await listOf(one.client)).events.map(({ id }) => id)).toContain(recorded[0]!.id);
-    await coordinator.client.submit('ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE', feature);
-    expect(await refusal(listOf(one.client))).toMatchObject({ status: 403 });
+    const { at } = await parents.query<State>('get_organization_state');
+    expect(at.revision).toBe(String(recorded.length - 1));
   });
+
+  test.each(Object.entries(histories))(
+    '%s of a sub-organization is for its own quorum once the parent says so',
+    async (path, asked) => {
+      const one = await stranger();
+      const other = await stranger();
+      const alice = await coordinator.createUser(`Alice too and ${path}`);
+      const ask = (client: StampingClient) => client.query(path, asked);
+      expect(await ask(coordinator.clientFor(coordinator.client.key, one.organizationId))).toBeDefined();
+      expect(await refusal(ask(coordinator.clientFor(alice.key, one.organizationId)))).toMatchObject({ status: 403 });
+      expect(await refusal(ask(coordinator.clientFor(other.key, one.organizationId)))).toMatchObject({ status: 401 });
+      expect(await refusal(ask(coordinator.clientFor(one.key)))).toMatchObject({ status: 401 });
+
+      const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS' };
+      expect(await refusal(ask(one.client))).toMatchObject({
+        status: 403,
+        message: expect.stringContaining(`has not switched ${feature.name} on`) as string,
+      });
+      // Its own setting is not its parent's.
+      await one.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { ...feature, value: '' });
+      expect(await refusal(ask(one.client))).toMatchObject({ status: 403 });
+      await coordinator.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { ...feature, value: '' });
+      expect(await ask(one.client)).toBeDefined();
+      // It speaks for the quorums of sub-organizations about themselves alone.
+      expect(await refusal(ask(coordinator.clientFor(other.key, one.organizationId)))).toMatchObject({ status: 401 });
+      expect(await refusal(ask(coordinator.clientFor(one.key)))).toMatchObject({ status: 401 });
+      await coordinator.client.submit('ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE', feature);
+      expect(await refusal(ask(one.client))).toMatchObject({ status: 403 });
+    },
+  );
 
   test('leaves a token out while it lives, and tells the signed request to the byte afterwards', async () => {
     const key = coordinator.newKey();
@@ -190,5 +224,99 @@ describe('list_events', () => {
       expect([request, (await refusal(listOf(coordinator.client, request))).status]).toEqual([request, 400]);
     }
     expect(await listOf(coordinator.client, { after: '9999999999' })).toEqual({ events: [] });
+  });
+});
+
+describe('get_organization_state and compare_states', () => {
+  const stateOf = (request: object = {}) => coordinator.client.query<State>('get_organization_state', request);
+  const compared = (request: object) => coordinator.client.query<Compared>('compare_states', request);
+  const newest = async () => (await coordinator.events()).at(-1)!;
+
+  test('tell what was there at a revision, a position and a time, and what has changed between them in words', async () => {
+    const before = await newest();
+    coordinator.clock.advance('1m');
+    const policyId = await coordinator.createPolicy({ policyName: 'for a while', condition: 'true' });
+    const during = await newest();
+    coordinator.clock.advance('1m');
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
+    const { at: time, hash } = during.metadata as { at: number; hash: string };
+
+    const points = [
+      { revision: String(during.revision) },
+      { position: String(during.position) },
+      { time: new Date(time).toISOString() },
+      { time: new Date(time + 30_000).toISOString().replace('Z', '+00:00') },
+    ];
+    for (const at of points) {
+      const state = await stateOf({ at, lists: ['policies'] });
+      expect(state.at).toEqual({
+        revision: String(during.revision),
+        eventId: during.id,
+        recordedAt: new Date(time).toISOString(),
+        hash,
+      });
+      expect(state.elements.map(({ list }) => list)).toEqual(state.elements.map(() => 'policies'));
+      expect(state.elements.find(({ id }) => id === policyId)?.value).toMatchObject({ policyName: 'for a while' });
+      const { changes } = await compared({ from: { revision: String(before.revision) }, to: at });
+      expect(changes).toEqual([
+        { number: '1', list: 'policies', id: policyId, change: 'CREATED', text: "policy 'for a while' was created" },
+      ]);
+    }
+    const now = await stateOf();
+    expect(now.at.revision).toBe(String((await newest()).revision));
+    expect(now.organization).toMatchObject({ organizationId: coordinator.organizationId });
+    expect(now.elements.map(({ id }) => id)).not.toContain(policyId);
+    const end = await compared({ from: points[0]! });
+    expect(end.changes.map(({ text }) => text)).toEqual(["policy 'for a while' was deleted"]);
+    const rest = await stateOf({ after: now.elements[1]!.number });
+    expect(rest.elements).toEqual(now.elements.slice(2));
+  });
+
+  test('refuse points that are none, or not there', async () => {
+    const one = { revision: '1' };
+    for (const [at, words] of [
+      [{}, /`?at`?.* must have one of `revision`, `position` and `time`, got 0 of them/],
+      [{ ...one, position: '1' }, /got 2 of them/],
+      [{ time: 'yesterday' }, /must be a time such as .* got `yesterday`/],
+      [{ time: '2026-11-23T12:00:00' }, /must be a time such as/],
+      [{ revision: '-1' }, /at\.revision/],
+    ] as const) {
+      const refused = await refusal(stateOf({ at }));
+      expect([at, refused]).toMatchObject([at, { status: 400, message: expect.stringMatching(words) as string }]);
+    }
+    expect(await refusal(stateOf({ at: { revision: '999999' } }))).toMatchObject({
+      status: 404,
+      message: expect.stringContaining('has no event at revision `999999`: the last one is') as string,
+    });
+    expect(await refusal(stateOf({ at: { time: '1999-01-01T00:00:00Z' } }))).toMatchObject({ status: 404 });
+    expect(await refusal(compared({ from: { revision: '5' }, to: one }))).toMatchObject({
+      status: 400,
+      message: 'invalid request: to: lies before `from`: name the earlier state first',
+    });
+  });
+
+  test('leave out what still opens something, and what a guess could be tried on', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const exp = Math.floor(coordinator.clock.now() / 1_000) + 600;
+    const secret = 'c2lnbmF0dXJlIG9mIGEgbGl2ZSB0b2tlbg';
+    const token = `${part({ alg: 'ES256' })}.${part({ exp })}.${secret}`;
+    const dave = await coordinator.createUser('Dave');
+    await coordinator.createPolicy({ policyName: 'Dave with another', consensus: `approvers.count() >= 2` });
+    const from = { revision: String((await newest()).revision) };
+    const { id: activityId } = await dave.client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+      policyName: 'of Dave',
+      effect: 'EFFECT_ALLOW',
+      condition: 'true',
+      notes: token,
+    });
+    const { otpId } = await proxy('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: 'dave@example.com' });
+    const texts = async () => JSON.stringify([await stateOf(), await compared({ from })]);
+    const live = await texts();
+    expect(live).toContain(activityId);
+    expect(live).toContain(otpId);
+    expect(live).not.toContain(secret);
+    expect(live).not.toMatch(/codeHash|vaultId|"signature"/);
+    coordinator.clock.advance('1h');
+    expect(await texts()).toContain(secret);
   });
 });

@@ -568,6 +568,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
   const activity = { activityId: waiting.id };
   const user = { userId: alice.userId };
   return {
+    compare_states: { from: { revision: '0' }, to: { revision: '5' } },
     get_activity: activity,
     get_api_key: { apiKeyId },
     get_api_keys: user,
@@ -581,6 +582,7 @@ export function querySamples(furnished: Furnished): Readonly<Record<string, obje
     get_oauth_providers: user,
     get_organization: {},
     get_organization_configs: {},
+    get_organization_state: { at: { revision: '3' }, lists: ['users', 'policies'] },
     get_policy: { policyId },
     get_policy_evaluations: activity,
     get_private_key: { privateKeyId },

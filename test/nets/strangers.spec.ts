@@ -65,6 +65,8 @@ const parentsOnly: Readonly<Record<string, string>> = {
   get_auth_proxy_config: 'the auth proxy is the parent’s',
   list_events: 'the parent has not switched it on',
   get_event: 'the parent has not switched it on',
+  get_organization_state: 'the parent has not switched it on',
+  compare_states: 'the parent has not switched it on',
 };
 
 type Dice = (below: number) => number;

@@ -75,6 +75,7 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     verifyOidc: never,
     history: never,
     told: never,
+    states: never,
     envelope: never,
     page: pageWriter({ room: () => undefined, turn: () => undefined }),
   };

@@ -64,6 +64,7 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     verifyOidc: notAsked,
     history: notAsked,
     told: notAsked,
+    states: notAsked,
     page: notAsked,
   };
   const answer = await query.answer({ organizationId: parent, ...request }, { ...context, envelope: notAsked });

@@ -1,0 +1,196 @@
+import { invalidField } from '../domain/errors.js';
+import { DecimalString, Described, ListOf, Nested, Text, TextList } from '../wire/fields.js';
+import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
+import type { Page } from './pages.js';
+
+/** A point in the history of an organization: behind one of its events, behind all up to a position or a time, or its end. */
+export type Point =
+  | { readonly by: 'revision'; readonly revision: number }
+  | { readonly by: 'position'; readonly position: bigint }
+  /** Milliseconds since the epoch. */
+  | { readonly by: 'time'; readonly time: number }
+  | { readonly by: 'newest' };
+
+/** What is asked about the states of an organization. Elements of the answer's list begin behind the number `after`. */
+export type StateQuestion =
+  | { readonly asks: 'state'; readonly at: Point; readonly lists: readonly string[]; readonly after: number }
+  | { readonly asks: 'changes'; readonly from: Point; readonly to: Point; readonly after: number };
+
+/** The event that a state is behind. */
+interface Reached {
+  readonly revision: string;
+  readonly eventId: string;
+  readonly recordedAt: string;
+  readonly hash: string;
+}
+
+/** What came of it. */
+export interface StateAnswer {
+  /** Of each point that was asked about, in order. */
+  readonly reached: readonly Reached[];
+  /** The organization itself; of a state only. */
+  readonly organization: object | undefined;
+  readonly elements: Page;
+}
+
+const mostRevisions = 9_999_999_999;
+const mostElements = 9_999_999_999;
+/** Position and time have fewer digits than this for ever. */
+const mostPosition = Number.MAX_SAFE_INTEGER;
+
+class PointShape {
+  @DecimalString({ min: 0, max: mostRevisions, optional: true, about: "Place in the organization's stream." })
+  revision?: string;
+
+  @DecimalString({ min: 0, max: mostPosition, optional: true, about: 'Place in the whole store.' })
+  position?: string;
+
+  @Text({ max: 40, optional: true, about: 'As RFC 3339 writes it, such as "2026-11-23T12:00:00.000Z".' })
+  time?: string;
+}
+
+class ReachedShape {
+  @Described({ type: 'string' }, { about: "Place in the organization's stream of the last event by then." })
+  revision!: string;
+
+  @Described({ type: 'string' }, { about: 'Id of that event.' })
+  eventId!: string;
+
+  @Described({ type: 'string' }, { about: 'When it was recorded, as RFC 3339 writes it.' })
+  recordedAt!: string;
+
+  @Described({ type: 'string' }, { about: 'Link of the chain at that event; every link up to it was checked.' })
+  hash!: string;
+}
+
+const number = { about: 'Place in the list, from "1"; the same whenever the same is asked.' } as const;
+const list = { about: 'What it is one of: users, policies, wallets, activities …' } as const;
+
+class StateElementShape {
+  @Described({ type: 'string' }, number)
+  number!: string;
+
+  @Described({ type: 'string' }, list)
+  list!: string;
+
+  @Described({ type: 'string' }, { about: 'Its id, or what it is known by.' })
+  id!: string;
+
+  @Described(
+    { type: 'object', additionalProperties: true },
+    { about: 'Its members, times as RFC 3339 writes them. Secrets, hashes of codes and signed requests are left out.' },
+  )
+  value!: object;
+}
+
+class StateChangeShape {
+  @Described({ type: 'string' }, number)
+  number!: string;
+
+  @Described({ type: 'string' }, { about: 'What it is about: organization, users, policies, wallets, activities …' })
+  list!: string;
+
+  @Described({ type: 'string' }, { about: 'Id of what has changed, or what it is known by.' })
+  id!: string;
+
+  @Described({ type: 'string', enum: ['CREATED', 'CHANGED', 'DELETED'] }, { about: 'What has become of it.' })
+  change!: string;
+
+  @Described({ type: 'string' }, { about: 'The change in a sentence.' })
+  text!: string;
+}
+
+const afterAbout = 'Only elements behind the one of this number, for the next page; from the first one when absent.';
+
+class GetOrganizationStateRequest extends OrganizationRequest {
+  @Nested(() => PointShape, { optional: true, about: 'The newest state when absent.' })
+  at?: PointShape;
+
+  @TextList({ max: 40, optional: true, about: 'Only elements of these lists, such as "policies"; all when absent.' })
+  lists?: string[];
+
+  @DecimalString({ min: 0, max: mostElements, optional: true, about: afterAbout })
+  after?: string;
+}
+
+class CompareStatesRequest extends OrganizationRequest {
+  @Nested(() => PointShape, { about: 'The earlier state.' })
+  from!: PointShape;
+
+  @Nested(() => PointShape, { optional: true, about: 'The later state; the newest when absent.' })
+  to?: PointShape;
+
+  @DecimalString({ min: 0, max: mostElements, optional: true, about: afterAbout })
+  after?: string;
+}
+
+class GetOrganizationStateResponse extends PagedResponse {
+  @Nested(() => ReachedShape, { about: 'The event that the state is behind.' })
+  at!: object;
+
+  @Described(
+    { type: 'object', additionalProperties: true },
+    { about: 'The organization itself: its name, root quorum, auth proxy and what else it has one of.' },
+  )
+  organization!: object;
+
+  @ListOf(() => StateElementShape)
+  elements!: object[];
+}
+
+class CompareStatesResponse extends PagedResponse {
+  @Nested(() => ReachedShape, { about: 'The event that the earlier state is behind.' })
+  from!: object;
+
+  @Nested(() => ReachedShape, { about: 'The event that the later state is behind.' })
+  to!: object;
+
+  @ListOf(() => StateChangeShape)
+  changes!: object[];
+}
+
+export const getOrganizationState = defineQuery({
+  path: 'get_organization_state',
+  summary: 'An organization as it was at any event, position or time, for members of the root quorum.',
+  request: GetOrganizationStateRequest,
+  response: GetOrganizationStateResponse,
+  readsHistory: true,
+  async answer({ organizationId, at, lists = [], after = '0' }, { states }) {
+    const question = { asks: 'state', at: pointOf(at, 'at'), lists, after: Number(after) } as const;
+    const { reached, organization, elements } = await states(organizationId, question);
+    return { at: reached[0]!, organization: organization!, elements };
+  },
+});
+
+export const compareStates = defineQuery({
+  path: 'compare_states',
+  summary: 'What has changed in an organization between two events, positions or times, in words, for the root quorum.',
+  request: CompareStatesRequest,
+  response: CompareStatesResponse,
+  readsHistory: true,
+  async answer({ organizationId, from, to, after = '0' }, { states }) {
+    const points = { from: pointOf(from, 'from'), to: pointOf(to, 'to') };
+    const { reached, elements } = await states(organizationId, { asks: 'changes', ...points, after: Number(after) });
+    return { from: reached[0]!, to: reached[1]!, changes: elements };
+  },
+});
+
+/** RFC 3339, with a zone: without one, nobody knows which time is meant. */
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** @throws {CoordinatorError} INVALID_ARGUMENT */
+function pointOf(shape: PointShape | undefined, field: string): Point {
+  if (!shape) return { by: 'newest' };
+  const { revision, position, time } = shape;
+  const said = [revision, position, time].filter((one) => one !== undefined);
+  if (said.length !== 1) {
+    throw invalidField(field, `must have one of \`revision\`, \`position\` and \`time\`, got ${said.length} of them`);
+  }
+  if (revision !== undefined) return { by: 'revision', revision: Number(revision) };
+  if (position !== undefined) return { by: 'position', position: BigInt(position) };
+  const ms = timePattern.test(time!) ? Date.parse(time!) : NaN;
+  if (Number.isNaN(ms)) {
+    throw invalidField(`${field}.time`, `must be a time such as \`2026-11-23T12:00:00.000Z\`, got \`${time!}\``);
+  }
+  return { by: 'time', time: ms };
+}

@@ -1,0 +1,129 @@
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { CoordinatorError, invalidField } from '../domain/errors.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import { Steps } from '../domain/steps.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { storedEvent } from '../ledger/stored-event.js';
+import { mostBytesOfPages, type Page } from '../read-models/pages.js';
+import type { Point, StateAnswer, StateQuestion } from '../read-models/states.js';
+import { compareStates } from './compare-states.js';
+import { keptState } from './fold-to.js';
+import { checkReached, isBy } from './points.js';
+import { allThings, organizationTold } from './state-things.js';
+
+/** What one question may spend, in the thread that answers it: some seconds. */
+export const stateSteps = 30_000_000;
+
+type Answered = StateAnswer['reached'][number];
+
+/** A question about the states of one organization, while its events come by. */
+export class StateTelling {
+  private readonly points: readonly Point[];
+  private readonly reached: Answered[] = [];
+  private readonly loaded: LoadedOrganization = nothingLoaded();
+  private readonly steps = new Steps(stateSteps);
+  private earlier: OrganizationView | undefined;
+  private last: RecordedEvent | undefined;
+
+  constructor(
+    private readonly organizationId: string,
+    private readonly question: StateQuestion,
+    private readonly now: number,
+  ) {
+    this.points = question.asks === 'state' ? [question.at] : [question.from, question.to];
+  }
+
+  /**
+   * Takes the next events of the stream.
+   * @returns whether it needs those that follow
+   * @throws {BrokenChain} when an event is not the one that was recorded
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when there are too many; otherwise as `answer`
+   */
+  take(events: readonly RecordedEvent[]): boolean {
+    for (const event of events) {
+      while (this.isWanted && !isBy(this.points[this.reached.length]!, event)) this.reach();
+      if (!this.isWanted) return false;
+      this.count(event);
+      apply(this.loaded, event);
+      this.loaded.recent.clear();
+      this.last = event;
+    }
+    return this.isWanted;
+  }
+
+  /**
+   * The stream ends here, or is not needed any more.
+   * @throws {CoordinatorError} NOT_FOUND for a point that the history has not; INVALID_ARGUMENT
+   */
+  answer(): StateAnswer {
+    while (this.isWanted) this.reach();
+    const { organization } = this.loaded;
+    const { question, reached, now } = this;
+    const elements = pageOf(question.after, question.asks === 'state' ? this.things(question.lists) : this.changes());
+    return {
+      reached,
+      organization: question.asks === 'state' ? organizationTold(organization, now) : undefined,
+      elements,
+    };
+  }
+
+  private get isWanted(): boolean {
+    return this.reached.length < this.points.length;
+  }
+
+  /** The next point is behind the last event that was taken. */
+  private reach(): void {
+    const point = this.points[this.reached.length]!;
+    if (this.last && !isBy(point, this.last)) {
+      throw invalidField('to', 'lies before `from`: name the earlier state first');
+    }
+    checkReached(this.organizationId, point, this.loaded.revision);
+    const { id, revision, metadata } = this.last!;
+    const { at, hash } = metadata as EventMetadata;
+    this.reached.push({ revision: String(revision), eventId: id, recordedAt: new Date(at).toISOString(), hash });
+    if (this.isWanted) this.earlier = keptState(this.loaded.organization);
+  }
+
+  private count(event: RecordedEvent): void {
+    const { data, metadata } = storedEvent(event);
+    const length = data.length + metadata.length;
+    try {
+      this.steps.take('byteRead', length);
+      this.steps.take('sha256Block', Math.ceil(length / 64) + 1);
+    } catch {
+      throw new CoordinatorError(
+        'RESOURCE_EXHAUSTED',
+        `organization \`${this.organizationId}\` has more events up to there than one question may fold ` +
+          `(${this.loaded.revision + 1} were): ask about an earlier point, or run \`countersign replay\` beside the store`,
+      );
+    }
+  }
+
+  private *things(lists: readonly string[]): Generator<object> {
+    for (const thing of allThings(this.loaded.organization)) {
+      if (lists.length > 0 && !lists.includes(thing.list)) continue;
+      const { list, id } = thing;
+      yield { list, id, value: () => thing.told(this.now) };
+    }
+  }
+
+  private *changes(): Generator<object> {
+    yield* compareStates(this.earlier!, this.loaded.organization, this.now);
+  }
+}
+
+/** Elements behind a number, until they are as large as an answer may be; one at least. What is behind is not made. */
+function pageOf(after: number, elements: Iterable<object>): Page {
+  const texts: string[] = [];
+  let [number, bytes] = [0, 0];
+  for (const element of elements) {
+    if (++number <= after) continue;
+    const { value, ...rest } = element as { readonly value?: () => object };
+    const text = JSON.stringify({ number: String(number), ...rest, ...(value ? { value: value() } : {}) });
+    bytes += Buffer.byteLength(text) + 1;
+    if (texts.length > 0 && bytes > mostBytesOfPages) return { texts, hasMore: true };
+    texts.push(text);
+  }
+  return { texts, hasMore: false };
+}

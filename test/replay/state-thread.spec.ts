@@ -1,0 +1,168 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { organizationStream } from '../../src/domain/organization/organization.js';
+import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
+import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import type { StateAnswer, StateQuestion } from '../../src/read-models/states.js';
+import { StateThread } from '../../src/replay/state-thread.js';
+import { stateSteps } from '../../src/replay/tell-states.js';
+
+/** The chained stream of an organization: its founding, then such events. */
+function* streamOf(
+  organizationId: string,
+  following: Iterable<{ type: string; data: object }>,
+): Generator<RecordedEvent> {
+  let hash = GENESIS_HASH;
+  let revision = 0;
+  const stream = organizationStream(organizationId);
+  const whole = function* () {
+    yield { type: 'OrganizationCreated', data: { organizationId, name: 'Acme' } };
+    yield* following;
+  };
+  for (const { type, data } of whole()) {
+    const id = `event ${revision}`;
+    const metadata = { at: revision * 1_000, schemaVersion: 1, $correlationId: 'none', $causationId: 'none' };
+    hash = chainEvent(hash, { stream, revision, id, type, data, metadata });
+    yield { stream, revision, position: BigInt(revision), id, type, data, metadata: { ...metadata, hash } };
+    revision++;
+  }
+}
+
+const policies = (count: number, notes: string) =>
+  Array.from({ length: count }, (_, index) => ({
+    type: 'PolicyCreated',
+    data: { policyId: `policy ${index}`, policyName: `number ${index}`, effect: 'EFFECT_ALLOW', notes },
+  }));
+
+const renamed = function* (count: number, name: string) {
+  for (let index = 0; index < count; index++) yield { type: 'OrganizationRenamed', data: { name } };
+};
+
+const storeOf = (following: () => Iterable<{ type: string; data: object }>) => {
+  let read = 0;
+  return {
+    get eventsRead() {
+      return read;
+    },
+    async *read(stream: string) {
+      for (const event of streamOf(stream.slice('organization-'.length), following())) {
+        read++;
+        yield await Promise.resolve(event);
+      }
+    },
+  };
+};
+
+const newest: StateQuestion = { asks: 'state', at: { by: 'newest' }, lists: [], after: 0 };
+const ask = (thread: StateThread, question: StateQuestion, organizationId = 'acme', family = 'family') =>
+  thread.answer(family, { organizationId, question, now: 0 }, () => undefined);
+
+const numbersOf = ({ elements }: StateAnswer) =>
+  elements.texts.map((text) => Number((JSON.parse(text) as { number: string }).number));
+
+test('what is larger than 4 MiB comes in pages, without a gap, and no two elements twice', async () => {
+  const thread = new StateThread(storeOf(() => policies(11, 'x'.repeat(1_000_000))));
+  const seen: number[] = [];
+  for (;;) {
+    const answer = await ask(thread, { ...newest, after: seen.length });
+    expect(answer.elements.texts.reduce((sum, text) => sum + text.length, 0)).toBeLessThan(4.1 * 1024 * 1024);
+    seen.push(...numbersOf(answer));
+    if (!answer.elements.hasMore) break;
+  }
+  expect(seen).toEqual(Array.from({ length: 11 }, (_, index) => index + 1));
+
+  const from = { by: 'revision', revision: 0 } as const;
+  const changes = await ask(thread, { asks: 'changes', from, to: { by: 'revision', revision: 3 }, after: 1 });
+  expect(changes.elements.texts.map((text) => (JSON.parse(text) as { text: string }).text)).toEqual([
+    "policy 'number 1' was created",
+    "policy 'number 2' was created",
+  ]);
+  await thread.close();
+});
+
+test('reads no further than it is asked about, and refuses what would take too long', async () => {
+  const early = storeOf(() => renamed(20_000, 'Acme'));
+  const thread = new StateThread(early);
+  const { reached } = await ask(thread, { ...newest, at: { by: 'time', time: 7_500 } });
+  expect(reached[0]).toMatchObject({ revision: '7', recordedAt: '1970-01-01T00:00:07.000Z' });
+  expect(early.eventsRead).toBeLessThan(2_000);
+  await thread.close();
+
+  const long = storeOf(() => renamed(1_000, 'x'.repeat(Math.ceil(stateSteps / 100))));
+  const other = new StateThread(long);
+  await expect(ask(other, newest)).rejects.toMatchObject({
+    code: 'RESOURCE_EXHAUSTED',
+    message: expect.stringMatching(
+      /more events up to there than one question may fold .* run `countersign replay`/,
+    ) as string,
+  });
+  // The thread goes on with the next question.
+  expect((await ask(other, { ...newest, at: { by: 'revision', revision: 0 } })).reached[0]).toMatchObject({
+    revision: '0',
+  });
+  await other.close();
+});
+
+test('one question of a family at a time, and few that wait', async () => {
+  let goOn = (): void => undefined;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  let [now, most] = [0, 0];
+  const thread = new StateThread({
+    async *read(stream) {
+      most = Math.max(most, ++now);
+      await held;
+      yield* streamOf(stream.slice('organization-'.length), []);
+      now--;
+    },
+  });
+  const waiting = ['a', 'b', 'c', 'd'].map((id) => ask(thread, newest, id));
+  await expect(ask(thread, newest, 'e')).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  goOn();
+  const answers = await Promise.all(waiting);
+  expect(answers.map(({ organization }) => organization)).toMatchObject(
+    ['a', 'b', 'c', 'd'].map((organizationId) => ({ organizationId })),
+  );
+  expect(most).toBe(1);
+  await thread.close();
+});
+
+test('a broken chain is not told, and a thread that dies or does not answer is a 503', async () => {
+  const broken = new StateThread({
+    async *read(stream) {
+      for (const event of streamOf(stream.slice('organization-'.length), policies(2, ''))) {
+        yield await Promise.resolve(
+          event.revision === 1 ? { ...event, data: { ...(event.data as object), notes: 'forged' } } : event,
+        );
+      }
+    },
+  });
+  await expect(ask(broken, newest)).rejects.toThrow('is broken at revision 1');
+  expect((await ask(broken, { ...newest, at: { by: 'revision', revision: 0 } })).reached[0]).toMatchObject({
+    revision: '0',
+  });
+  await broken.close();
+
+  const folder = await mkdtemp(join(tmpdir(), 'states-'));
+  try {
+    for (const act of ['process.exit(1)', 'undefined']) {
+      const file = join(folder, `${act.length}.mjs`);
+      const script = (said: string) =>
+        `import { parentPort } from 'node:worker_threads'; parentPort.on('message', ({ kind }) => ${said});`;
+      await writeFile(file, script(act));
+      const options = { file: pathToFileURL(file), longestMs: 500 };
+      const thread = new StateThread(
+        storeOf(() => []),
+        options,
+      );
+      await expect(ask(thread, newest)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      const answer = `{ kind: 'answer', answer: { reached: [], elements: { texts: [], hasMore: false } } }`;
+      await writeFile(file, script(`parentPort.postMessage(kind === 'end' ? ${answer} : { kind: 'go-on' })`));
+      expect(await ask(thread, newest)).toMatchObject({ reached: [] });
+      await thread.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
