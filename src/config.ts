@@ -312,7 +312,7 @@ export function refuseMisspelled(
 }
 
 /** Letters put in, left out, changed or swapped with the next between two texts (optimal string alignment). */
-function slipsBetween(one: string, other: string): number {
+export function slipsBetween(one: string, other: string): number {
   let [before, last] = [[] as number[], Array.from({ length: other.length + 1 }, (_, at) => at)];
   for (let row = 1; row <= one.length; row++) {
     const next = [row];

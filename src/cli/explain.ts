@@ -1,6 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { ApiError } from '../client/stamping-client.js';
 import { BadSetting } from '../config.js';
+import { CoordinatorError } from '../domain/errors.js';
 import { BadUsage } from './bad-usage.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 
@@ -16,6 +17,10 @@ export interface Explanation {
 export function explained(error: unknown): Explanation {
   if (error instanceof ApiError) return explainedAnswer(error);
   const message = isNativeError(error) || error instanceof Error ? error.message : String(error);
+  // Rules of the wire that were asked here, before anything was sent.
+  if (error instanceof CoordinatorError) {
+    return { message: sentences(message, error.details), exitCode: exitCodes.badUsage };
+  }
   if (error instanceof BadUsage || error instanceof BadSetting) return { message, exitCode: exitCodes.badUsage };
   if (error instanceof Error && error.name === 'TimeoutError') {
     return { message: 'the server did not answer in time: try again', exitCode: exitCodes.unreachable };
@@ -31,16 +36,18 @@ export function explained(error: unknown): Explanation {
 
 function explainedAnswer({ status, body }: ApiError): Explanation {
   const answer = { status, ...body };
-  const lines = [
-    body.message,
-    ...(body.details ?? []).flatMap(detailLines).filter((line) => !body.message.includes(line.trim())),
-  ];
+
   const exitCode =
     status === 403 ? exitCodes.denied : status === 429 || status >= 500 ? exitCodes.unreachable : exitCodes.refused;
-  return { message: lines.join('\n'), exitCode, answer };
+  return { message: sentences(body.message, body.details ?? []), exitCode, answer };
 }
 
-/** What a detail says beyond the message. */
+/** A message, and what its details say beyond it. */
+function sentences(message: string, details: readonly Readonly<Record<string, unknown>>[]): string {
+  return [message, ...details.flatMap(detailLines).filter((line) => !message.includes(line.trim()))].join('\n');
+}
+
+/** What a detail says. */
 function detailLines(detail: Readonly<Record<string, unknown>>): readonly string[] {
   const { fieldViolations, policyEvaluations } = detail as {
     readonly fieldViolations?: readonly { readonly field: string; readonly description: string }[];

@@ -1,5 +1,6 @@
-import { CommanderError } from 'commander';
-import { asJson } from './command.js';
+import { CommanderError, type Command } from 'commander';
+import { slipsBetween } from '../config.js';
+import { asJson, type CliCommand } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { explained } from './explain.js';
 import { printable } from './layout.js';
@@ -9,7 +10,9 @@ import { commandTree } from './tree.js';
 /** Runs one command line; returns what the process should end with. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    await commandTree(terminal).parseAsync(args, { from: 'user' });
+    const tree = commandTree(terminal);
+    refuseUnknownVerb(tree, args);
+    await tree.parseAsync(args, { from: 'user' });
     return terminal.exitCode;
   } catch (error) {
     // It has said why; asking for help is no error.
@@ -21,4 +24,22 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     );
     return exitCode;
   }
+}
+
+/** A group that lists when it is given no verb would take a misspelled one for an argument of its list. */
+function refuseUnknownVerb(tree: CliCommand, args: readonly string[]): void {
+  let group: Command = tree;
+  for (const word of args) {
+    if (word.startsWith('-') || word === 'help') return;
+    const next = group.commands.find((command) => command.name() === word);
+    if (next) group = next;
+    else if (group === tree || group.commands.length === 0) return;
+    else return group.error(unknownVerb(word, group));
+  }
+}
+
+function unknownVerb(word: string, { commands }: Command): string {
+  const names = commands.map((command) => command.name());
+  const near = names.filter((name) => slipsBetween(word, name) <= 2);
+  return `error: unknown command '${word}'\n(${near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `There are ${names.join(', ')}.`})`;
 }

@@ -1,13 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
+import { mountActivitiesList, mountActivitiesShow } from './commands/activities.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
 import { mountLogout } from './commands/logout.js';
+import { mountPolicies } from './commands/policies.js';
 import { mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
+import { mountQuery } from './commands/query.js';
 import { mountStart } from './commands/start.js';
+import { mountSubmit } from './commands/submit.js';
 import { mountTour } from './commands/tour.js';
+import { mountUsers } from './commands/users.js';
 import { mountVerify } from './commands/verify.js';
+import { mountApprove, mountReject } from './commands/votes.js';
+import { mountWallets } from './commands/wallets.js';
 import { mountWebhooksRedeliver } from './commands/webhooks-redeliver.js';
 import { mountWhoami } from './commands/whoami.js';
 import { exitCodeMeanings } from './exit-codes.js';
@@ -48,6 +55,18 @@ export function commandTree(terminal: Terminal): CliCommand {
   const profiles = tree.command('profiles').summary('list and choose profiles');
   mountProfilesList(profiles);
   mountProfilesUse(profiles);
+
+  tree.commandsGroup('Activities:');
+  mountSubmit(tree);
+  mountApprove(tree);
+  mountReject(tree);
+  const activities = tree.command('activities').summary('list activities, and show one');
+  mountActivitiesList(activities);
+  mountActivitiesShow(activities);
+  mountQuery(tree);
+  mountUsers(tree.command('users').summary('list, create and delete users'));
+  mountPolicies(tree.command('policies').summary('list, show, create and delete policies'));
+  mountWallets(tree.command('wallets').summary('list, create and delete wallets; sign'));
 
   tree.commandsGroup('Store:');
   mountVerify(tree);

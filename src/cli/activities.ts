@@ -1,0 +1,105 @@
+import type { ActivityClient } from '../client/activity-client.js';
+import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import { BadUsage } from './bad-usage.js';
+import type { Outcome } from './command.js';
+import { exitCodes, type ExitCode } from './exit-codes.js';
+import { lines } from './layout.js';
+import type { Terminal } from './terminal.js';
+
+/** What a command ends with that has submitted something, by the status of the activity. */
+const endings: Readonly<Record<string, ExitCode>> = {
+  ACTIVITY_STATUS_COMPLETED: exitCodes.done,
+  ACTIVITY_STATUS_CONSENSUS_NEEDED: exitCodes.waiting,
+  ACTIVITY_STATUS_CREATED: exitCodes.waiting,
+  ACTIVITY_STATUS_PENDING: exitCodes.waiting,
+  ACTIVITY_STATUS_REJECTED: exitCodes.denied,
+};
+
+/** What became of something that was submitted: as a sentence, with what it gave, and what to do where it waits. */
+export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?: string): Outcome {
+  const { id, type, status, fingerprint, failure } = activity;
+  const name = shortType(type);
+  const exitCode = endings[status] ?? exitCodes.failed;
+  const result = Object.values(activity.result)[0] as Readonly<Record<string, unknown>> | undefined;
+  const text = {
+    ACTIVITY_STATUS_COMPLETED:
+      done ?? `${terminal.styled('green', 'Completed')} ${name}, activity ${id}.\n${members(terminal, result ?? {})}`,
+    ACTIVITY_STATUS_CONSENSUS_NEEDED:
+      `${terminal.styled('yellow', 'Waiting for approvals')}: ${name}, activity ${id}. Do not submit it again; others approve it with\n\n` +
+      `  countersign approve ${fingerprint}\n`,
+    ACTIVITY_STATUS_REJECTED: `${terminal.styled('red', 'Rejected')}: ${name}, activity ${id}.\n`,
+    ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${failure?.message ?? 'no reason is given'}\n`,
+  }[status as string];
+  return { text: text ?? `${name}, activity ${id}, is ${status}.\n`, json: { activity }, exitCode };
+}
+
+/** `create policy` of `ACTIVITY_TYPE_CREATE_POLICY_V3`. */
+export function shortType(type: string): string {
+  return type
+    .replace(/^ACTIVITY_TYPE_/, '')
+    .replace(/_V\d+$/, '')
+    .toLowerCase();
+}
+
+/** `waiting` and the like, for a status. */
+export function shortStatus(status: string): string {
+  return status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED'
+    ? 'waiting'
+    : status.replace(/^ACTIVITY_STATUS_/, '').toLowerCase();
+}
+
+/** Members of an object with their names; what is no text is shown as JSON. */
+export function members(terminal: Terminal, value: object): string {
+  const entries = Object.entries(value).map(([name, member]) => [
+    name,
+    typeof member === 'string' ? member : JSON.stringify(member),
+  ]);
+  return entries.length > 0 ? lines(terminal, Object.fromEntries(entries) as Record<string, string>) : '';
+}
+
+/** An activity for whoever has to decide on it: who asks for what, and who has voted. */
+export function described(terminal: Terminal, activity: ActivityEnvelope): string {
+  const { id, type, status, fingerprint, createdAt, votes, failure } = activity;
+  const [submission, ...others] = votes;
+  const intent = Object.values(activity.intent)[0] as object;
+  return [
+    lines(terminal, {
+      Activity: id,
+      Type: shortType(type),
+      Status: shortStatus(status) + (failure ? `: ${failure.message}` : ''),
+      Submitted: `${createdAt} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
+      Fingerprint: fingerprint,
+      ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
+    }),
+    `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
+    ...decodedParts(terminal, activity),
+  ].join('');
+}
+
+/** What is signed, as the coordinator has read it, where it tells. */
+function decodedParts(terminal: Terminal, activity: ActivityEnvelope): readonly string[] {
+  const { decoded } = activity as ActivityEnvelope & { readonly decoded?: unknown };
+  if (decoded === undefined || decoded === null) return [];
+  const parts = (Array.isArray(decoded) ? decoded : [decoded]) as readonly object[];
+  return parts.map((part) => `\n${terminal.styled('bold', 'Decoded')}\n${indented(members(terminal, part))}`);
+}
+
+const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');
+
+function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number]): string {
+  const verb = selection === 'VOTE_SELECTION_APPROVED' ? 'approved' : 'rejected';
+  return `${verb} by ${user?.userName ?? userId}`;
+}
+
+/** An activity by its id, or by the fingerprint of its body. @throws {BadUsage} */
+export async function fingerprintOf(client: ActivityClient, named: string): Promise<string> {
+  if (/^sha256:[0-9a-f]{64}$/.test(named)) return named;
+  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(named)) {
+    throw new BadUsage(`\`${named}\` names no activity: use its id, or its fingerprint (sha256: and 64 hex digits)`);
+  }
+  return (await activityOf(client, named)).fingerprint;
+}
+
+export async function activityOf(client: ActivityClient, activityId: string): Promise<ActivityEnvelope> {
+  return (await client.query<{ readonly activity: ActivityEnvelope }>('get_activity', { activityId })).activity;
+}

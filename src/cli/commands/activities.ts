@@ -1,0 +1,73 @@
+import { InvalidArgumentError } from 'commander';
+import type { ActivityEnvelope } from '../../domain/activity/envelope.js';
+import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { table } from '../layout.js';
+import type { Terminal } from '../terminal.js';
+
+interface ListOptions extends ProfileOptions {
+  readonly waitingForMe?: boolean;
+  readonly status?: string;
+  readonly limit: number;
+}
+
+/** `countersign activities list`. */
+export function mountActivitiesList(parent: CliCommand): void {
+  withProfile(parent.command('list', { isDefault: true }))
+    .summary('list activities, the newest first')
+    .description('Lists activities, the newest first.')
+    .option('--waiting-for-me', 'only those that wait for approvals and that you may approve or reject')
+    .option('--status <status>', 'only those that are waiting, completed, failed, rejected, created or pending')
+    .option('--limit <number>', 'how many at most', wholeNumber, 20)
+    .example('countersign activities --waiting-for-me', 'List what waits for your vote')
+    .answers((options: ListOptions) => list(parent.terminal, options));
+}
+
+/** `countersign activities show`. */
+export function mountActivitiesShow(parent: CliCommand): void {
+  withProfile(parent.command('show'))
+    .argument('<activity>', 'its id')
+    .summary('show what an activity does, and who has voted')
+    .description('Shows an activity: who asks for what, decoded where the coordinator can read it, and every vote.')
+    .example('countersign activities show "$ACTIVITY"', 'Look at an activity before approving it')
+    .answers(async (options: ProfileOptions, id: string) => {
+      const { activityOf, described } = await import('../activities.js');
+      const activity = await activityOf(await profileClient(parent.terminal, options), id);
+      return { text: described(parent.terminal, activity), json: { activity } };
+    });
+}
+
+function wholeNumber(given: string): number {
+  if (/^[1-9]\d{0,3}$/.test(given)) return Number(given);
+  throw new InvalidArgumentError('It must be a whole number from 1 to 9999.');
+}
+
+async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> {
+  const { shortStatus, shortType } = await import('../activities.js');
+  const client = await profileClient(terminal, options);
+  const status = options.waitingForMe ? 'waiting' : options.status?.toLowerCase();
+  const wire = status === 'waiting' ? 'CONSENSUS_NEEDED' : status?.toUpperCase();
+  const found: ActivityEnvelope[] = [];
+  for (let after: string | undefined; ;) {
+    const { activities } = await client.query<{ activities: ActivityEnvelope[] }>('list_activities', {
+      paginationOptions: { limit: '100', ...(after === undefined ? {} : { after }) },
+      ...(wire === undefined ? {} : { filterByStatus: [`ACTIVITY_STATUS_${wire}`] }),
+    });
+    found.push(...activities.filter((one) => !options.waitingForMe || one.canApprove || one.canReject));
+    after = activities.at(-1)?.id;
+    if (after === undefined || found.length >= options.limit) break;
+  }
+  const shown = found.slice(0, options.limit);
+  const rows = shown.map(({ id, type, status: state, createdAt, votes }) => [
+    id,
+    shortType(type),
+    shortStatus(state),
+    votes[0]?.user?.userName ?? '',
+    createdAt,
+  ]);
+  const none = options.waitingForMe ? 'Nothing waits for you.\n' : 'There are none.\n';
+  return {
+    text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) : none,
+    json: { activities: shown },
+  };
+}

@@ -1,0 +1,136 @@
+import type { ActivityClient } from '../../client/activity-client.js';
+import { BadUsage } from '../bad-usage.js';
+import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { lines, table } from '../layout.js';
+import { idsOf, wholeList } from '../named.js';
+import type { Terminal } from '../terminal.js';
+
+interface Policy {
+  readonly policyId: string;
+  readonly policyName: string;
+  readonly effect: string;
+  readonly condition?: string;
+  readonly consensus?: string;
+  readonly time?: string;
+  readonly notes?: string;
+}
+
+interface CreateOptions extends ProfileOptions {
+  readonly effect: string;
+  readonly condition?: string;
+  readonly consensus?: string;
+  readonly time?: string;
+  readonly notes?: string;
+}
+
+interface DeleteOptions extends ProfileOptions {
+  readonly yes?: boolean;
+}
+
+/** `countersign policies`, and what is under it. */
+export function mountPolicies(policies: CliCommand): void {
+  const { terminal } = policies;
+  withProfile(policies.command('list', { isDefault: true }))
+    .summary('list the policies of the organization')
+    .description('Lists the policies of the organization.')
+    .example('countersign policies', 'List the policies')
+    .answers((options: ProfileOptions) => list(terminal, options));
+
+  withProfile(policies.command('show'))
+    .argument('<policy>', 'by name or id')
+    .summary('show what a policy says')
+    .description('Shows a policy: its effect, condition, consensus and time.')
+    .example('countersign policies show "two people rename"', 'Show a policy by its name')
+    .answers((options: ProfileOptions, name: string) => show(terminal, options, name));
+
+  withProfile(policies.command('create'))
+    .argument('<name>', 'name of the policy')
+    .summary('create a policy')
+    .description('Creates a policy. The language is in docs/reference/policy-language.md.')
+    .option('--effect <effect>', 'allow or deny', 'allow')
+    .option('--condition <expression>', 'when it applies; to everything when absent')
+    .option('--consensus <expression>', 'who must approve; the submitter alone is enough when absent')
+    .option('--time <expression>', 'when it is active; always when absent')
+    .option('--notes <text>', 'a note for people')
+    .example(
+      `countersign policies create "two people rename" --condition "activity.kind == 'UPDATE_USER_NAME'" --consensus "approvers.count() >= 2"`,
+      'Let two people together rename users',
+    )
+    .answers((options: CreateOptions, name: string) => create(terminal, options, name));
+
+  withProfile(policies.command('delete'))
+    .argument('<policies...>', 'by name or id')
+    .summary('delete policies')
+    .description('Deletes policies. Asks first.')
+    .option('--yes', 'do it without asking')
+    .example('countersign policies delete "an old rule" --yes', 'Delete a policy in a script')
+    .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
+}
+
+function listPolicies(client: ActivityClient): Promise<readonly Policy[]> {
+  return wholeList<Policy>(client, 'list_policies', 'policies', ({ policyId }) => policyId);
+}
+
+const namesOf = (policies: readonly Policy[]) =>
+  policies.map(({ policyId, policyName }) => ({ id: policyId, name: policyName }));
+
+const shortEffect = (effect: string): string => effect.replace(/^EFFECT_/, '').toLowerCase();
+
+async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcome> {
+  const policies = await listPolicies(await profileClient(terminal, options));
+  const rows = policies.map(({ policyName, policyId, effect, condition }) => [
+    policyName,
+    policyId,
+    shortEffect(effect),
+    shortened(condition ?? 'always'),
+  ]);
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'POLICY', 'EFFECT', 'CONDITION'], rows) : 'There are none.\n';
+  return { text, json: { policies } };
+}
+
+const shortened = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+
+async function show(terminal: Terminal, options: ProfileOptions, name: string): Promise<Outcome> {
+  const policies = await listPolicies(await profileClient(terminal, options));
+  const [policyId] = idsOf('policy', [name], namesOf(policies));
+  const policy = policies.find((one) => one.policyId === policyId)!;
+  const text = lines(terminal, {
+    Policy: `${policy.policyName} (${policy.policyId})`,
+    Effect: shortEffect(policy.effect),
+    Condition: policy.condition || 'always',
+    Consensus: policy.consensus || 'the submitter alone',
+    Time: policy.time || 'always',
+    ...(policy.notes ? { Notes: policy.notes } : {}),
+  });
+  return { text, json: { policy } };
+}
+
+async function create(terminal: Terminal, options: CreateOptions, policyName: string): Promise<Outcome> {
+  const { submitted } = await import('../activities.js');
+  const { effect: given, condition, consensus, time, notes } = options;
+  const effect = ({ allow: 'EFFECT_ALLOW', deny: 'EFFECT_DENY' } as const)[given.toLowerCase()];
+  if (effect === undefined) throw new BadUsage(`--effect ${given}: must be allow or deny`);
+  const client = await profileClient(terminal, options);
+  const activity = await client.submit('ACTIVITY_TYPE_CREATE_POLICY_V3', {
+    policyName,
+    effect,
+    ...(condition === undefined ? {} : { condition }),
+    ...(consensus === undefined ? {} : { consensus }),
+    ...(time === undefined ? {} : { time }),
+    ...(notes === undefined ? {} : { notes }),
+  });
+  const { policyId } = (activity.result['createPolicyResult'] ?? {}) as { readonly policyId?: string };
+  return submitted(terminal, activity, `Created policy ${policyName} (${policyId}).\n`);
+}
+
+async function remove(terminal: Terminal, options: DeleteOptions, names: readonly string[]): Promise<Outcome> {
+  const { submitted } = await import('../activities.js');
+  const client = await profileClient(terminal, options);
+  const policyIds = [...idsOf('policy', names, namesOf(await listPolicies(client)))];
+  if (!options.yes && !(await terminal.confirm(`Delete ${names.join(', ')}?`))) {
+    return { text: 'Nothing was changed.\n', json: { deleted: false } };
+  }
+  const activity = await client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
+  return submitted(terminal, activity, `Deleted ${names.join(', ')}.\n`);
+}

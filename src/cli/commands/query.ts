@@ -1,0 +1,31 @@
+import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { withParameters, type ParameterOptions } from '../parameters.js';
+import type { Terminal } from '../terminal.js';
+
+type QueryOptions = ProfileOptions & ParameterOptions;
+
+/** `countersign query`. */
+export function mountQuery(parent: CliCommand): void {
+  withParameters(withProfile(parent.command('query')))
+    .argument('<name>', 'what to ask, such as list_users; docs/reference/queries.md lists every one')
+    .summary('ask any query')
+    .description('Asks a query, stamped with the key of the profile, and prints the answer as JSON.')
+    .example('countersign query get_organization_configs', 'Show the settings of the organization')
+    .example('countersign query list_activities --set paginationOptions.limit=2', 'Ask with parameters')
+    .answers((options: QueryOptions, name: string) => query(parent.terminal, name, options));
+}
+
+async function query(terminal: Terminal, name: string, options: QueryOptions): Promise<Outcome> {
+  const [{ queryNamed }, { givenParameters }, { validate }] = await Promise.all([
+    import('../wire-names.js'),
+    import('../parameters.js'),
+    import('../../wire/validate.js'),
+  ]);
+  const { path, request } = queryNamed(name);
+  const client = await profileClient(terminal, options);
+  const parameters = { organizationId: client.organizationId, ...(await givenParameters(terminal, request, options)) };
+  validate(request, parameters);
+  const answer = await client.query(path, parameters);
+  return { text: `${JSON.stringify(answer, null, 2)}\n`, json: answer };
+}

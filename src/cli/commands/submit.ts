@@ -1,0 +1,41 @@
+import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { withParameters, type ParameterOptions } from '../parameters.js';
+import type { Terminal } from '../terminal.js';
+
+interface SubmitOptions extends ProfileOptions, ParameterOptions {
+  readonly print?: boolean;
+}
+
+/** `countersign submit`. */
+export function mountSubmit(parent: CliCommand): void {
+  withParameters(withProfile(parent.command('submit')))
+    .argument('<activity>', 'what to do, such as create_policy; docs/reference/activities.md lists every one')
+    .summary('submit any activity')
+    .description(
+      'Submits an activity, stamped with the key of the profile. The parameters are checked first by the rules of the ' +
+        'OpenAPI document. Ends with 4 when the activity waits for approvals, 3 when policies deny it.',
+    )
+    .option('--print', 'check the parameters and print the request instead of sending it')
+    .example('countersign submit create_user_tag --set userTagName=treasury', 'Create a tag')
+    .example('countersign submit create_policy --file policy.json', 'Create a policy from a file')
+    .answers((options: SubmitOptions, activity: string) => submit(parent.terminal, activity, options));
+}
+
+async function submit(terminal: Terminal, name: string, options: SubmitOptions): Promise<Outcome> {
+  const [{ activityNamed }, { givenParameters }, { validate }, { submitted }] = await Promise.all([
+    import('../wire-names.js'),
+    import('../parameters.js'),
+    import('../../wire/validate.js'),
+    import('../activities.js'),
+  ]);
+  const { type, intent } = activityNamed(name);
+  const parameters = await givenParameters(terminal, intent, options);
+  validate(intent, parameters, 'parameters');
+  const client = await profileClient(terminal, options);
+  if (options.print) {
+    const body: unknown = JSON.parse(client.submitBody(type, parameters));
+    return { text: `${JSON.stringify(body, null, 2)}\n`, json: body };
+  }
+  return submitted(terminal, await client.submit(type, parameters));
+}

@@ -1,0 +1,190 @@
+import type { ActivityClient } from '../../client/activity-client.js';
+import type { AddressFormat } from '../../domain/key-formats.js';
+import { BadUsage } from '../bad-usage.js';
+import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
+import type { CliCommand, Outcome } from '../command.js';
+import { table } from '../layout.js';
+import { idsOf, wholeList } from '../named.js';
+import type { Terminal } from '../terminal.js';
+
+interface Wallet {
+  readonly walletId: string;
+  readonly walletName: string;
+  readonly exported: boolean;
+  readonly imported: boolean;
+}
+
+interface Account {
+  readonly walletAccountId: string;
+  readonly walletId: string;
+  readonly address: string;
+  readonly addressFormat: string;
+  readonly path: string;
+}
+
+interface CreateOptions extends ProfileOptions {
+  readonly account: readonly string[];
+}
+
+interface DeleteOptions extends ProfileOptions {
+  readonly yes?: boolean;
+  readonly withoutExport?: boolean;
+}
+
+interface SignOptions extends ProfileOptions {
+  readonly message?: string;
+  readonly transaction?: string;
+  readonly chain: string;
+  readonly hash: string;
+}
+
+/** `countersign wallets`, and what is under it. */
+export function mountWallets(wallets: CliCommand): void {
+  const { terminal } = wallets;
+  withProfile(wallets.command('list', { isDefault: true }))
+    .summary('list the wallets of the organization')
+    .description('Lists the wallets of the organization.')
+    .example('countersign wallets', 'List the wallets')
+    .answers((options: ProfileOptions) => list(terminal, options));
+
+  withProfile(wallets.command('accounts'))
+    .argument('<wallet>', 'by name or id')
+    .summary('list the accounts of a wallet')
+    .description('Lists the accounts of a wallet, with their addresses.')
+    .example('countersign wallets accounts Treasury', 'List the addresses of a wallet')
+    .answers((options: ProfileOptions, name: string) => accounts(terminal, options, name));
+
+  withProfile(wallets.command('create'))
+    .argument('<name>', 'name of the wallet')
+    .summary('create a wallet')
+    .description(
+      'Creates a wallet from fresh entropy, with an account for each format, at the usual path of its chain.',
+    )
+    .option(
+      '--account <formats...>',
+      'address formats such as ethereum, solana or bitcoin_mainnet_p2wpkh (docs/reference/address-formats.md)',
+      ['ethereum'],
+    )
+    .example('countersign wallets create Treasury --account ethereum solana', 'Create a wallet for two chains')
+    .answers((options: CreateOptions, name: string) => create(terminal, options, name));
+
+  withProfile(wallets.command('delete'))
+    .argument('<wallets...>', 'by name or id')
+    .summary('delete wallets, and shred their keys')
+    .description(
+      'Deletes wallets with all accounts, and shreds their seeds and keys. Nothing brings them back. Asks first.',
+    )
+    .option('--yes', 'do it without asking')
+    .option('--without-export', 'also wallets that were never exported')
+    .example('countersign wallets delete Scratch --without-export --yes', 'Delete a wallet that nobody needs any more')
+    .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
+
+  withProfile(wallets.command('sign'))
+    .argument('<address>', 'address of an account, or of a private key')
+    .summary('sign a message or a transaction')
+    .description('Signs a text, or an unsigned transaction in hexadecimal, with the key of an address.')
+    .option('--message <text>', 'the text to sign')
+    .option(
+      '--hash <function>',
+      'what is done to the text before: keccak256, sha256, or not_applicable on Ed25519',
+      'keccak256',
+    )
+    .option('--transaction <hex>', 'the unsigned transaction to sign')
+    .option('--chain <chain>', 'chain of the transaction: ethereum, solana, tron or bitcoin', 'ethereum')
+    .example('countersign wallets sign "$ADDRESS_OF_WALLET" --message "hello"', 'Sign a text')
+    .answers((options: SignOptions, address: string) => sign(terminal, options, address));
+}
+
+function listWallets(client: ActivityClient): Promise<readonly Wallet[]> {
+  return wholeList<Wallet>(client, 'list_wallets', 'wallets', ({ walletId }) => walletId);
+}
+
+const namesOf = (wallets: readonly Wallet[]) =>
+  wallets.map(({ walletId, walletName }) => ({ id: walletId, name: walletName }));
+
+async function list(terminal: Terminal, options: ProfileOptions): Promise<Outcome> {
+  const wallets = await listWallets(await profileClient(terminal, options));
+  const rows = wallets.map(({ walletName, walletId, exported, imported }) => [
+    walletName,
+    walletId,
+    [exported ? 'exported' : '', imported ? 'imported' : ''].filter(Boolean).join(', '),
+  ]);
+  const text = rows.length > 0 ? table(terminal, ['NAME', 'WALLET', ''], rows) : 'There are none.\n';
+  return { text, json: { wallets } };
+}
+
+async function accounts(terminal: Terminal, options: ProfileOptions, name: string): Promise<Outcome> {
+  const client = await profileClient(terminal, options);
+  const [walletId] = idsOf('wallet', [name], namesOf(await listWallets(client)));
+  const all = await wholeList<Account>(
+    client,
+    'list_wallet_accounts',
+    'accounts',
+    ({ walletAccountId }) => walletAccountId,
+    { walletId },
+  );
+  const rows = all.map(({ address, addressFormat, path }) => [address, shortFormat(addressFormat), path]);
+  const text = rows.length > 0 ? table(terminal, ['ADDRESS', 'FORMAT', 'PATH'], rows) : 'It has none.\n';
+  return { text, json: { accounts: all } };
+}
+
+const shortFormat = (format: string): string => format.replace(/^ADDRESS_FORMAT_/, '').toLowerCase();
+
+async function create(terminal: Terminal, options: CreateOptions, walletName: string): Promise<Outcome> {
+  const { submitted } = await import('../activities.js');
+  const { ADDRESS_FORMATS } = await import('../../keyring/addresses.js');
+  const { unknownName } = await import('../wire-names.js');
+  const formats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
+  const wanted = options.account.map((name) => {
+    const addressFormat = formats.find((one) => shortFormat(one) === name.toLowerCase() || one === name);
+    if (!addressFormat) throw unknownName('address format', name, formats.map(shortFormat));
+    const { curves, defaultPath } = ADDRESS_FORMATS[addressFormat];
+    return { curve: curves[0]!, pathFormat: 'PATH_FORMAT_BIP32' as const, path: defaultPath, addressFormat };
+  });
+  const client = await profileClient(terminal, options);
+  const activity = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', { walletName, accounts: wanted });
+  const { walletId, addresses = [] } = (activity.result['createWalletResult'] ?? {}) as {
+    readonly walletId?: string;
+    readonly addresses?: readonly string[];
+  };
+  const shown = addresses.map((address, at) => `  ${address}  ${shortFormat(wanted[at]?.addressFormat ?? '')}\n`);
+  return submitted(terminal, activity, `Created wallet ${walletName} (${walletId}).\n${shown.join('')}`);
+}
+
+async function remove(terminal: Terminal, options: DeleteOptions, names: readonly string[]): Promise<Outcome> {
+  const { submitted } = await import('../activities.js');
+  const client = await profileClient(terminal, options);
+  const walletIds = [...idsOf('wallet', names, namesOf(await listWallets(client)))];
+  const question = `Delete ${names.join(', ')}, and shred the keys for good?`;
+  if (!options.yes && !(await terminal.confirm(question))) {
+    return { text: 'Nothing was changed.\n', json: { deleted: false } };
+  }
+  const activity = await client.submit('ACTIVITY_TYPE_DELETE_WALLETS', {
+    walletIds,
+    ...(options.withoutExport ? { deleteWithoutExport: true } : {}),
+  });
+  return submitted(terminal, activity, `Deleted ${names.join(', ')}.\n`);
+}
+
+async function sign(terminal: Terminal, options: SignOptions, signWith: string): Promise<Outcome> {
+  const { submitted } = await import('../activities.js');
+  const { message, transaction, chain, hash } = options;
+  if ((message === undefined) === (transaction === undefined)) {
+    throw new BadUsage('say what to sign with --message or --transaction');
+  }
+  const client = await profileClient(terminal, options);
+  const activity =
+    message === undefined
+      ? await client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+          signWith,
+          unsignedTransaction: transaction!,
+          type: `TRANSACTION_TYPE_${chain.toUpperCase()}`,
+        })
+      : await client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+          signWith,
+          payload: message,
+          encoding: 'PAYLOAD_ENCODING_TEXT_UTF8',
+          hashFunction: `HASH_FUNCTION_${hash.toUpperCase()}`,
+        });
+  return submitted(terminal, activity);
+}

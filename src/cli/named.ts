@@ -1,0 +1,53 @@
+import type { ActivityClient } from '../client/activity-client.js';
+import { BadUsage } from './bad-usage.js';
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Every element of a list that the server answers in parts when it is long. */
+export async function wholeList<Element>(
+  client: ActivityClient,
+  query: string,
+  member: string,
+  idOf: (element: Element) => string,
+  request: object = {},
+): Promise<readonly Element[]> {
+  const all: Element[] = [];
+  for (let after: string | undefined; ;) {
+    const answer = await client.query<Readonly<Record<string, unknown>>>(query, {
+      ...request,
+      paginationOptions: { limit: '100', ...(after === undefined ? {} : { after }) },
+    });
+    const elements = answer[member] as readonly Element[];
+    all.push(...elements);
+    const last = elements.at(-1);
+    if (last === undefined || (elements.length < 100 && answer['hasMore'] !== true)) return all;
+    after = idOf(last);
+  }
+}
+
+/**
+ * The ids of what the user names, by name or by id.
+ * @throws {BadUsage} when there is none of that name, or there are several
+ */
+export function idsOf(what: string, names: readonly string[], all: readonly Named[]): readonly string[] {
+  return names.map((name) => {
+    const byId = all.find(({ id }) => id === name.toLowerCase());
+    if (byId) return byId.id;
+    const found = all.filter((one) => one.name === name);
+    const [only, ...others] = found.length > 0 ? found : all.filter((one) => sameText(one.name, name));
+    if (!only)
+      throw new BadUsage(
+        `there is no ${what} \`${name}\`: countersign ${what === 'policy' ? 'policies' : `${what}s`} lists them`,
+      );
+    if (others.length > 0) {
+      const ids = [only, ...others].map(({ id }) => id).join(', ');
+      throw new BadUsage(`there are ${others.length + 1} of the name \`${name}\`: use one of the ids ${ids}`);
+    }
+    return only.id;
+  });
+}
+
+const sameText = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();

@@ -1,0 +1,67 @@
+import { activities } from '../activities/index.js';
+import { slipsBetween } from '../config.js';
+import { buildRegistry, type ActivityVersion, type Registry } from '../decide/registry.js';
+import { queries } from '../read-models/index.js';
+import type { AnyQuery } from '../read-models/define-query.js';
+import { BadUsage } from './bad-usage.js';
+
+let registry: Registry | undefined;
+
+function known(): Registry {
+  registry ??= buildRegistry(activities);
+  return registry;
+}
+
+/**
+ * The activity that the user means: `create_policy`, `create-policy`, or a whole type, which may be an older version.
+ * @throws {BadUsage} with the names that come near
+ */
+export function activityNamed(name: string): ActivityVersion {
+  const version = known().versions.get(name) ?? known().paths.get(wireName(name))?.[0];
+  if (version) return version;
+  throw unknownName('activity', name, activityNames());
+}
+
+/** The query that the user means. @throws {BadUsage} with the names that come near */
+export function queryNamed(name: string): AnyQuery {
+  const query = queries.find(({ path }) => path === wireName(name));
+  if (query) return query;
+  throw unknownName('query', name, queryNames());
+}
+
+export function activityNames(): readonly string[] {
+  return [...known().paths.keys()].toSorted();
+}
+
+export function queryNames(): readonly string[] {
+  return queries.map(({ path }) => path).toSorted();
+}
+
+/** The parameters of an activity as it was submitted. */
+export function intentShapeOf(type: string): (new () => object) | undefined {
+  return known().versions.get(type)?.intent;
+}
+
+const wireName = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll('-', '_')
+    .replace(/^activity_type_/, '')
+    .replace(/_v\d+$/, '');
+
+/** @throws {BadUsage} that suggests what is near, if anything is */
+export function unknownName(what: string, name: string, all: readonly string[]): BadUsage {
+  const near = nearest(wireName(name), all);
+  const hint = near.length > 0 ? `did you mean ${near.join(', ')}?` : `there are ${all.join(', ')}`;
+  return new BadUsage(`there is no ${what} \`${name}\`: ${hint}`);
+}
+
+/** The names that a slip or two lead to, or that hold all words of what was typed. */
+function nearest(name: string, all: readonly string[]): readonly string[] {
+  const words = name.split('_').filter(Boolean);
+  const ranked = all
+    .map((one) => ({ one, slips: slipsBetween(name, one) }))
+    .filter(({ one, slips }) => slips <= 2 || (words.length > 0 && words.every((word) => one.includes(word))))
+    .toSorted((one, other) => one.slips - other.slips);
+  return ranked.slice(0, 3).map(({ one }) => one);
+}
