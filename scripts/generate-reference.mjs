@@ -471,6 +471,10 @@ function eventsPage() {
         ['`installation-root`', 'which organization this installation founded'],
         ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, one after the other'],
         ['`vault-<id>`', 'sealed secrets of a wallet, a key or an import; deleted when they are'],
+        [
+          '`sends-<digest>`',
+          'messages to a contact, notices to an approver or messages of a caller, counted; the digest is keyed, and the last 64 are kept',
+        ],
         ['`lease-<name>`, `renewals-…`', 'which coordinator does what only one may do; renewals are deleted'],
       ],
     ),
@@ -507,6 +511,7 @@ function eventsPage() {
         ['DataKeysRewrapped', '`installation-kek`', 'src/vault/kek-record.ts'],
         ['SecretSealed', '`vault-<id>`', 'src/vault/vault.ts'],
         ['DataKeyRewrapped', '`vault-<id>`', 'src/vault/vault.ts'],
+        ['MessageCounted', '`sends-<digest>`', 'src/delivery/contact-limits.ts'],
       ].map(([name, stream, file]) =>
         source(file).text.includes(`'${name}'`)
           ? [`\`${name}\``, stream, `\`${file}\``]

@@ -76,6 +76,7 @@ import { WellKnownController } from './http/well-known.controller.js';
 import { InstallationKeys } from './keyring/installation-keys.js';
 import { InvitationLinks } from './keyring/invitation-links.js';
 import { openKeyring, type OpenKeyring } from './keyring/open-keyring.js';
+import { sendDigest } from './keyring/send-digest.js';
 import { OidcIssuer } from './keyring/oidc-issuer.js';
 import { WebhookKey } from './keyring/webhook-key.js';
 import { guardedFetch, guardedTarget } from './http-client/guarded-fetch.js';
@@ -195,7 +196,11 @@ function coordinatorModule(
   const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
   const page = () => config.invitationUrl ?? `${address()}/invitations/accept`;
   const invitations = new InvitationLinks({ randomness, page });
-  const contactLimits = new ContactLimits(clock, config.rateLimitKeys);
+  const newId = () => uuidV7(clock, randomness);
+  const contactLimits = new ContactLimits({ store, clock, newId, digest: sendDigest(keys) });
+  const noticeFailed = (activityId: string, err: unknown) =>
+    logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them');
+  const notices = new VoteNotices(delivery, contactLimits, noticeFailed);
   const providers: Provider[] = [
     { provide: CONFIG, useValue: config },
     { provide: LOGGER, useValue: logger },
@@ -211,6 +216,7 @@ function coordinatorModule(
     { provide: Shredder, useValue: shredder },
     { provide: OidcIssuer, useValue: issuer },
     { provide: WebhookKey, useValue: new WebhookKey(keys) },
+    { provide: VoteNotices, useValue: notices },
     { provide: ATTESTATION_ROOT, useValue: { pem: new X509Certificate(attestationRoot).toString() } },
     Metrics,
     { provide: DRIVER_METRICS, useExisting: Metrics },
@@ -332,7 +338,7 @@ function coordinatorModule(
           children,
           shred: (vaultId) => shredder.shred(vaultId),
           ...(config.voteNotices && !config.restored
-            ? { votesWanted: votesWantedByMail({ delivery, contactLimits, loader, logger }) }
+            ? { votesWanted: votesWantedByMail(notices, loader, noticeFailed) }
             : {}),
           reading,
           metrics,
@@ -427,42 +433,26 @@ function coordinatorModule(
 }
 
 /** Mails whoever may approve and has an address. */
-function votesWantedByMail({
-  delivery,
-  contactLimits,
-  loader,
-  logger,
-}: {
-  readonly delivery: Delivery;
-  readonly contactLimits: ContactLimits;
-  readonly loader: OrganizationLoader;
-  readonly logger: Logger;
-}): NonNullable<DriverPorts['votesWanted']> {
-  const failed = (activityId: string, err: unknown) =>
-    logger.warn({ activityId, err }, 'approvers could not be told of an activity that waits for them');
-  const notices = new VoteNotices(delivery, failed);
-  return ({ activityId, type, votes }, organization, approvers) => {
-    const addresses = approvers.flatMap(({ userEmail, emailReleased }) => (emailReleased ? [] : (userEmail ?? [])));
-    const wanted = { activityType: type, activityId, approvers: addresses };
-    if (organization.parentOrganizationId === undefined) {
-      const submitterName = votes[0]?.voter?.userName ?? 'a user';
-      notices.send({ ...wanted, organizationName: organization.name, submitterName }, organization);
-      return;
-    }
+function votesWantedByMail(
+  notices: VoteNotices,
+  loader: OrganizationLoader,
+  failed: (activityId: string, error: unknown) => void,
+): NonNullable<DriverPorts['votesWanted']> {
+  return ({ activityId, type, votes }, organization, users) => {
     const { organizationId } = organization;
+    const addresses = users.flatMap(({ userEmail, emailReleased }) => (emailReleased ? [] : (userEmail ?? [])));
     const submitterId = votes[0]?.userId ?? '';
     const send = (parent: OrganizationView | undefined): void => {
-      const allowed = addresses.filter((contact) => {
+      const approvers = addresses.map((contact) => {
         const sender = messageSender({ organization, parent, submitterId }, 'email', contact);
-        try {
-          contactLimits.count({ contact, sender, organizationId });
-          return true;
-        } catch {
-          return false;
-        }
+        return { contact, sender, organizationId };
       });
       // Names in a sub-organization may be anybody's words: the notice is the parent's.
-      notices.send({ ...wanted, organizationName: parent?.name ?? 'your account', approvers: allowed }, organization);
+      const words =
+        organization.parentOrganizationId === undefined
+          ? { organizationName: organization.name, submitterName: votes[0]?.voter?.userName ?? 'a user' }
+          : { organizationName: parent?.name ?? 'your account' };
+      notices.send({ ...words, activityType: type, activityId, approvers }, organization);
     };
     loader.parentOf(organization).then(
       (parent) => send(parent?.organization),
@@ -887,6 +877,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       await lostVaults.close();
       stopping.abort();
       await Promise.all([sweeping, looking]);
+      await app.get(VoteNotices).close();
       await adapters.delivery.close();
       await runner.close();
       await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();

@@ -4,6 +4,7 @@ import type { ClaimEvent } from './domain/organization/claims.js';
 import type { DomainEvent } from './domain/organization/event.js';
 import type { OrganizationEvent } from './domain/organization/organization.js';
 import type { WebhookDeliveryEvent } from './domain/organization/webhook-deliveries.js';
+import type { SendEvent } from './delivery/contact-limits.js';
 import type { InstallationEvent } from './installation.js';
 import type { KekFact } from './vault/kek-record.js';
 import type { VaultEvent } from './vault/vault.js';
@@ -17,6 +18,7 @@ export type AnyEvent =
   | DenialEvent
   | ClaimEvent
   | WebhookDeliveryEvent
+  | SendEvent
   | BootEvent
   | InstallationEvent
   | KekFact

@@ -1,7 +1,18 @@
-import { KeyedLimit } from '../rate-limits/keyed-limit.js';
+import { CoordinatorError, limitExceeded } from '../domain/errors.js';
+import type { DomainEvent } from '../domain/organization/event.js';
+import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import {
+  sendsKept,
+  StoreRefused,
+  StoreUnavailable,
+  WrongRevision,
+  type EventStore,
+  type RecordedEvent,
+} from '../ledger/event-store.js';
+import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 
 /** A message that somebody asks for. */
-interface AskedMessage {
+export interface AskedMessage {
   /** An e-mail address or a phone number. */
   readonly contact: string;
   /** `known`: the account of the contact, or a member of the parent; `proxy`: somebody through the auth proxy. */
@@ -10,69 +21,284 @@ interface AskedMessage {
   readonly organizationId: string;
 }
 
+interface Ports {
+  readonly store: Pick<EventStore, 'append' | 'last'>;
+  readonly clock: { now(): number };
+  /** Makes an id that nobody else has. */
+  readonly newId: () => string;
+  /** Names a text so that only the installation can tell which it is; the same by every coordinator, for ever. */
+  readonly digest: (text: string) => Promise<string>;
+}
+
+/** What is recorded of one message: who asked for it. */
+interface MessageCounted {
+  readonly sender: AskedMessage['sender'];
+  /** Digest of the organization of strangers that asked. */
+  readonly caller?: string;
+}
+
+/** What a `sends-…` stream has. */
+export type SendEvent = DomainEvent<'MessageCounted', MessageCounted>;
+
+interface Limit {
+  readonly most: number;
+  readonly windowMs: number;
+  /** As the refused read it. */
+  readonly name: string;
+  readonly counts: (message: MessageCounted) => boolean;
+  /** Whose messages, where a stream has those of several. */
+  readonly caller?: string;
+}
+
+/** A stream of messages, and how many it may have. */
+interface Count {
+  readonly stream: string;
+  readonly limits: readonly Limit[];
+  readonly message: MessageCounted;
+}
+
 const minute = 60_000;
+const hour = 60 * minute;
 const window = 3 * minute;
 
 /** Messages to one contact over the whole installation. What strangers leave is for the account and the parent. */
 const perContact = { all: 30, strangers: 4 } as const;
 /** Messages of one organization of strangers: to one contact, and to all together within an hour. */
 const perCaller = { toOneContact: 3, anHour: 60 } as const;
+/** Notices to one address within an hour: whoever may submit must not be able to flood whoever may approve. */
+const perApprover = { all: 20, strangers: 10 } as const;
+
+const isStrangers = ({ sender }: MessageCounted): boolean => sender !== 'known';
+
+const toContact: Limit = {
+  most: perContact.all,
+  windowMs: window,
+  name: `${perContact.all} messages to one contact in three minutes`,
+  counts: () => true,
+};
+const byStrangers: Limit = {
+  most: perContact.strangers,
+  windowMs: window,
+  name: `${perContact.strangers} messages to one contact in three minutes that neither its account nor the parent asks for`,
+  counts: isStrangers,
+};
+const byCaller = (caller: string): Limit => ({
+  most: perCaller.toOneContact,
+  windowMs: window,
+  name: `${perCaller.toOneContact} messages of one organization to one contact in three minutes`,
+  counts: (message) => message.caller === caller,
+  caller,
+});
+const ofCaller: Limit = {
+  most: perCaller.anHour,
+  windowMs: hour,
+  name: `${perCaller.anHour} messages of one sub-organization in an hour to contacts that nobody there has proved`,
+  counts: () => true,
+};
+const notices: Limit = {
+  most: perApprover.all,
+  windowMs: hour,
+  name: `${perApprover.all} notices to one address in an hour`,
+  counts: () => true,
+};
+const noticesOfStrangers: Limit = {
+  most: perApprover.strangers,
+  windowMs: hour,
+  name: `${perApprover.strangers} notices to one address in an hour that its own organization does not send`,
+  counts: isStrangers,
+};
+
+/** How far clocks of one installation may differ, in milliseconds (docs/adr/0023). */
+const toleranceMs = 5_000;
+/** Each conflict is a message that another coordinator has counted, so that a limit is reached long before. */
+const mostTries = 2 * sendsKept;
+/** Streams that are known to take no more for a while; about 200 bytes each. */
+const mostFull = 10_000;
 
 /**
- * How often a contact may be written to, whoever asks (security rule R6). Counted in this process: several coordinators
- * count each by itself, and a start begins anew (docs/adr/0032).
+ * How often a contact may be written to, whoever asks (security rule R6). Messages are counted in the event store before
+ * they are made, in one stream for each contact, at the revision that was read: all coordinators count together, and a restart
+ * changes nothing (docs/adr/0059). What cannot be counted is not sent.
  */
 export class ContactLimits {
-  private readonly all: KeyedLimit;
-  private readonly strangers: KeyedLimit;
-  private readonly callersToContact: KeyedLimit;
-  private readonly callers: KeyedLimit;
+  /** What is under way for a stream: in one process messages need not get in each other's way. */
+  private readonly turns = new Map<string, Promise<unknown>>();
+  /** Limits that are known to be reached, and until when: looking again could only say the same. */
+  private readonly full = new Map<string, { readonly limit: Limit; readonly until: number }>();
 
-  /** @param maxKeys contacts, and callers, that are remembered at a time */
-  constructor(clock: { now(): number }, maxKeys?: number) {
-    const now = () => clock.now();
-    const limit = (most: number, windowMs: number, name: string) =>
-      new KeyedLimit({ most, windowMs, name, now, ...(maxKeys === undefined ? {} : { maxKeys }) });
-    this.all = limit(perContact.all, window, `${perContact.all} messages to one contact in three minutes`);
-    this.strangers = limit(
-      perContact.strangers,
-      window,
-      `${perContact.strangers} messages to one contact in three minutes that neither its account nor the parent asks for`,
-    );
-    this.callersToContact = limit(
-      perCaller.toOneContact,
-      window,
-      `${perCaller.toOneContact} messages of one organization to one contact in three minutes`,
-    );
-    this.callers = limit(
-      perCaller.anHour,
-      60 * minute,
-      `${perCaller.anHour} messages of one sub-organization in an hour to contacts that nobody there has proved`,
-    );
-  }
+  constructor(private readonly ports: Ports) {}
 
   /**
-   * Counts a message before it is made. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED, and then nothing
-   * is counted
+   * Counts a message before it is made.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED for too many, and then nothing is counted; UNAVAILABLE
+   *   when it cannot be counted
    */
-  count({ contact, sender, organizationId }: AskedMessage): void {
-    const key = contact.toLowerCase();
-    if (sender === 'known') {
-      this.all.take(key, { trusted: true });
+  async count(asked: AskedMessage): Promise<void> {
+    const { contact, ofSender } = await this.countsOf(asked);
+    if (ofSender) await this.check(ofSender);
+    await this.take(contact);
+    if (ofSender) await this.take(ofSender);
+  }
+
+  /** Counts a notice that a vote is wanted, which counts as a message too. @throws {CoordinatorError} as `count` */
+  async countNotice(asked: AskedMessage): Promise<void> {
+    const { sender } = asked;
+    const notice: Count = {
+      stream: await this.stream('notices', nameOf(asked)),
+      limits: isStrangers({ sender }) ? [noticesOfStrangers, notices] : [notices],
+      message: { sender },
+    };
+    // First, so that many notices do not use up what codes have.
+    await this.check(notice);
+    await this.count(asked);
+    await this.take(notice);
+  }
+
+  private async countsOf(asked: AskedMessage): Promise<{ readonly contact: Count; readonly ofSender?: Count }> {
+    const { sender, organizationId } = asked;
+    const stream = await this.stream('contact', nameOf(asked));
+    // The proxy counts its own callers.
+    if (sender !== 'stranger') {
+      const limits = sender === 'known' ? [toContact] : [byStrangers, toContact];
+      return { contact: { stream, limits, message: { sender } } };
+    }
+    const caller = await this.ports.digest(`caller\0${organizationId}`);
+    return {
+      contact: { stream, limits: [byCaller(caller), byStrangers, toContact], message: { sender, caller } },
+      ofSender: { stream: `sends-${caller}`, limits: [ofCaller], message: { sender } },
+    };
+  }
+
+  private async stream(kind: string, name: string): Promise<string> {
+    return `sends-${await this.ports.digest(`${kind}\0${name}`)}`;
+  }
+
+  /** Refuses what `take` would refuse, and counts nothing. */
+  private async check(count: Count): Promise<void> {
+    this.refuseFull(count);
+    const tail = await this.read(count.stream);
+    this.refuseMore(count, tail, this.timeAfter(tail));
+  }
+
+  private take(count: Count): Promise<void> {
+    return this.inTurn(count.stream, async () => {
+      this.refuseFull(count);
+      for (let tries = 0; tries < mostTries; tries++) {
+        const tail = await this.read(count.stream);
+        const now = this.timeAfter(tail);
+        this.refuseMore(count, tail, now);
+        if (await this.append(count, tail.at(-1), now)) return;
+      }
+      throw uncounted('others count messages at the same time all along');
+    });
+  }
+
+  private refuseFull({ stream, limits }: Count): void {
+    for (const limit of limits) {
+      const known = this.full.get(keyOf(stream, limit));
+      if (known) refuse(known.limit, known.until, this.ports.clock.now());
+    }
+  }
+
+  /** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the stream has as many as one of the limits allows */
+  private refuseMore({ stream, limits }: Count, tail: readonly RecordedEvent[], now: number): void {
+    for (const limit of limits) {
+      const { most, windowMs } = limit;
+      const counted = tail.filter(
+        (event) => timeOf(event) > now - windowMs && limit.counts(event.data as MessageCounted),
+      );
+      const leaving = counted.at(-most);
+      if (!leaving) continue;
+      const until = timeOf(leaving) + windowMs;
+      this.noteFull(keyOf(stream, limit), { limit, until });
+      refuse(limit, until, now);
+    }
+  }
+
+  /** Forgetting one permits nothing: it is read again. */
+  private noteFull(key: string, full: { readonly limit: Limit; readonly until: number }): void {
+    this.full.delete(key);
+    this.full.set(key, full);
+    if (this.full.size <= mostFull) return;
+    for (const oldest of this.full.keys()) {
+      this.full.delete(oldest);
       return;
     }
-    const ofCaller = `${organizationId} ${key}`;
-    // The proxy counts its own callers.
-    const isOrganization = sender === 'stranger';
-    if (isOrganization) {
-      this.callersToContact.check(ofCaller);
-      this.callers.check(organizationId);
-    }
-    this.strangers.check(key);
-    this.all.take(key);
-    this.strangers.take(key);
-    if (!isOrganization) return;
-    this.callersToContact.take(ofCaller);
-    this.callers.take(organizationId);
   }
+
+  private async read(stream: string): Promise<readonly RecordedEvent[]> {
+    const tail = await this.ports.store.last(stream, sendsKept).catch(asUncounted);
+    let before = tail[0]?.revision === 0 ? GENESIS_HASH : undefined;
+    for (const event of tail) {
+      if (before !== undefined) verifyChain(before, event);
+      before = hashOf(event);
+    }
+    return tail;
+  }
+
+  /** Whether it is counted: not when another coordinator was faster. */
+  private async append({ stream, message }: Count, last: RecordedEvent | undefined, at: number): Promise<boolean> {
+    // INVARIANT: nobody else has this id, or the store would take two messages for one.
+    const id = this.ports.newId();
+    const type: SendEvent['type'] = 'MessageCounted';
+    const tail = last ? { revision: last.revision, hash: hashOf(last) } : emptyTail;
+    const metadata = { at, $correlationId: id, $causationId: id };
+    const { events } = seal(stream, tail, [{ id, type, data: message, metadata }]);
+    try {
+      await this.ports.store.append(stream, events, expectedAfter(tail));
+      return true;
+    } catch (error) {
+      if (error instanceof WrongRevision) return false;
+      return asUncounted(error);
+    }
+  }
+
+  /** Time does not run backwards in a stream (security rule R8). @throws {CoordinatorError} UNAVAILABLE when it would have to */
+  private timeAfter(tail: readonly RecordedEvent[]): number {
+    const now = this.ports.clock.now();
+    const last = tail.at(-1);
+    if (!last) return now;
+    const behind = timeOf(last) - now;
+    if (behind <= toleranceMs) return Math.max(now, timeOf(last));
+    throw uncounted(
+      `the clock of this coordinator is ${Math.ceil(behind / 1000)} s behind the last one that was counted, at ` +
+        new Date(timeOf(last)).toISOString(),
+    );
+  }
+
+  private async inTurn<Result>(stream: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.turns.get(stream) ?? Promise.resolve();
+    const running = before.then(work, work);
+    this.turns.set(stream, running);
+    try {
+      return await running;
+    } finally {
+      if (this.turns.get(stream) === running) this.turns.delete(stream);
+    }
+  }
+}
+
+const keyOf = (stream: string, { name, caller = '' }: Limit): string => `${stream} ${caller} ${name}`;
+const nameOf = ({ contact }: AskedMessage): string => contact.toLowerCase();
+const timeOf = ({ metadata }: RecordedEvent): number => (metadata as EventMetadata).at;
+const hashOf = ({ metadata }: RecordedEvent): string => (metadata as EventMetadata).hash;
+
+function refuse({ name }: Limit, until: number, now: number): void {
+  if (until > now) throw limitExceeded(name, Math.max(1, Math.ceil((until - now) / 1_000)));
+}
+
+function asUncounted(error: unknown): never {
+  if (error instanceof StoreRefused) {
+    throw uncounted('the event store refuses it, which its operator has to mend', error);
+  }
+  if (error instanceof StoreUnavailable) throw uncounted('the event store did not answer', error);
+  throw error;
+}
+
+function uncounted(why: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `nothing was sent, as the messages to this contact could not be counted: ${why}; send the same request again later`,
+    { cause },
+  );
 }

@@ -1,4 +1,5 @@
-import { KeyedLimit } from '../rate-limits/keyed-limit.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { AskedMessage, ContactLimits } from './contact-limits.js';
 import type { Delivery, MessageOwner } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
@@ -10,41 +11,68 @@ interface Wanted {
   /** Absent where it may hold anything: in a sub-organization. */
   readonly submitterName?: string;
   /** E-mail addresses of those who may approve it. */
-  readonly approvers: readonly string[];
+  readonly approvers: readonly AskedMessage[];
 }
 
-/** Notices to one address within an hour, at most: whoever may submit must not be able to flood whoever may approve. */
-const perHour = 20;
+interface Notice {
+  readonly to: AskedMessage;
+  readonly activityId: string;
+  readonly mail: ReturnType<typeof consensusEmail>;
+  readonly owner: MessageOwner;
+}
+
+/** Notices that wait to be counted, at most: beyond it they are left out. */
+const mostWaiting = 1_000;
 
 /**
  * Tells people by mail that their vote is wanted. A hint and no more: it grants nothing, is not repeated, and is lost with a
  * process that dies before it was sent.
  */
 export class VoteNotices {
-  private readonly limit = new KeyedLimit({ most: perHour, windowMs: 3_600_000, name: `${perHour} notices an hour` });
+  private readonly waiting: Notice[] = [];
+  private working: Promise<void> | undefined;
 
   /** @param failed told of a notice that could not even be begun; holds no address */
   constructor(
     private readonly delivery: Pick<Delivery, 'enqueue'>,
+    private readonly limits: Pick<ContactLimits, 'countNotice'>,
     private readonly failed: (activityId: string, error: unknown) => void,
   ) {}
 
   /** Takes no time, and never fails whoever has submitted. */
   send({ approvers, ...wanted }: Wanted, owner: MessageOwner): void {
     const mail = consensusEmail(wanted);
-    for (const to of approvers) this.enqueue(to, mail, wanted.activityId, owner);
+    for (const to of approvers.slice(0, mostWaiting - this.waiting.length)) {
+      this.waiting.push({ to, activityId: wanted.activityId, mail, owner });
+    }
+    // With nothing to do it would have ended before it is noted.
+    if (this.waiting.length > 0) this.working ??= this.work();
   }
 
-  private enqueue(to: string, mail: ReturnType<typeof consensusEmail>, activityId: string, owner: MessageOwner): void {
+  /** Whether none waits or is on its way to the delivery. */
+  get isIdle(): boolean {
+    return this.working === undefined;
+  }
+
+  /** Leaves out what waits; resolves when nothing is on its way to the delivery any more. */
+  async close(): Promise<void> {
+    this.waiting.length = 0;
+    await this.working;
+  }
+
+  /** One after the other: each is counted before the next is looked at. */
+  private async work(): Promise<void> {
+    for (let next = this.waiting.shift(); next; next = this.waiting.shift()) await this.tell(next);
+    this.working = undefined;
+  }
+
+  private async tell({ to, activityId, mail, owner }: Notice): Promise<void> {
     try {
-      this.limit.take(to.toLowerCase(), { trusted: true });
-    } catch {
-      // Too many: they know by now that they are wanted.
-      return;
-    }
-    try {
-      this.delivery.enqueue({ channel: 'email', to, ...mail }, owner);
+      await this.limits.countNotice(to);
+      this.delivery.enqueue({ channel: 'email', to: to.contact, ...mail }, owner);
     } catch (error) {
+      // Too many: they know by now that they are wanted.
+      if (error instanceof CoordinatorError && error.code === 'RESOURCE_EXHAUSTED') return;
       this.failed(activityId, error);
     }
   }

@@ -5,8 +5,8 @@ import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.j
  * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
  * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens we
  * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
- * one-time codes and `read-session` those of read-only sessions; they have no public part. `attestation-root` issues the
- * certificates of boot proofs.
+ * one-time codes, `read-session` those of read-only sessions and `sends` those of contacts that are written to; they have no
+ * public part. `attestation-root` issues the certificates of boot proofs.
  */
 const INSTALLATION_KEYS = [
   'signer',
@@ -18,11 +18,12 @@ const INSTALLATION_KEYS = [
   'webhook',
   'otp-code',
   'read-session',
+  'sends',
   'attestation-root',
 ] as const;
 
 /** Keys of our own alone. */
-const symmetricKeys = ['otp-code', 'read-session'] as const;
+const symmetricKeys = ['otp-code', 'read-session', 'sends'] as const;
 type SymmetricKey = (typeof symmetricKeys)[number];
 
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];

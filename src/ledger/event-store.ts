@@ -56,6 +56,9 @@ export interface SubscribeOptions {
 /** What there is for whoever only reads, also while another process writes. */
 export type EventReader = Pick<EventStore, 'read' | 'subscribe' | 'head' | 'close'>;
 
+/** So many of the last events of a `sends-…` stream are kept; a store may forget those before. */
+export const sendsKept = 64;
+
 export interface EventStore {
   /** True when no other process can write to this store while it is open: what was read here stays true here. */
   readonly exclusive: boolean;
@@ -71,9 +74,12 @@ export interface EventStore {
   /** The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty. */
   read(stream: string, from?: number): AsyncIterable<RecordedEvent>;
 
+  /** The last events of a stream, at most so many, in order: the one way to read a `sends-…` stream, whose first ones go. */
+  last(stream: string, most: number): Promise<readonly RecordedEvent[]>;
+
   /**
-   * Everything recorded after a position, then everything that comes, once and in order; `renewals-…` may be left out, and
-   * an event of a stream that can be deleted may in rare cases come twice.
+   * Everything recorded after a position, then everything that comes, once and in order; `renewals-…` and `sends-…` may be
+   * left out, and an event of a stream that can be deleted may in rare cases come twice.
    */
   subscribe(options: SubscribeOptions): Subscription;
 
@@ -96,9 +102,14 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
-/** True for a stream that is never deleted: a reader may begin again behind any of its events. */
+/** True for a stream that is never deleted nor cut: a reader may begin again behind any of its events. */
 export function isKept(stream: string): boolean {
-  return !/^(vault|snapshot|renewals)-./.test(stream);
+  return !/^(vault|snapshot|renewals|sends)-./.test(stream);
+}
+
+/** True for a stream of which the last events are kept only (`sendsKept`). */
+export function isCut(stream: string): boolean {
+  return stream.startsWith('sends-');
 }
 
 /** The stream is not where the writer thought it was: read again and decide again. */

@@ -202,13 +202,13 @@ interface DeliveryPort {
 interface ContactLimitPort {
   /**
    * Counts a message to a contact over the whole installation, before it is made.
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many, UNAVAILABLE when it cannot be counted
    */
   count(asked: {
     readonly contact: string;
     readonly sender: 'known' | 'proxy' | 'stranger';
     readonly organizationId: string;
-  }): void;
+  }): Promise<void>;
 }
 
 /** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */

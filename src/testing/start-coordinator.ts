@@ -17,6 +17,7 @@ import { dueDeliveries, endpointsWithDeliveries } from '../read-models/webhooks.
 import { generateApiKeyPair, apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import type { Delivery } from '../delivery/delivery.js';
 import { deliveryBy } from '../delivery/open-delivery.js';
+import { VoteNotices } from '../delivery/vote-notices.js';
 import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
 import { KeptMessages } from './kept-messages.js';
@@ -296,6 +297,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
   async function openWork(): Promise<string | undefined> {
     const { coordinator, delivery, rows } = running;
     await coordinator.app.get(ReadModelRunner).passed((await world.store.head()) ?? -1n, settle.longestMs);
+    if (!coordinator.app.get(VoteNotices).isIdle) return 'notices of votes are not counted';
     if (delivery.open) return `${delivery.open} messages are not delivered`;
     for (const { endpointId } of endpointsWithDeliveries(rows)) {
       const [due] = dueDeliveries(rows, endpointId, clock.now(), 1);
@@ -473,6 +475,11 @@ class SharedStore implements EventStore {
   async *read(...args: Parameters<EventStore['read']>) {
     if (this.failing.has('read')) throw new StoreUnavailable('the store cannot be read');
     yield* this.store.read(...args);
+  }
+
+  async last(...args: Parameters<EventStore['last']>) {
+    if (this.failing.has('read')) throw new StoreUnavailable('the store cannot be read');
+    return this.store.last(...args);
   }
 
   subscribe(...args: Parameters<EventStore['subscribe']>) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { WrongRevision } from '../../src/ledger/event-store.js';
+import { sendsKept, WrongRevision } from '../../src/ledger/event-store.js';
 import type { EventStore, NewEvent, RecordedEvent, SubscribeOptions } from '../../src/ledger/event-store.js';
 
 /** A store under test, and how to get rid of it. */
@@ -65,6 +65,36 @@ export function eventStoreContract(name: string, open: () => Promise<StoreUnderT
 
       it('reads a missing stream as empty', async () => {
         expect(await all(store.read(aStream()))).toEqual([]);
+        expect(await store.last(aStream(), 3)).toEqual([]);
+      });
+
+      it('reads the last events of a stream, in order', async () => {
+        const stream = aStream();
+        await store.append(stream, someEvents(5), 'no-stream');
+        const events = await all(store.read(stream));
+        expect(await store.last(stream, 2)).toEqual(events.slice(-2));
+        expect(await store.last(stream, 5)).toEqual(events);
+        expect(await store.last(stream, 99)).toEqual(events);
+      });
+
+      it('keeps enough of a stream that is cut, whose revisions go on, and lets nobody delete it', async () => {
+        const stream = `sends-${randomUUID()}`;
+        const written = someEvents(sendsKept + 5);
+        for (const [at, event] of written.entries()) {
+          expect((await store.append(stream, [event], at === 0 ? 'no-stream' : at - 1)).revision).toBe(at);
+        }
+        const last = await store.last(stream, sendsKept);
+        expect(last.map(({ id }) => id)).toEqual(written.slice(-sendsKept).map(({ id }) => id));
+        expect(last.map(({ revision }) => revision)).toEqual(Array.from({ length: sendsKept }, (_, at) => at + 5));
+        await expect(store.append(stream, [anEvent()], 'no-stream')).rejects.toThrow(WrongRevision);
+        await expect(store.append(stream, [anEvent()], sendsKept)).rejects.toThrow(WrongRevision);
+        await expect(store.delete(stream)).rejects.toThrow('kept for good');
+        const { position } = await store.append(aStream(), [anEvent()], 'no-stream');
+        // Feeds go on behind it, whether they deliver it or not.
+        await delivered(store, position);
+        const reopened = (await under.reopen?.()) ?? store;
+        expect((await reopened.last(stream, 1)).map(({ revision }) => revision)).toEqual([sendsKept + 4]);
+        expect((await reopened.append(stream, [anEvent()], sendsKept + 4)).revision).toBe(sendsKept + 5);
       });
 
       it('reads a stream of many pages whole, and stops when the reader does', async () => {

@@ -42,7 +42,7 @@ test('every version of every activity, every query, event and setting is on its 
     (end) => `Webhook${end}`,
   );
   const boots = ['AttestationRootIssued', 'CoordinatorBooted'];
-  const others = [...sealing, ...telling, ...boots];
+  const others = [...sealing, ...telling, ...boots, 'MessageCounted'];
   expect(recorded.sort()).toEqual(
     [...organizationEventTypes, 'ActivityDenied', 'ClaimProved', 'CoordinatorInstalled', ...others].sort(),
   );

@@ -42,13 +42,15 @@ function proxy(path: string, body: object, of = coordinator) {
   });
 }
 
+const both = (...ids: readonly string[]) => ids.map((id) => `approvers.any(user, user.id == '${id}')`).join(' && ');
+
 /** Somebody whom nobody knows: a sub-organization that the public sign-up has made for an own key. */
-async function stranger(more: object = {}) {
-  const key = coordinator.newKey();
-  const answer = await proxy('signup', { userName: 'Mallory', apiKeys: [keyParams(key)], ...more });
+async function stranger(more: object = {}, at = coordinator) {
+  const key = at.newKey();
+  const answer = await proxy('signup', { userName: 'Mallory', apiKeys: [keyParams(key)], ...more }, at);
   expect(answer.status).toBe(200);
   const { organizationId, userId } = answer.body as { organizationId: string; userId: string };
-  return { organizationId, userId, key, client: coordinator.clientFor(key, organizationId) };
+  return { organizationId, userId, key, client: at.clientFor(key, organizationId) };
 }
 
 describe('the auth proxy', () => {
@@ -543,6 +545,90 @@ describe('messages speak for the parent', () => {
     // What is the parent's is not used up by them.
     await coordinator.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked(99));
     await until('it is sent too', () => coordinator.messages().length === 5);
+  });
+
+  test('a restart gives nobody more messages to a contact, and what cannot be counted is not sent', async () => {
+    const kept = await startCoordinator({ store: 'sqlite', settings: { PROXY_RATE_LIMIT_PER_CONTACT: '0' } });
+    running.push(kept);
+    const contact = 'victim@example.com';
+    const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'x' };
+    const ask = async (client = kept.client) =>
+      client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked).then(
+        () => 200,
+        ({ status }: { status: number }) => status,
+      );
+    const statuses: number[] = [];
+    for (let start = 0; start < 3; start++) {
+      const { client } = await stranger({ userEmail: contact }, kept);
+      for (let send = 0; send < 2; send++) statuses.push(await ask(client));
+      await kept.restart();
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+    // What is the parent's is not used up by them.
+    expect(await ask()).toBe(200);
+    await kept.settled();
+    expect(kept.messages()).toHaveLength(5);
+    // The address is not in what is counted.
+    const counted = (await kept.recorded()).filter(({ type }) => type === 'MessageCounted');
+    expect(counted).not.toHaveLength(0);
+    expect(JSON.stringify(counted.map(({ position: _, ...event }) => event))).not.toContain('victim');
+
+    kept.fail('read');
+    const other = { ...asked, contact: 'other@example.com' };
+    const uncounted = await refusal(kept.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', other));
+    kept.fail('read', false);
+    expect([uncounted.status, uncounted.message]).toEqual([
+      503,
+      expect.stringContaining('nothing was sent, as the messages to this contact could not be counted'),
+    ]);
+    await kept.settled();
+    expect(kept.messages()).toHaveLength(5);
+    kept.clock.advance(1);
+    await kept.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', other);
+  });
+
+  test('whoever submits floods nobody who approves, and keeps neither notices of others nor codes from them', async () => {
+    const told = await startCoordinator({ settings: { VOTE_NOTICES: 'true' } });
+    running.push(told);
+    const contact = 'bob@example.com';
+    const bob = await told.createUser('Bob', { userEmail: contact });
+    const ann = await told.createUser('Ann');
+    await told.createPolicy({ policyName: 'Ann asks', consensus: both(ann.userId, bob.userId) });
+    const waits = async (client: StampingClient) => {
+      told.clock.advance(1);
+      const { status } = await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'any', userIds: [] });
+      expect(status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    };
+    /** Notices that Bob gets of so many activities, if they are asked for one after the other. */
+    const noticesOf = async (client: StampingClient, count: number, pause: 1 | '2m' = 1) => {
+      const before = told.messages().length;
+      for (let number = 0; number < count; number++) {
+        await waits(client);
+        await told.settled();
+        told.clock.advance(pause);
+      }
+      return told.messages().length - before;
+    };
+    // A stranger names him in an organization of its own, for an hour.
+    const key = told.newKey();
+    const rootUsers = [
+      { userName: 'Mallory', apiKeys: [keyParams(key)] },
+      { userName: 'Bob', userEmail: contact },
+    ].map((user) => ({ apiKeys: [], authenticators: [], oauthProviders: [], ...user }));
+    const created = await told.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'sub',
+      rootUsers: [rootUsers[0], { ...rootUsers[1], apiKeys: [keyParams(told.newKey())] }],
+      rootQuorumThreshold: 2,
+    });
+    const mallory = told.clientFor(key, resultOf(created)['subOrganizationId']);
+    expect(await noticesOf(mallory, 14, '2m')).toBe(10);
+    expect(await noticesOf(ann.client, 12)).toBe(10);
+    await told.restart();
+    expect(await noticesOf(ann.client, 2)).toBe(0);
+    const code = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'x' };
+    await told.client.submit('ACTIVITY_TYPE_INIT_OTP_V3', code);
+    told.clock.advance('1h');
+    expect(await noticesOf(ann.client, 22)).toBe(20);
   });
 
   test('codes that strangers have sent end none, and keep neither the account nor its parent from theirs', async () => {

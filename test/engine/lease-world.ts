@@ -198,6 +198,10 @@ export class Instance implements EventStore, MonotonicTime {
     yield* events;
   }
 
+  last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    return this.shared.last(stream, most);
+  }
+
   async delete(stream: string): Promise<void> {
     if (this.isCutOff) throw await this.answered(new StoreUnavailable('no answer to a deletion'));
     await this.shared.delete(stream);

@@ -7,6 +7,7 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { InvitationLinks } from '../../src/keyring/invitation-links.js';
 import { OidcIssuer } from '../../src/keyring/oidc-issuer.js';
+import { sendDigest } from '../../src/keyring/send-digest.js';
 import { openKeyring, type OpenKeyring } from '../../src/keyring/open-keyring.js';
 import { guardedFetch, guardedTarget } from '../../src/http-client/guarded-fetch.js';
 import { Oauth2Client } from '../../src/oidc/oauth2-client.js';
@@ -44,7 +45,7 @@ export async function preparePorts(
     oauth2: new Oauth2Client({ fetch, clock, providers: knownOauth2Providers, secrets, issuer }),
     webhookTargets: webhookTargets(guardedTarget({ allowPrivateNetwork: false })),
     invitations: new InvitationLinks({ randomness, page: () => 'https://countersign.example/invitations/accept' }),
-    contactLimits: new ContactLimits(clock),
+    contactLimits: new ContactLimits({ store, clock, newId, digest: sendDigest(opened.keys) }),
     delivery: new RetryingDelivery({ email: kept, sms: kept }, () => undefined),
     organizations: {
       authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,

@@ -104,6 +104,11 @@ export class SteeredStore implements EventStore {
     for (const event of seen) yield this.tamper(event);
   }
 
+  async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    if (this.isUnreadable) throw new StoreUnavailable('no answer to a read');
+    return (await this.inner.last(stream, most)).map(this.tamper);
+  }
+
   subscribe(options: SubscribeOptions): Subscription {
     return this.inner.subscribe(options);
   }

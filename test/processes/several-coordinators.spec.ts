@@ -9,10 +9,10 @@ import {
   ApiError,
   apiKeyPairFromPrivate,
   SeededRandomness,
+  StampingClient,
   type ApiKeyPair,
-  type StampingClient,
 } from '../../src/testing/index.js';
-import { refusal, textLike } from '../e2e/exchange.js';
+import { exchange, refusal, textLike } from '../e2e/exchange.js';
 import { patienceMs, until } from '../e2e/until.js';
 import { caughtUp, clientOf, Coordinators, newKey, queryFrom, type Instance } from './coordinators.js';
 
@@ -409,6 +409,42 @@ test('a credential deleted on one instance is refused on another that is about t
 
 /** Rounds of the next test; `LONG=1` plays many, each instance being the victim. Each has its own seed, by which it can be played again. */
 const rounds = process.env['LONG'] === '1' ? 12 : 1;
+
+test('a contact is written to as often as if there were one instance, whoever asks and wherever', async () => {
+  const configId = (await cluster.one.installation.root())['authProxyConfigId']!;
+  const instances = [cluster.one, cluster.two, cluster.three];
+  const contact = 'victim@example.com';
+  const asked = (userIdentifier: string) => ({ otpType: 'OTP_TYPE_EMAIL', contact, appName: 'x', userIdentifier });
+  const send = (client: StampingClient, number: number) =>
+    client.submit('ACTIVITY_TYPE_INIT_OTP_V3', asked(`user ${number}`)).then(
+      () => 'sent',
+      ({ status }: { status: number }) => String(status),
+    );
+  /** What three strangers are told, each on an instance of its own, for so many messages each, all at the same time. */
+  const strangers = await Promise.all(
+    instances.map(async ({ running: { url } }) => {
+      const key = newKey();
+      const headers = { 'content-type': 'application/json', 'x-auth-proxy-config-id': configId };
+      const apiKeys = [{ apiKeyName: 'key', publicKey: key.publicKey, curveType: key.curve }];
+      const body = JSON.stringify({ userName: 'Mallory', userEmail: contact, apiKeys });
+      const answer = await exchange(`${url}/v1/signup`, { method: 'POST', headers, body });
+      expect(answer.status).toBe(200);
+      return new StampingClient(url, (answer.body as { organizationId: string }).organizationId, key);
+    }),
+  );
+  const toldTo = (clients: readonly StampingClient[], times: number) =>
+    Promise.all(clients.flatMap((client) => Array.from({ length: times }, (_, number) => send(client, number))));
+  const told = [...(await toldTo(strangers, 3)), ...(await toldTo(strangers, 1))];
+  expect(told.filter((one) => one === 'sent')).toHaveLength(4);
+  expect(new Set(told)).toEqual(new Set(['sent', '429']));
+  // And members of the parent on each: thirty in all, less those four.
+  const outcomes: string[] = [];
+  for (let round = 0; round < 11; round++) {
+    outcomes.push(...(await Promise.all(instances.map((instance, at) => send(root(instance), 100 + 3 * round + at)))));
+  }
+  expect(outcomes.filter((outcome) => outcome === 'sent')).toHaveLength(26);
+  expect(new Set(outcomes)).toEqual(new Set(['sent', '429']));
+});
 
 describe('under load', () => {
   const dice = new SeededRandomness('kill -9');

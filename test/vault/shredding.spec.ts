@@ -31,6 +31,10 @@ class HesitantStore implements EventStore {
     return this.inner.read(...args);
   }
 
+  last(...args: Parameters<EventStore['last']>) {
+    return this.inner.last(...args);
+  }
+
   subscribe(...args: Parameters<EventStore['subscribe']>) {
     return this.inner.subscribe(...args);
   }

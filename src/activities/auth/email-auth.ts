@@ -88,7 +88,7 @@ export const emailAuth = defineActivity({
     const { appName, magicLinkTemplate, ...looks } = words
       ? { ...words.emailCustomization, appName: words.appName, magicLinkTemplate: undefined }
       : intent.emailCustomization;
-    contactLimits.count({ contact: to, sender: messageSender(context, 'email', to), organizationId });
+    await contactLimits.count({ contact: to, sender: messageSender(context, 'email', to), organizationId });
     const { publicKey, credentialBundle: bundle } = await loginSecrets.newApiKey(targetPublicKey);
     const seconds = sessionSeconds(intent.expirationSeconds);
     const mail = authEmail({

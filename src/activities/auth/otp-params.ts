@@ -209,7 +209,7 @@ export async function prepareOtp(
   const sender = messageSender(context, contactKind(params.otpType), contact);
   checkOtpSends(organization, { userIdentifier: identifierOf(params), contact }, now, sender);
   // For everybody alike, or it would tell who is reached.
-  contactLimits.count({ contact, sender, organizationId });
+  await contactLimits.count({ contact, sender, organizationId });
   const otpId = newId();
   const code = loginSecrets.newCode(otpLength, alphanumeric ? 'bech32' : 'digits', contact);
   const codeHash = await loginSecrets.hashCode(otpId, code);

@@ -68,46 +68,44 @@ export const createInvitations = defineActivity({
     }
   },
 
-  prepare({ invitations }, { invitations: links, delivery, contactLimits }, context) {
+  async prepare({ invitations }, { invitations: links, delivery, contactLimits }, context) {
     const { organization, parent, now, newId } = context;
     checkMayInvite(organization, parent);
     const expiresAt = now + invitationLifeMs;
     const words = parentsWords(context);
     for (const { receiverUserEmail: contact } of invitations) {
       const sender = messageSender(context, 'email', contact);
-      contactLimits.count({ contact, sender, organizationId: organization.organizationId });
+      await contactLimits.count({ contact, sender, organizationId: organization.organizationId });
     }
-    return Promise.resolve(
-      invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
-        const [invitationId, userId] = [newId(), newId()];
-        const { organizationId, name: organizationName } = organization;
-        // The page that the link leads to greets by this name, which a sub-organization may write anything into.
-        const greeted = words ? '' : receiverUserName;
-        const { publicKey, url } = links.newLink({
-          organizationId,
-          invitationId,
-          receiverUserName: greeted,
-          accessType,
-        });
-        const mail = invitationEmail({
-          organizationName,
-          senderName: existingUser(organization, senderUserId).userName,
-          receiverName: receiverUserName,
-          url,
-          expiresAt,
-          ...(words ? { parentName: words.appName, logoUrl: words.emailCustomization.logoUrl } : {}),
-        });
-        const message: OutgoingMessage = {
-          channel: 'email',
-          to,
-          ...mail,
-          ...(words ? senderOf(words) : {}),
-          expiresAt,
-        };
-        delivery.check(message);
-        return { invitationId, userId, publicKey, expiresAt, message };
-      }),
-    );
+    return invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
+      const [invitationId, userId] = [newId(), newId()];
+      const { organizationId, name: organizationName } = organization;
+      // The page that the link leads to greets by this name, which a sub-organization may write anything into.
+      const greeted = words ? '' : receiverUserName;
+      const { publicKey, url } = links.newLink({
+        organizationId,
+        invitationId,
+        receiverUserName: greeted,
+        accessType,
+      });
+      const mail = invitationEmail({
+        organizationName,
+        senderName: existingUser(organization, senderUserId).userName,
+        receiverName: receiverUserName,
+        url,
+        expiresAt,
+        ...(words ? { parentName: words.appName, logoUrl: words.emailCustomization.logoUrl } : {}),
+      });
+      const message: OutgoingMessage = {
+        channel: 'email',
+        to,
+        ...mail,
+        ...(words ? senderOf(words) : {}),
+        expiresAt,
+      };
+      delivery.check(message);
+      return { invitationId, userId, publicKey, expiresAt, message };
+    });
   },
 
   decide({ invitations }, { organization, now, limits }, prepared) {

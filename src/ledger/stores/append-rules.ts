@@ -1,4 +1,4 @@
-import { isKept } from '../event-store.js';
+import { isCut, isKept } from '../event-store.js';
 import type { ExpectedRevision, NewEvent } from '../event-store.js';
 
 /** Revision that the first event of an append gets when the stream is where the writer thinks it is. */
@@ -27,7 +27,7 @@ export function checkAppend(stream: string, events: readonly NewEvent[], expecte
 
 /** @throws {TypeError} unless the stream is of a kind that may be deleted: nothing else may ever be forgotten */
 export function checkDelete(stream: string): void {
-  if (isKept(stream)) {
+  if (isKept(stream) || isCut(stream)) {
     throw new TypeError(
       `stream \`${stream}\` is kept for good: only \`vault-…\`, \`snapshot-…\` and \`renewals-…\` can be deleted`,
     );

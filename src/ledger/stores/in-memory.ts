@@ -62,6 +62,11 @@ export class InMemoryEventStore implements EventStore {
     for (const event of this.#streams.get(stream)?.slice(from) ?? []) yield parseEvent(event);
   }
 
+  async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    this.#checkOpen();
+    return (this.#streams.get(stream) ?? []).slice(-most).map(parseEvent);
+  }
+
   subscribe(options: SubscribeOptions): Subscription {
     this.#checkOpen();
     const feed: Feed = new Feed(

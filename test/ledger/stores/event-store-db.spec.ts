@@ -44,6 +44,7 @@ async function startingHere(store: EventStoreDbEventStore): Promise<EventStore> 
     exclusive: store.exclusive,
     append: (...args) => store.append(...args),
     read: (...args) => store.read(...args),
+    last: (...args) => store.last(...args),
     subscribe: (options) => store.subscribe({ ...options, after: options.after === 'start' ? here : options.after }),
     head: () => store.head(),
     delete: (stream) => store.delete(stream),

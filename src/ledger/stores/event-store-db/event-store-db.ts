@@ -18,7 +18,7 @@ import type { Patience } from './failures.js';
 import { findFault } from './faults.js';
 import { checkFiles, readConnectionString } from './settings.js';
 import type { ConnectionSettings } from './settings.js';
-import { StoreRefused, StoreUnavailable, StreamDeleted, WrongRevision } from '../../event-store.js';
+import { isCut, sendsKept, StoreRefused, StoreUnavailable, StreamDeleted, WrongRevision } from '../../event-store.js';
 import type {
   Appended,
   EventStore,
@@ -54,7 +54,7 @@ interface Limits extends Patience {
 
 /** Streams that are never deleted: what a reader waits for must not be able to vanish. */
 const KEPT_PREFIXES = ['organization-', 'denials-', 'claims-', 'installation-', 'lease-', 'webhook-deliveries-'];
-/** Renewals of leases are not among them: they come by the thousand, and no feed has a use for them. */
+/** Renewals of leases and counts of messages are not among them: they come by the thousand, and no feed has a use for them. */
 const DELETABLE_PREFIXES = ['vault-', 'snapshot-'];
 /** Type of the event by which the server marks a deleted stream; its revision is no revision. */
 const TOMBSTONE = '$streamDeleted';
@@ -171,12 +171,58 @@ export class EventStoreDbEventStore implements EventStore {
     this.#checkOpen();
     checkAppend(stream, events, expected);
     const written = events.map((event) => toWire(stream, event));
-    return this.#inOrder(stream, () => this.#append(stream, written, expected));
+    return this.#inOrder(stream, async () => {
+      if (isCut(stream) && expected === 'no-stream') await this.#keepLast(stream);
+      return this.#append(stream, written, expected);
+    });
+  }
+
+  /** Has the server forget all but the last events of a stream that has none yet. */
+  async #keepLast(stream: string): Promise<void> {
+    const about = `$$${stream}`;
+    const metadata = toWire(about, {
+      id: randomUUID(),
+      type: '$metadata',
+      data: { $maxCount: sendsKept },
+      metadata: null,
+    });
+    try {
+      await this.#append(about, [metadata], 'no-stream');
+    } catch (error) {
+      // Somebody else has said so.
+      if (!(error instanceof WrongRevision)) throw error;
+    }
   }
 
   async *read(stream: string, from = 0): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
     yield* this.#read(stream, from, Number.MAX_SAFE_INTEGER);
+  }
+
+  async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    this.#checkOpen();
+    const tries = new Tries(`a read of stream \`${stream}\``, this.#limits);
+    for (;;) {
+      try {
+        const events: RecordedEvent[] = [];
+        const read = this.#connection.read(
+          (client) =>
+            client.readStream(stream, {
+              direction: BACKWARDS,
+              fromRevision: END,
+              maxCount: most,
+              requiresLeader: true,
+            }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of read) if (event !== undefined) events.push(fromWire(event));
+        return events.reverse();
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === 'stream-not-found' || failure === 'stream-deleted') return [];
+        await tries.again(error);
+      }
+    }
   }
 
   subscribe(options: SubscribeOptions): Subscription {

@@ -13,6 +13,7 @@ export type Request =
   /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
   | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
   | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
+  | { readonly kind: 'read-last'; readonly stream: string; readonly most: number }
   | { readonly kind: 'read-all'; readonly after: number }
   | { readonly kind: 'delete'; readonly stream: string }
   | { readonly kind: 'head' }

@@ -2,6 +2,7 @@ import Database from 'libsql';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FileLocked, lockFile } from '../../../file-lock.js';
+import { isCut, sendsKept } from '../../event-store.js';
 import { PAGE_SIZE } from '../feed.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
@@ -75,6 +76,8 @@ class EventFile {
   readonly #isDeleted: Database.Statement;
   readonly #written: Database.Statement;
   readonly #streamRows: Database.Statement;
+  readonly #lastRows: Database.Statement;
+  readonly #cut: Database.Statement;
   readonly #allRows: Database.Statement;
   readonly #heads = new Map<string, number>();
 
@@ -95,6 +98,8 @@ class EventFile {
     this.#streamRows = database.prepare(
       `SELECT ${columns} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ${ROWS_AT_ONCE}`,
     );
+    this.#lastRows = database.prepare(`SELECT ${columns} FROM events WHERE stream = ? ORDER BY revision DESC LIMIT ?`);
+    this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
     this.#allRows = database.prepare(
       `SELECT ${columns} FROM events WHERE position > ? ORDER BY position LIMIT ${ROWS_AT_ONCE}`,
     );
@@ -175,6 +180,8 @@ class EventFile {
       const row = [stream, first + index, batch[at], batch[at + 1], batch[at + 2], batch[at + 3]];
       position = Number(this.#insert.run(row).lastInsertRowid);
     }
+    // Nothing secret is in them, so that they go without what a deletion does.
+    if (isCut(stream)) this.#cut.run([stream, first + count - 1 - sendsKept]);
     this.#remember(stream, first + count - 1);
     outcomes.push(OUTCOME.written, first + count - 1, position);
   }
@@ -217,6 +224,13 @@ class EventFile {
 
   readStream(stream: string, from: number): Answer {
     return page((last) => this.#streamRows.all([stream, last === undefined ? from : last.revision + 1]) as Row[]);
+  }
+
+  readLast(stream: string, most: number): Answer {
+    const rows = this.#lastRows.all([stream, most]) as Row[];
+    const fields: (string | number)[] = [];
+    for (const row of rows.reverse()) pushFields(fields, row);
+    return { kind: 'page', rows: fields, last: true };
   }
 
   readAll(after: number): Answer {
@@ -264,7 +278,7 @@ function page(next: (last: Row | undefined) => Row[]): Answer {
   for (;;) {
     const some = next(previous);
     for (const row of some) {
-      rows.push(row.position, row.stream, row.revision, row.id, row.type, row.data, row.metadata);
+      pushFields(rows, row);
       text += row.data.length + row.metadata.length;
     }
     count += some.length;
@@ -272,6 +286,10 @@ function page(next: (last: Row | undefined) => Row[]): Answer {
     if (some.length < ROWS_AT_ONCE) return { kind: 'page', rows, last: true };
     if (count >= PAGE_SIZE || text >= PAGE_TEXT) return { kind: 'page', rows, last: false };
   }
+}
+
+function pushFields(fields: (string | number)[], row: Row): void {
+  fields.push(row.position, row.stream, row.revision, row.id, row.type, row.data, row.metadata);
 }
 
 /** Bytes of a file, 0 where there is none. */
@@ -409,6 +427,9 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
         break;
       case 'read-stream':
         attempt(() => events.readStream(request.stream, request.from));
+        break;
+      case 'read-last':
+        attempt(() => events.readLast(request.stream, request.most));
         break;
       case 'read-all':
         attempt(() => events.readAll(request.after));

@@ -142,6 +142,11 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
+  async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    this.#checkOpen();
+    return (await this.#page({ kind: 'read-last', stream, most })).events;
+  }
+
   subscribe(options: SubscribeOptions): Subscription {
     this.#checkOpen();
     if (this.#feeds.size === 0) this.#forgetRecent();

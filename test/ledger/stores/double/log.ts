@@ -32,6 +32,15 @@ const TOMBSTONE_REVISION = 2n ** 63n - 1n;
 const EVERYTHING = TOMBSTONE_REVISION;
 const NO_BYTES = new Uint8Array();
 
+/** The part of the metadata of a stream that is known here: its `$maxCount` and `$tb`. */
+function retentionOf({ data }: Proposed): Retention {
+  const { $maxCount, $tb } = JSON.parse(Buffer.from(data).toString('utf8')) as { $maxCount?: number; $tb?: number };
+  return {
+    ...($maxCount === undefined ? {} : { maxCount: $maxCount }),
+    ...($tb === undefined ? {} : { truncateBefore: BigInt($tb) }),
+  };
+}
+
 /** What the metadata of a stream says about which of its events there still are. */
 interface Retention {
   readonly maxCount?: number;
@@ -78,6 +87,8 @@ export class Log {
     if (isRevived) this.retain(stream, { truncateBefore: BigInt(recorded.length) });
     for (const event of events) this.#push(recorded, { ...event, stream, revision: BigInt(recorded.length) });
     this.#streams.set(stream, recorded);
+    const metadata = stream.startsWith('$$') ? events.at(-1) : undefined;
+    if (metadata) this.retain(stream.slice(2), retentionOf(metadata));
     this.#wake();
     return { kind: 'written', revision: BigInt(recorded.length) - 1n, position: this.events.at(-1)?.position ?? 0n };
   }
