@@ -368,14 +368,15 @@ function coordinatorModule(
     },
     {
       provide: ActivityAnswers,
-      inject: [Driver, OrganizationLoader, ReadModelRunner, ROWS, REGISTRY],
+      inject: [Driver, OrganizationLoader, ReadModelRunner, ROWS, REGISTRY, Metrics],
       useFactory: (
         driver: Driver,
         loader: OrganizationLoader,
         runner: ReadModelRunner,
         rows: Rows,
         registry: Registry,
-      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens, clock }),
+        metrics: Metrics,
+      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens, clock, metrics }),
     },
     {
       provide: Whereabouts,

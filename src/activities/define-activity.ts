@@ -6,6 +6,7 @@ import type { OrganizationEvent, OrganizationView } from '../domain/organization
 import type { Login } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
+import type { Steps } from '../domain/steps.js';
 import type { ToRead } from '../transactions/reading.js';
 import type { PreparePorts } from '../ports/prepare.js';
 
@@ -131,11 +132,11 @@ export interface ActivityDefinition<
    */
   payloads?(intent: Intent, organization: OrganizationView): readonly RequestPart[];
   /**
-   * What takes long to read in this intent and was not read yet: it is read elsewhere before the decision asks for
-   * `resources`, `payloads` or `check`, which read by themselves whatever is left.
+   * What takes longer to read in this intent than is left of `steps`, and was not read yet: it is read elsewhere before the
+   * decision asks for `resources`, `payloads` or `check`, which read by themselves whatever is left.
    * @throws {CoordinatorError} as they do
    */
-  ahead?(intent: Intent, organization: OrganizationView): ToReadAhead | undefined;
+  ahead?(intent: Intent, organization: OrganizationView, steps: Steps): ToReadAhead | undefined;
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
   /**

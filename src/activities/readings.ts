@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import type { Steps } from '../domain/steps.js';
 import { read, readIfShort, type ToRead, type WhatWasRead } from '../transactions/reading.js';
 import type { ToReadAhead } from './define-activity.js';
 
@@ -24,10 +25,10 @@ export class Readings<Intent extends object, Job extends ToRead> {
     return outcome.value;
   }
 
-  /** What is to be read elsewhere, and is not known yet; what takes little is read at once. */
-  ahead(intent: Intent, name: string, job: Job): ToReadAhead | undefined {
+  /** What is to be read elsewhere, and is not known yet; what takes no more than is left of `steps` is read at once. */
+  ahead(intent: Intent, name: string, job: Job, steps: Steps): ToReadAhead | undefined {
     if (this.#outcome(intent, name)) return undefined;
-    const short = outcomeOf(() => readIfShort(job));
+    const short = outcomeOf(() => readIfShort(job, steps));
     if ('refusal' in short) this.#keep(intent, name, short);
     else if (short.value) this.#keep(intent, name, short.value);
     else return { job, keep: (outcome) => void this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>) };

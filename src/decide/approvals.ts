@@ -6,7 +6,7 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { eligibleApprovers, type Approval, type Authorization } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { attestedCredential } from './resolve-caller.js';
-import type { Basis } from './basis.js';
+import type { Basis, Waiting } from './basis.js';
 import { aboutStillThere, questionOf, policyContext, credentialsOf } from './question.js';
 
 /** Approvals of an activity that waits which still count, the oldest first. */
@@ -20,8 +20,8 @@ export function submissionOf(open: OpenActivity): Vote {
   return open.votes[0]!;
 }
 
-/** The machine of an open activity under today's users, policies and quorum. */
-export function waiting(basis: Basis, open: OpenActivity) {
+/** What there is to vote on, and who may. */
+export function waiting(basis: Basis, open: OpenActivity): Waiting {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
   const about = aboutStillThere(definition, intent, basis);

@@ -1,12 +1,14 @@
 import type { LimitsToCheck, ToReadAhead } from '../activities/define-activity.js';
+import type { ActivitySnapshot } from '../domain/activity/machine.js';
 import type { PreparePorts } from '../ports/prepare.js';
-import { Steps } from '../domain/steps.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { decisionSteps, Steps } from '../domain/steps.js';
 import { ClausesRead } from '../domain/policy/language.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { limitsInForce, type LimitsOfDecision } from '../domain/organization/limits.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
-import type { Authorization, PolicyCredential } from '../domain/policy/authorize.js';
+import type { Approval, Authorization, AuthorizationRequest, PolicyCredential } from '../domain/policy/authorize.js';
 import type { Registry } from './registry.js';
 
 /**
@@ -22,16 +24,35 @@ export interface Basis {
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** What the decision may take; all that a request may unless told. */
+  /** What the decision may take; all that one may by its rules unless told. */
   readonly steps?: Steps;
   /** Clauses of the organization's policies that were read for the same page. */
   readonly clauses?: ClausesRead;
   /** Number of the rules that decide; today's unless history is decided again. */
   readonly rules?: number;
-  /** Throws `ReadFirst` for what takes long to read; without it everything is read where it is needed. */
-  readonly readsElsewhere?: boolean;
+  /** What may be read here; for what takes more, `ReadFirst` is thrown. Without it everything is read where it is needed. */
+  readonly reading?: Steps;
+  /** What was found out about the request before, with the same steps, on the same state and at the same time. */
+  readonly found?: FoundOut;
   /** Limits that the operator or a parent have set, as the decision records them. */
   readonly limits?: LimitsOfDecision;
+}
+
+/** An activity that waits, under today's users, policies and quorum: its machine, who has approved, what policies are asked. */
+export interface Waiting {
+  readonly snapshot: ActivitySnapshot;
+  readonly approvals: readonly Approval[];
+  readonly question: AuthorizationRequest;
+}
+
+/**
+ * What was found out about a request, kept while it is away to be read or prepared: a decision on the same state goes on
+ * where it was.
+ */
+export interface FoundOut {
+  couldBeAllowed?: boolean;
+  waiting?: Waiting;
+  authorization?: Authorization;
 }
 
 /** Thrown where a decision needs what takes long to read, and is to be made again once that was read elsewhere. */
@@ -81,7 +102,7 @@ export type Verdict =
 
 /** One budget for one decision, and each clause read once for it. */
 export function metered(basis: Basis): Basis & Required<Pick<Basis, 'steps' | 'clauses'>> {
-  const { steps = new Steps(), clauses = clausesOf(basis) } = basis;
+  const { steps = new Steps(decisionSteps(basis.rules ?? rulesNumber)), clauses = clausesOf(basis) } = basis;
   return { ...basis, steps, clauses };
 }
 

@@ -53,8 +53,8 @@ export function aboutStillThere(definition: AnyActivity, intent: object, basis: 
  * Sends the decision away to have read what takes long.
  * @throws {ReadFirst}
  */
-export function readFirst(definition: AnyActivity, intent: object, { organization, readsElsewhere }: Basis): void {
-  const ahead = readsElsewhere ? definition.ahead?.(intent, organization) : undefined;
+export function readFirst(definition: AnyActivity, intent: object, { organization, reading }: Basis): void {
+  const ahead = reading ? definition.ahead?.(intent, organization, reading) : undefined;
   if (ahead) throw new ReadFirst(ahead);
 }
 

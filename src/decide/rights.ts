@@ -2,7 +2,7 @@ import { votingRights } from '../domain/activity/machine.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { couldContribute } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { type Basis, metered } from './basis.js';
+import { type Basis, clausesOf, metered } from './basis.js';
 import { standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
 import { readsResources, questionOf, policyContext } from './question.js';
 
@@ -16,6 +16,19 @@ export function rightsOf(given: Basis, open: OpenActivity, userId: string): Retu
   return couldHaveRights(basis, open, userId)
     ? votingRights(waiting(basis, open).snapshot, userId)
     : { canApprove: false, canReject: false };
+}
+
+/**
+ * Whether the bytes of an activity that waits, sent again by another user, are that user's vote. What it finds out of the
+ * activity is kept for the decision on the vote.
+ */
+export function isVoteOf(given: Basis, open: OpenActivity, userId: string): boolean {
+  const basis = metered(given);
+  // Beside the decision, which must take the same when it is made again.
+  const beside = { ...basis, steps: basis.reading ?? basis.steps, clauses: clausesOf(basis) };
+  if (!couldHaveRights(beside, open, userId)) return false;
+  const { snapshot } = ((basis.found ?? {}).waiting ??= waiting(basis, open));
+  return votingRights(snapshot, userId).canApprove;
 }
 
 /** Asked before what an activity is about is read: somebody whom nothing could let vote has nothing read. */

@@ -31,7 +31,7 @@ export function decideSubmit(
   voter: Voter,
   prepared: Prepared,
 ): Verdict {
-  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found } = submission;
+  const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const basis = metered(given);
   const { definition } = activityVersion(basis.registry, type);
   const { authority } = voter;
@@ -40,12 +40,12 @@ export function decideSubmit(
   const context = policyContext({ ...basis, ...authority }, guest?.user);
   const home = authority?.organization ?? basis.organization;
   const questionOn = (about: About) => questionOf(basis.registry, type, definition, intent, voter.userId, home, about);
-  if (readsResources(definition) && !couldAllow(questionOn({}), [voter], context)) {
+  const found = basis.found ?? {};
+  if (readsResources(definition) && !(found.couldBeAllowed ??= couldAllow(questionOn({}), [voter], context))) {
     const nothing = { resources: unreadable('it was not read, as nothing could allow it') };
     throw permissionDenied(authorize(questionOn(nothing), [voter], context), context.policies);
   }
-  const about = aboutOf(definition, intent, basis);
-  const asked = authorize(questionOn(about), [voter], context);
+  const asked = (found.authorization ??= authorize(questionOn(aboutOf(definition, intent, basis)), [voter], context));
   const word = wordOf(asked, [voter], authority !== undefined);
   const member = authority ? undefined : memberInTheWay(basis, definition, intent, asked, word);
   if (member !== undefined && !basis.organization.rootQuorum.userIds.includes(voter.userId)) throw theirsAlone(member);
@@ -77,7 +77,7 @@ export function decideSubmit(
         ...(authority
           ? { authority: { organizationId: authority.organization.organizationId, revision: authority.revision } }
           : {}),
-        ...(found ? { found } : {}),
+        ...(submission.found ? { found: submission.found } : {}),
       },
     },
   };

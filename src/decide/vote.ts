@@ -19,7 +19,8 @@ export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: 
   const { activityId } = open;
   const { userId } = voter;
   const basis = metered(given);
-  const { snapshot, approvals, question } = waiting(basis, open);
+  const found = basis.found ?? {};
+  const { snapshot, approvals, question } = (found.waiting ??= waiting(basis, open));
   const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
   const isRepeated = approvals.some((approval) => approval.userId === userId);
   if (!snapshot.can({ type: wish, userId })) {
@@ -42,7 +43,7 @@ export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: 
 
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const asked = authorize(question, [...approvals, voter], policyContext(basis));
+  const asked = (found.authorization ??= authorize(question, [...approvals, voter], policyContext(basis)));
   const word = wordOf(asked, [...approvals, voter], false);
   const member = memberInTheWay(basis, definition, intent, asked, word);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);

@@ -79,6 +79,14 @@ export type Work = keyof typeof weights;
 /** What one request may spend on the main thread: 50 ms. */
 export const mainThreadSteps = 500_000;
 
+/** How much of that may go to reading what a request is about: 2 ms. What takes more is read in a thread of its own. */
+export const readingSteps = 20_000;
+
+/** What a decision by rules of that number may take: by rules 4 what is left of the request's meter, whatever was read. */
+export function decisionSteps(rules: number): number {
+  return rules < 4 ? mainThreadSteps : mainThreadSteps - readingSteps;
+}
+
 /** What reading one request may take, in a thread of its own where it is much: a second. */
 export const decodingSteps = 10_000_000;
 
@@ -149,5 +157,61 @@ export class Steps {
   note(steps: number): void {
     this.used += steps;
     this.of?.note(steps);
+  }
+}
+
+/**
+ * A request is decided once more, as its organization has changed meanwhile, and its meter is used up: no outcome, since by
+ * itself the decision has more. It may be sent again.
+ */
+export class MeterSpent extends Error {
+  constructor() {
+    super('the steps of the request are used up by decisions on states that others have changed');
+    this.name = 'MeterSpent';
+  }
+}
+
+/**
+ * The one meter of a request: everything that it makes work on the main thread takes from it. What a decision may take
+ * does not depend on what else was taken, or deciding again from history would come out otherwise: it has all of
+ * `decisionSteps`, or ends with `MeterSpent`.
+ */
+export class Meter extends Steps {
+  /** For reading on the main thread; there is a limit to it, so that the first decision always has its own. */
+  readonly reading: Steps = this.upTo(readingSteps);
+  /** What threads have taken to read for this request. */
+  readonly decoding = new Steps(decodingSteps);
+
+  /** Steps for a decision on one state; on another it begins anew, with others. */
+  decision(rules: number): Steps {
+    return new DecisionSteps(this, decisionSteps(rules));
+  }
+
+  override take(work: Work, count = 1): void {
+    // What is refused is not done, and not counted again each time that it is tried.
+    if (this.isSpent) throw new OutOfSteps(this.budget, work);
+    super.take(work, count);
+  }
+
+  override note(steps: number): void {
+    if (!this.isSpent) super.note(steps);
+  }
+}
+
+class DecisionSteps extends Steps {
+  constructor(
+    private readonly meter: Steps,
+    budget: number,
+  ) {
+    super(budget);
+  }
+
+  override take(work: Work, count = 1): void {
+    // What is too much for the decision itself is not done.
+    const steps = Math.min(weights[work] * count, this.left);
+    const { left } = this.meter;
+    this.meter.note(Math.min(steps, left));
+    if (steps > left) throw new MeterSpent();
+    super.take(work, count);
   }
 }

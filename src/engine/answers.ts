@@ -6,11 +6,13 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
-import type { DriveAnswer, Driver } from './drive.js';
+import type { DriveAnswer, Driver, Unread } from './drive.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Clock, KnownActivities } from '../ports/engine.js';
+import { Meter } from '../domain/steps.js';
+import type { Clock, DriverMetrics, KnownActivities } from '../ports/engine.js';
 import { toldOnce } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
+import type { SubmitRequest } from './requests.js';
 
 /** What a submit is answered with, and the store position that a reader must have passed to see it. */
 export interface ActivityAnswer {
@@ -30,8 +32,21 @@ export class ActivityAnswers {
     private readonly loader: OrganizationLoader,
     private readonly known: KnownActivities,
     private readonly registry: Registry,
-    private readonly ports: Pick<PreparePorts, 'tokens'> & { readonly clock: Clock },
+    private readonly ports: Pick<PreparePorts, 'tokens'> & {
+      readonly clock: Clock;
+      readonly metrics: Pick<DriverMetrics, 'spent'>;
+    },
   ) {}
+
+  /** Makes it happen, and answers: on one meter. @throws {CoordinatorError} as `Driver.drive` does */
+  async to(request: SubmitRequest): Promise<ActivityAnswer> {
+    const meter = new Meter();
+    try {
+      return await this.of(await this.driver.drive(request, meter));
+    } finally {
+      this.ports.metrics.spent('submit', meter);
+    }
+  }
 
   async of({
     organizationId,
@@ -39,17 +54,17 @@ export class ActivityAnswers {
     callerUserId,
     record,
     position,
-    steps,
+    meter,
     appended,
   }: DriveAnswer): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
     const { organization } = await this.loader.load(organizationId);
-    const unread: Promise<void>[] = [];
-    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, steps, unread);
-    await Promise.all(unread);
+    const unread: Unread = [];
+    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, meter, unread);
+    await this.driver.readUnread(unread, meter);
     const rights =
-      unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, steps, []);
+      unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, meter, []);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;

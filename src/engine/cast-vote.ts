@@ -1,6 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
-import { Driver } from './drive.js';
 import type { SubmitRequest } from './requests.js';
 
 /** A well-formed approve_activity or reject_activity; it is answered with the activity that it is about. */
@@ -12,12 +11,9 @@ export class CastVote extends Command<ActivityAnswer> {
 
 @CommandHandler(CastVote)
 export class CastVoteHandler implements ICommandHandler<CastVote> {
-  constructor(
-    private readonly driver: Driver,
-    private readonly answers: ActivityAnswers,
-  ) {}
+  constructor(private readonly answers: ActivityAnswers) {}
 
   async execute({ request }: CastVote): Promise<ActivityAnswer> {
-    return this.answers.of(await this.driver.drive(request));
+    return this.answers.to(request);
   }
 }

@@ -15,7 +15,9 @@ import { hasLapsed } from '../domain/organization/claims.js';
 import { limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { User } from '../domain/organization/users.js';
-import { mainThreadSteps, Steps } from '../domain/steps.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import type { ClausesRead } from '../domain/policy/language.js';
+import { decisionSteps, decodingSteps, Meter, MeterSpent, type Steps } from '../domain/steps.js';
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { seal } from '../ledger/seal.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../ledger/event-store.js';
@@ -24,8 +26,16 @@ import { largeBody, thisThread } from '../fairness/turns.js';
 import { proveEnded } from '../decide/app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
-import { approversOf, rightsOf } from '../decide/rights.js';
-import { clausesOf, limitsToCheck, ReadFirst, type Basis, type Prepared, type Verdict } from '../decide/basis.js';
+import { approversOf, isVoteOf, rightsOf } from '../decide/rights.js';
+import {
+  clausesOf,
+  limitsToCheck,
+  ReadFirst,
+  type Basis,
+  type FoundOut,
+  type Prepared,
+  type Verdict,
+} from '../decide/basis.js';
 import { countedApprovals, submissionOf } from '../decide/approvals.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
@@ -76,8 +86,8 @@ export interface DriveAnswer {
   readonly record: ActivityRecord<User | undefined> | undefined;
   /** Position that a reader must have passed to see what is answered. */
   readonly position: bigint;
-  /** What the request has spent of what it may: the rights in its answer are told with the rest. */
-  readonly steps: Steps;
+  /** The meter of the request: the rights in its answer are told with the rest. */
+  readonly meter: Meter;
   /** This very request was recorded as the submission, with what `prepare` gave. */
   readonly appended?: { readonly prepared: unknown };
 }
@@ -92,10 +102,25 @@ interface ReadingFirst {
   readonly ahead: ToReadAhead;
 }
 
+/** A decision that has begun: on one state of the organization and of its parent, at one time. */
+interface Begun {
+  /** Hashes of the last events of both. */
+  readonly heads: string;
+  readonly now: number;
+  readonly steps: Steps;
+  readonly clauses: ClausesRead;
+  readonly found: FoundOut;
+}
+
+/** How far a request has come, however often it is sent away to be read or prepared. */
+interface Course {
+  readonly meter: Meter;
+  begun?: Begun;
+}
+
 interface Job {
   readonly request: SubmitRequest;
-  /** One for the whole request. */
-  readonly steps: Steps;
+  readonly course: Course;
   readonly passkey: VerifiedPasskey | undefined;
   /** What `prepare` gave, once it has run; kept over retries so that the world is touched once. */
   readonly prepared: Prepared;
@@ -154,6 +179,10 @@ export interface Rights {
 }
 
 const noRights: Rights = { canApprove: false, canReject: false };
+const notComputed: Rights = { ...noRights, notComputed: true };
+
+/** What rights could not be told without, as it takes long to read. */
+export type Unread = { readonly ahead: ToReadAhead; readonly organization: OrganizationView }[];
 
 /** Requests of one organization that go into one append at most. */
 const maxBatch = 256;
@@ -167,8 +196,10 @@ const patienceMs = 5_000;
 const longestPauseMs = 16;
 /** Bytes of the events of one request at most, whatever the store could take: 4 MiB less the quotes and names around them. */
 const maxActivityBytes = 4 * 1024 * 1024 - 4096;
-/** Times that one request is read anew because interfaces or keys have changed. */
+/** Times that one request is read anew because interfaces or keys have changed, while its steps for that last. */
 const mostReadings = 4;
+/** How long a decision stays as it has begun, as long as nothing is recorded: what clocks may differ, in milliseconds. */
+const longestDecisionMs = 5_000;
 /** Stands for the position of events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
@@ -188,32 +219,38 @@ export class Driver {
    * Decides a request, records what follows, and answers once that is durable.
    * @throws {CoordinatorError} every refusal; nothing of a refused request is recorded but a denial
    */
-  async drive(request: SubmitRequest): Promise<DriveAnswer> {
+  async drive(request: SubmitRequest, meter = new Meter()): Promise<DriveAnswer> {
     const { stamp, body } = request;
     const passkey =
       stamp.kind === 'webauthn'
         ? await verifyPasskey(stamp, body, await this.homeOfCaller(request), this.ports)
         : undefined;
-    const steps = new Steps();
-    let outcome = await this.enqueue(request, steps, passkey);
+    const course: Course = { meter };
+    let outcome = await this.enqueue(request, course, passkey);
     let readings = 0;
     for (;;) {
       if ('submitterId' in outcome) {
-        outcome = await this.attempt(request, steps, passkey, outcome.submitterId);
+        outcome = await this.attempt(request, course, passkey, outcome.submitterId);
       } else if ('ahead' in outcome) {
         // Once, or again when the organization has changed meanwhile.
-        if (++readings > mostReadings) throw changedTooOften(request.organizationId);
-        await this.readElsewhere(outcome.ahead, (await this.ports.loader.load(request.organizationId)).organization);
-        outcome = await this.enqueue(request, steps, passkey);
+        if (++readings > mostReadings || meter.decoding.isSpent) throw changedTooOften(request.organizationId);
+        const { organization } = await this.ports.loader.load(request.organizationId);
+        await this.readElsewhere(outcome.ahead, organization, meter);
+        outcome = await this.enqueue(request, course, passkey);
       } else return outcome;
     }
   }
 
   /** @throws {CoordinatorError} when it was not read at all */
-  private async readElsewhere({ job, keep }: ToReadAhead, organization: OrganizationView): Promise<void> {
-    const { organizationId, parentOrganizationId } = organization;
+  private async readElsewhere(
+    { job, keep }: ToReadAhead,
+    { organizationId, parentOrganizationId }: OrganizationView,
+    { decoding }: Meter,
+  ): Promise<void> {
     const outcome = await this.ports.reading?.read(job, organizationPath(organizationId, parentOrganizationId));
-    if (outcome) keep(outcome);
+    if (!outcome) return;
+    decoding.note(outcome.spent);
+    keep(outcome);
   }
 
   /** The organization that credentials of a request are looked up in first. */
@@ -233,54 +270,64 @@ export class Driver {
    * What a user may do about an activity now; nothing about one that does not wait for votes.
    * @throws {ReadFirst}
    */
-  rights(organization: OrganizationView, activityId: string, userId: string, steps = new Steps()): Rights {
+  rights(organization: OrganizationView, activityId: string, userId: string, meter = new Meter()): Rights {
     if (!organization.openActivities.has(activityId)) return noRights;
-    return this.rightsTogether(organization, userId, steps)(activityId);
+    return this.rightsTogether(organization, userId, meter)(activityId);
   }
 
   /**
-   * As `rights`, with the rest of `steps`, and none as long as the activity was not read; `unread` is told when it was.
+   * As `rights`, with the rest of the meter, and not computed as long as the activity was not read; `unread` reads it, and
+   * they are asked for again then.
    */
   rightsIfRead(
     organization: OrganizationView,
     activityId: string,
     userId: string,
-    steps: Steps,
-    unread: Promise<void>[],
+    meter: Meter,
+    unread: Unread,
   ): Rights {
-    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId, steps), noRights);
+    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId, meter), notComputed);
   }
 
   /**
-   * As `rightsIfRead`, about each of several activities. Policies are read once for all of them, and one budget of steps
-   * holds for the request: beyond it, rights are not computed.
+   * As `rightsIfRead`, about each of several activities. Policies are read once for all of them, and one meter holds for
+   * the request: beyond it, rights are not computed.
    */
   rightsOnPage(
     organization: OrganizationView,
     userId: string,
-    steps: Steps,
-    unread: Promise<void>[],
+    meter: Meter,
+    unread: Unread,
   ): (activityId: string) => Rights {
-    const rights = this.rightsTogether(organization, userId, steps);
-    return (activityId) => this.ifRead(organization, unread, () => rights(activityId), noRights);
+    const rights = this.rightsTogether(organization, userId, meter);
+    return (activityId) => this.ifRead(organization, unread, () => rights(activityId), notComputed);
   }
 
-  private rightsTogether(organization: OrganizationView, userId: string, page: Steps): (activityId: string) => Rights {
-    const basis = this.basis(organization, 0, undefined);
+  /** Reads what rights could not be told without, one after the other as long as the steps of the request for that last. */
+  async readUnread(unread: Unread, meter: Meter): Promise<void> {
+    for (const { ahead, organization } of unread) {
+      if (meter.decoding.isSpent) return;
+      // What is not read now is not read when it is asked for again either, and then nobody waits for it.
+      await this.readElsewhere(ahead, organization, meter).catch(() => meter.decoding.note(decodingSteps));
+    }
+  }
+
+  private rightsTogether(organization: OrganizationView, userId: string, meter: Meter): (activityId: string) => Rights {
+    const basis = this.basis(organization, 0, undefined, meter.reading);
     const clauses = clausesOf(basis);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
       // Each is told as it would be decided: as if it were alone.
-      const steps = page.upTo(mainThreadSteps, clauses.spent);
-      const rights = page.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
-      return page.left > 0 ? rights : { ...noRights, notComputed: true };
+      const steps = meter.upTo(decisionSteps(rulesNumber), clauses.spent);
+      const rights = meter.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
+      return meter.left > 0 ? rights : notComputed;
     };
   }
 
   private ifRead<Answer>(
     organization: OrganizationView,
-    unread: Promise<void>[],
+    unread: Unread,
     read: () => Answer,
     otherwise: Answer,
   ): Answer {
@@ -288,8 +335,7 @@ export class Driver {
       return read();
     } catch (error) {
       if (!(error instanceof ReadFirst)) throw error;
-      // What is not read now is not read when it is asked for again either, and then nobody waits for it.
-      unread.push(this.readElsewhere(error.ahead, organization).catch(() => undefined));
+      unread.push({ ahead: error.ahead, organization });
       return otherwise;
     }
   }
@@ -301,7 +347,7 @@ export class Driver {
 
   private async attempt(
     request: SubmitRequest,
-    steps: Steps,
+    course: Course,
     passkey: VerifiedPasskey | undefined,
     submitterId: string,
   ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
@@ -319,11 +365,13 @@ export class Driver {
     const attempt = new Attempt(said, submitterId, organization.parentOrganizationId, this.ports);
     this.attempts.add(attempt);
     try {
-      const prepared = await this.prepare(request, organization, attempt).catch(async (error: unknown) => {
-        await this.lose(attempt);
-        throw error;
-      });
-      return await this.enqueue(request, steps, passkey, { prepared, attempt });
+      const prepared = await this.prepare(request, organization, attempt, course.meter).catch(
+        async (error: unknown) => {
+          await this.lose(attempt);
+          throw error;
+        },
+      );
+      return await this.enqueue(request, course, passkey, { prepared, attempt });
     } finally {
       this.attempts.delete(attempt);
     }
@@ -333,6 +381,7 @@ export class Driver {
     { version, intent }: SubmitRequest,
     organization: OrganizationView,
     attempt: Attempt,
+    meter: Meter,
   ): Promise<Prepared> {
     const { registry, loader, prepare, clock } = this.ports;
     let target = { definition: version.definition, intent };
@@ -358,8 +407,8 @@ export class Driver {
     };
     try {
       // Of another organization than was decided on: it may have changed since.
-      const toRead = this.ports.reading ? ahead?.(target.intent, organization) : undefined;
-      if (toRead) await this.readElsewhere(toRead, organization);
+      const toRead = this.ports.reading ? ahead?.(target.intent, organization, meter.reading) : undefined;
+      if (toRead) await this.readElsewhere(toRead, organization, meter);
       return { value: await (target.definition as AnyActivity).prepare?.(target.intent, prepare(attempt), context) };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
@@ -370,7 +419,7 @@ export class Driver {
 
   private enqueue(
     request: SubmitRequest,
-    steps: Steps,
+    course: Course,
     passkey: VerifiedPasskey | undefined,
     made?: { readonly prepared: Prepared; readonly attempt: Attempt },
   ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
@@ -378,7 +427,7 @@ export class Driver {
     const { prepared, attempt } = made ?? {};
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
-      const entry: Job = { request, steps, passkey, prepared, attempt, callerUserId: '', resolve, reject };
+      const entry: Job = { request, course, passkey, prepared, attempt, callerUserId: '', resolve, reject };
       const waiting = this.queues.get(organizationId);
       if (waiting) {
         waiting.push(entry);
@@ -457,7 +506,8 @@ export class Driver {
           } else decided.push(outcome);
         } catch (error) {
           if (error instanceof HalfApplied) throw error.cause;
-          if (error instanceof ReadFirst) {
+          if (error instanceof MeterSpent) refused.push({ job, error: decidedTooOften(organizationId) });
+          else if (error instanceof ReadFirst) {
             if (job.attempt) lost.push(job.attempt);
             job.resolve({ ahead: error.ahead });
           } else refused.push({ job, error });
@@ -526,27 +576,27 @@ export class Driver {
       // Voted on in the same batch, it may not wait any more.
       const open = organization.openActivities.get(answer.activityId);
       if (!open) continue;
-      this.keep(this.askApprovers(open, organization, answer.steps, votesWanted));
+      this.keep(this.askApprovers(open, organization, answer.meter, votesWanted));
     }
   }
 
   private async askApprovers(
     open: OpenActivity,
     organization: OrganizationView,
-    steps: Steps,
+    meter: Meter,
     votesWanted: NonNullable<DriverPorts['votesWanted']>,
   ): Promise<void> {
     const approvers = () => {
-      const unread: Promise<void>[] = [];
-      const basis = this.basis(organization, 0, undefined);
-      const asked = { ...basis, steps: steps.upTo(mainThreadSteps) };
+      const unread: Unread = [];
+      const basis = this.basis(organization, 0, undefined, meter.reading);
+      const asked = { ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) };
       const wanted = this.ifRead(organization, unread, () => approversOf(asked, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
       return { found, unread };
     };
     const { found, unread } = approvers();
     if (unread.length === 0) return votesWanted(open, organization, found);
-    await Promise.all(unread);
+    await this.readUnread(unread, meter);
     votesWanted(open, organization, approvers().found);
   }
 
@@ -604,27 +654,25 @@ export class Driver {
     batch: NewEvent[],
   ): Decided | PrepareFirst {
     const { request } = job;
+    const { meter } = job.course;
     const { organization } = loaded;
-    const basis = this.basis(organization, loaded.revision, parent?.organization);
-    const caller = checkedCaller(job, organization, parent?.organization, basis.now);
+    const today = this.basis(organization, loaded.revision, parent?.organization, meter.reading);
+    const caller = checkedCaller(job, organization, parent?.organization, today.now);
     job.callerUserId = caller.user.userId;
-    const { steps } = job;
-    const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId, steps };
+    const answer = { organizationId: organization.organizationId, callerUserId: caller.user.userId, meter };
+    const basis = this.underWay(job.course, today, loaded, parent);
 
     const known = this.knownActivity(loaded, request.fingerprint);
-    if (known && !this.isWordOfAnother(organization, known, request, caller, steps)) {
+    if (known && !this.isWordOfAnother(basis, known, request, caller)) {
       const record = organization.openActivities.get(known);
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
     // After what was known: whoever asks again for the deletion itself is told that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
-    if (hasLapsed(organization, basis.now)) throw signUpLapsed(organization.organizationId);
+    if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };
-    // A decision has all that there is, whatever else the request makes work: decided again it must come out the same.
-    const own = new Steps();
-    const outcome = this.verdict(job, caller, { ...basis, steps: own }, loaded, parent);
-    steps.note(own.spent);
+    const outcome = this.verdict(job, caller, basis, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, basis.now);
@@ -647,16 +695,34 @@ export class Driver {
 
   /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
   private isWordOfAnother(
-    organization: OrganizationView,
+    basis: Basis,
     activityId: string,
     { fingerprint, version: { definition } }: SubmitRequest,
     { user: { userId } }: Caller,
-    steps: Steps,
   ): boolean {
+    const { organization } = basis;
     const open = organization.openActivities.get(activityId);
     if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
     // A vote is decided as one: who may not cast it must be told so, not shown the activity as if it had counted.
-    return definition.kind === 'vote' || this.rights(organization, activityId, userId, steps).canApprove;
+    if (definition.kind === 'vote') return true;
+    return !organization.isDeleted && organization.users.has(userId) && isVoteOf(basis, open, userId);
+  }
+
+  /** The decision as it has begun, if it was on the same state; otherwise another, with what is left of the meter. */
+  private underWay(
+    course: Course,
+    today: Basis,
+    loaded: LoadedOrganization,
+    parent: LoadedOrganization | undefined,
+  ): Basis {
+    const heads = `${loaded.hash} ${parent?.hash}`;
+    const { begun } = course;
+    if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
+      const steps = course.meter.decision(rulesNumber);
+      course.begun = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
+    }
+    const { now, steps, clauses, found } = course.begun!;
+    return { ...today, now, steps, clauses, found };
   }
 
   private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
@@ -681,20 +747,16 @@ export class Driver {
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
     let outcome: Verdict;
-    try {
-      if (target) {
-        const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
-        const vote = voteOf(request, passkey, caller, activityId, selection);
-        outcome = decideVote(basis, target, vote, voter, prepared);
-      } else {
-        const { parameters, timestampMs, generateAppProofs, found } = request;
-        const { type } = version;
-        const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
-        const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
-        outcome = decideSubmit(basis, submission, vote, voter, prepared);
-      }
-    } finally {
-      this.ports.metrics.spent('decision', basis.steps?.spent ?? 0);
+    if (target) {
+      const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
+      const vote = voteOf(request, passkey, caller, activityId, selection);
+      outcome = decideVote(basis, target, vote, voter, prepared);
+    } else {
+      const { parameters, timestampMs, generateAppProofs, found } = request;
+      const { type } = version;
+      const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
+      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
+      outcome = decideSubmit(basis, submission, vote, voter, prepared);
     }
     if (outcome === 'prepare-first') return { submitterId: target ? submissionOf(target).userId : voter.userId };
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
@@ -752,12 +814,17 @@ export class Driver {
     throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
   }
 
-  private basis(organization: OrganizationView, revision: number, parent: OrganizationView | undefined): Basis {
+  private basis(
+    organization: OrganizationView,
+    revision: number,
+    parent: OrganizationView | undefined,
+    steps: Steps,
+  ): Basis {
     const now = decisionTime(this.ports.clock, organization, parent);
-    const readsElsewhere = this.ports.reading !== undefined;
+    const reading = this.ports.reading && { reading: steps };
     const limits = limitsSetFor(organization, parent, this.ports.limits);
     const { registry } = this.ports;
-    return { registry, organization, revision, now, readsElsewhere, ...(limits ? { limits } : {}) };
+    return { registry, organization, revision, now, ...reading, ...(limits ? { limits } : {}) };
   }
 
   /** Refuses a request; a denial is recorded first, without holding up the queue. */
@@ -795,6 +862,15 @@ function changedTooOften(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
     `organization \`${organizationId}\` has changed ${mostReadings} times while this was read: send the same request again`,
+    { retryAfterSeconds: 1 },
+  );
+}
+
+function decidedTooOften(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `organization \`${organizationId}\` has changed while this was decided, and its policies take too many steps to be asked ` +
+      'again: send the same request again',
     { retryAfterSeconds: 1 },
   );
 }

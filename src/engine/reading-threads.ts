@@ -3,8 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
-import type { ToRead } from '../transactions/reading.js';
-import type { ReadingOutcome } from '../ports/engine.js';
+import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 import { workerFile } from '../worker-file.js';
 
 interface Waiting {

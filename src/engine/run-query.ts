@@ -19,11 +19,11 @@ import { ReadModelRunner } from '../read-models/runner.js';
 import { TellingThread } from '../read-models/telling-thread.js';
 import type { SessionHeader } from '../stamps/session-header.js';
 import type { Stamp } from '../stamps/verify.js';
-import { Steps } from '../domain/steps.js';
+import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { decisionTime } from '../decide/decision-time.js';
-import { Driver } from './drive.js';
+import { Driver, type Unread } from './drive.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { verifyPasskey } from './passkeys.js';
 import {
@@ -123,8 +123,8 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     const now = this.clock.now();
     let gone: (() => void) | undefined;
     // For the whole request, also when it is answered again once more was read.
-    const steps = new Steps();
-    const answer = (unread: Promise<void>[]) => {
+    const meter = new Meter();
+    const answer = (unread: Unread) => {
       let rights: ReturnType<Driver['rightsOnPage']> | undefined;
       const enter = async () => void (gone = await answerRoom.enter(turn));
       const page = pageWriter({
@@ -160,7 +160,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {
-          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, steps, unread);
+          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, meter, unread);
           const { keys } = this.registry.versions.get(record.type)!;
           return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
         },
@@ -168,11 +168,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       return definition.answer(question, context);
     };
     try {
-      const unread: Promise<void>[] = [];
+      const unread: Unread = [];
       let answered = await answer(unread);
       if (unread.length > 0) {
         // Rights in an activity that takes long to read, and was not read since the start.
-        await Promise.all(unread);
+        await this.driver.readUnread(unread, meter);
         answered = await answer([]);
       }
       // Put together from a few large texts, it is copied once more.
@@ -182,7 +182,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       gone?.();
       throw error;
     } finally {
-      this.metrics.spent('rights', steps.spent);
+      this.metrics.spent('query', meter);
     }
   }
 

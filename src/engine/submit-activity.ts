@@ -2,7 +2,6 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
 import { CastVote } from './cast-vote.js';
-import { Driver } from './drive.js';
 import { CLOCK, REGISTRY, type Clock } from '../ports/engine.js';
 import { isVote, type Registry } from '../decide/registry.js';
 import { readSubmit, type StampedRequest } from './requests.js';
@@ -25,7 +24,6 @@ export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
     @Inject(REGISTRY) private readonly registry: Registry,
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly whereabouts: Whereabouts,
-    private readonly driver: Driver,
     private readonly answers: ActivityAnswers,
     private readonly commands: CommandBus,
   ) {}
@@ -34,6 +32,6 @@ export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
     const read = readSubmit(request, this.registry, this.clock.now());
     const submit = await this.whereabouts.ofSubmit(read, position);
     if (isVote(submit.version.definition)) return this.commands.execute(new CastVote(submit));
-    return this.answers.of(await this.driver.drive(submit));
+    return this.answers.to(submit);
   }
 }

@@ -38,9 +38,16 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   });
   private readonly steps = new Histogram({
     name: 'countersign_steps',
-    help: 'Steps of the main thread (docs/limits.md) that one decision has taken, or the rights on one page.',
+    help: 'Steps of the main thread (docs/limits.md) that one request has taken: a submit, or a query.',
     labelNames: ['on'],
     buckets: [100, 1_000, 10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000],
+    registers: [this.registry],
+  });
+  private readonly readingSteps = new Histogram({
+    name: 'countersign_reading_steps',
+    help: 'Steps that threads have taken to read what one request is about, where that takes long.',
+    labelNames: ['on'],
+    buckets: [10_000, 100_000, 1_000_000, 10_000_000],
     registers: [this.registry],
   });
   private readonly appends = new Histogram({
@@ -122,8 +129,9 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     this.decisions.inc({ outcome, type });
   }
 
-  spent(on: 'decision' | 'rights', steps: number): void {
-    this.steps.observe({ on }, steps);
+  spent(...[on, { spent, decoding }]: Parameters<DriverMetrics['spent']>): void {
+    this.steps.observe({ on }, spent);
+    if (decoding.spent > 0) this.readingSteps.observe({ on }, decoding.spent);
   }
 
   appended(elapsedSeconds: number, batch: number): void {

@@ -1,9 +1,10 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { CoordinatorError } from '../domain/errors.js';
 import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js';
+import type { Meter } from '../domain/steps.js';
 import type { User } from '../domain/organization/users.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
-import type { ToRead } from '../transactions/reading.js';
+import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 
 /** The world as the driver meets it. Each has one adapter for real runs and one that a test can steer. */
 
@@ -64,9 +65,6 @@ export interface ProofSigner {
   sign(text: string): string;
 }
 
-/** What was read, or why it cannot be. */
-export type ReadingOutcome = { readonly value: unknown } | { readonly refusal: CoordinatorError };
-
 /** Reads what takes long where nobody else waits for it (see `reading-threads.ts`). */
 export interface ReadingPort {
   /** @throws {CoordinatorError} when it was not read at all, which is no outcome */
@@ -76,8 +74,8 @@ export interface ReadingPort {
 /** Counters and timers of the driver (see `http/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;
-  /** Steps of one decision, or of the rights on one page. */
-  spent(on: 'decision' | 'rights', steps: number): void;
+  /** What one request has taken. */
+  spent(on: 'submit' | 'query', meter: Meter): void;
   appended(seconds: number, batch: number): void;
   conflict(): void;
   folded(seconds: number, events: number): void;

@@ -1,16 +1,18 @@
 import { isMap } from 'node:util/types';
 import { CoordinatorError, type ErrorCategory, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { decodingSteps, Steps } from '../domain/steps.js';
 import { Doubt, notApplicable, Unreadable } from '../domain/policy/types.js';
-import { read, type ToRead } from './reading.js';
+import { read, type ReadingOutcome, type ToRead } from './reading.js';
 
 /*
  * What was read, as it goes from one thread to another: plain data. A doubt becomes a Map, as nothing else that is read is one.
  */
 
-/** What a thread answers. */
+/** What a thread answers, and the steps that it has taken. */
 export type ThreadAnswer =
-  | { readonly value: unknown }
+  | { readonly spent: number; readonly value: unknown }
   | {
+      readonly spent: number;
       readonly code: ErrorCode;
       readonly message: string;
       readonly category: ErrorCategory | undefined;
@@ -19,20 +21,23 @@ export type ThreadAnswer =
 
 /** Reads in the thread that asks, for one that waits. */
 export function answerFor(job: ToRead): ThreadAnswer {
+  const steps = new Steps(decodingSteps);
   try {
-    return { value: changed(read(job), new Map(), packed) };
+    const value = changed(read(job, steps), new Map(), packed);
+    return { spent: steps.spent, value };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     const { code, message, category, details } = error;
-    return { code, message, category, details };
+    return { spent: steps.spent, code, message, category, details };
   }
 }
 
 /** What was read, or why it cannot be, out of the answer of a thread. */
-export function outcomeIn(answer: ThreadAnswer): { readonly value: unknown } | { readonly refusal: CoordinatorError } {
-  if ('value' in answer) return { value: changed(answer.value, new Map(), unpacked) };
+export function outcomeIn(answer: ThreadAnswer): ReadingOutcome {
+  const { spent } = answer;
+  if ('value' in answer) return { spent, value: changed(answer.value, new Map(), unpacked) };
   const { code, message, category, details } = answer;
-  return { refusal: new CoordinatorError(code, message, { ...(category ? { category } : {}), details }) };
+  return { spent, refusal: new CoordinatorError(code, message, { ...(category ? { category } : {}), details }) };
 }
 
 function packed(value: object): unknown {

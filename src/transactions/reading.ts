@@ -83,10 +83,13 @@ export type WhatWasRead<Job extends ToRead = ToRead> = Job extends TransactionTo
     ? ReadPayloads
     : true;
 
+/** What was read, or why it cannot be, and how many steps that took. */
+export type ReadingOutcome = { readonly spent: number } & (
+  { readonly value: unknown } | { readonly refusal: CoordinatorError }
+);
+
 /** Characters of the texts that are read on the main thread; longer ones go to a thread of their own. */
 const shortText = 32_768;
-/** What is tried on the main thread: 10 ms. Short texts can say much. */
-const shortReading = 100_000;
 
 /** Characters that reading goes through. */
 function lengthOf(job: ToRead): number {
@@ -101,29 +104,36 @@ function lengthOf(job: ToRead): number {
 }
 
 /**
- * Reads it if that takes little; undefined if it is long, or turns out to say much. What it answers, and which refusal it
- * throws, is what `read` would.
+ * Reads it if that takes no more than is left of `steps`; undefined if it is long, or turns out to say much. What it answers,
+ * and which refusal it throws, is what `read` would.
  * @throws {CoordinatorError} as `read` does
  */
-export function readIfShort<Job extends ToRead>(job: Job): { readonly value: WhatWasRead<Job> } | undefined {
-  if (lengthOf(job) > shortText) return undefined;
+export function readIfShort<Job extends ToRead>(
+  job: Job,
+  steps: Steps,
+): { readonly value: WhatWasRead<Job> } | undefined {
+  const { left } = steps;
+  if (left <= 0 || lengthOf(job) > shortText) return undefined;
   const whole = new Steps(decodingSteps);
-  const tried = whole.upTo(shortReading);
+  const tried = whole.upTo(left);
   try {
     const value = readWith(job, tried, whole);
     return tried.isSpent ? undefined : { value };
   } catch (error) {
     if (tried.isSpent) return undefined;
     throw error;
+  } finally {
+    // What was too much to do was not done.
+    steps.note(Math.min(tried.spent, left));
   }
 }
 
 /**
  * Reads what is to be signed or uploaded, within `decodingSteps`.
+ * @param steps all of them, for whoever wants to know how many it took
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what cannot be read, or that it would take too many steps
  */
-export function read<Job extends ToRead>(job: Job): WhatWasRead<Job> {
-  const steps = new Steps(decodingSteps);
+export function read<Job extends ToRead>(job: Job, steps = new Steps(decodingSteps)): WhatWasRead<Job> {
   return readWith(job, steps, steps);
 }
 

@@ -4,7 +4,7 @@ import { ReadFirst, type Basis } from '../../src/decide/basis.js';
 import { rightsOf } from '../../src/decide/rights.js';
 import type { OpenActivity } from '../../src/domain/organization/open-activities.js';
 import type { Organization } from '../../src/domain/organization/organization.js';
-import { Steps } from '../../src/domain/steps.js';
+import { Meter, Steps } from '../../src/domain/steps.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import {
   BareCoordinator,
@@ -335,20 +335,20 @@ describe('what a user may do about an activity', () => {
   it('is told to whom nothing lets vote, and to who has approved, without that anything is read', async () => {
     const { organization, open } = await signing();
     const { registry, clock } = coordinator;
-    const basis: Basis = { registry, organization, revision: 0, now: clock.now(), readsElsewhere: true };
+    const basis: Basis = { registry, organization, revision: 0, now: clock.now(), reading: new Steps(100) };
     expect(rightsOf(basis, open, eve.userId)).toEqual({ canApprove: false, canReject: false });
     expect(rightsOf(basis, open, ann.userId)).toEqual({ canApprove: false, canReject: true });
     // The submitter is no member of the root quorum, so that has no say.
     expect(rightsOf(basis, open, coordinator.root.userId)).toEqual({ canApprove: false, canReject: false });
     expect(() => rightsOf(basis, open, bob.userId)).toThrow(ReadFirst);
-    const readAtOnce: Basis = { ...basis, readsElsewhere: false };
+    const { reading: _, ...readAtOnce } = basis;
     expect(rightsOf(readAtOnce, open, bob.userId)).toEqual({ canApprove: true, canReject: true });
   });
 
   it('is told with what the request has left of its steps', async () => {
     const { organization } = await coordinator.loader.load(organizationId);
     const { driver } = coordinator;
-    const steps = new Steps();
+    const steps = new Meter();
     expect(driver.rights(organization, activityId, bob.userId, steps)).toEqual({ canApprove: true, canReject: true });
     const { spent } = steps;
     expect(spent).toBeGreaterThan(0);
@@ -361,6 +361,6 @@ describe('what a user may do about an activity', () => {
     });
     const stamped = coordinator.stamp(bob.key, 'ACTIVITY_TYPE_APPROVE_ACTIVITY', { fingerprint });
     const answer = await coordinator.drive(stamped);
-    expect(answer.steps.spent).toBeGreaterThan(spent);
+    expect(answer.meter.spent).toBeGreaterThan(spent);
   });
 });

@@ -1,5 +1,14 @@
 import { CoordinatorError } from '../../src/domain/errors.js';
-import { mainThreadSteps, OutOfSteps, Steps, weights } from '../../src/domain/steps.js';
+import {
+  decisionSteps,
+  mainThreadSteps,
+  Meter,
+  MeterSpent,
+  OutOfSteps,
+  readingSteps,
+  Steps,
+  weights,
+} from '../../src/domain/steps.js';
 
 describe('Steps', () => {
   it('counts work by its weight', () => {
@@ -44,5 +53,40 @@ describe('Steps', () => {
 
   it('has weights whose sums are the same in any order', () => {
     for (const weight of Object.values(weights)) expect(Number.isInteger(weight * 2 ** 20)).toBe(true);
+  });
+});
+
+describe('Meter', () => {
+  it('has as much for the first decision as one may take, whatever was read', () => {
+    const meter = new Meter();
+    expect(() => meter.reading.take('policyNode', 10 * readingSteps)).toThrow(OutOfSteps);
+    meter.reading.note(readingSteps);
+    const other = new Meter();
+    other.reading.note(readingSteps);
+    const decision = other.decision(4);
+    decision.take('policyNode', decisionSteps(4));
+    expect([other.spent, other.left]).toEqual([mainThreadSteps, 0]);
+    // Its own end is an outcome, and the same as when it is decided again from history.
+    expect(() => decision.take('policyNode')).toThrow(/more than 480000 steps/);
+    expect(other.isSpent).toBe(false);
+  });
+
+  it('has what is left for another, whose end is no outcome', () => {
+    const meter = new Meter();
+    meter.decision(4).take('policyNode', 300_000);
+    const again = meter.decision(4);
+    again.take('policyNode', 200_000);
+    expect(again.left).toBe(280_000);
+    expect(() => again.upTo(100).take('policyNode')).toThrow(MeterSpent);
+    expect(new MeterSpent()).not.toBeInstanceOf(CoordinatorError);
+  });
+
+  it('does not count twice what it has refused', () => {
+    const meter = new Meter();
+    for (let tried = 0; tried < 100; tried += 1) {
+      expect(() => meter.take('policyNode', mainThreadSteps + 1)).toThrow(OutOfSteps);
+    }
+    expect(meter.spent).toBe(mainThreadSteps + 1);
+    expect([decisionSteps(3), decisionSteps(4)]).toEqual([500_000, 480_000]);
   });
 });

@@ -1,6 +1,7 @@
 import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
-import { refusal, textLike } from './exchange.js';
+import { mainThreadSteps } from '../../src/domain/steps.js';
+import { exchange, refusal, textLike } from './exchange.js';
 
 let coordinator: TestCoordinator;
 
@@ -79,6 +80,33 @@ describe('the clauses of an organization', () => {
     const cubic = 'approvers.any(a, approvers.any(b, approvers.any(c, a.id != b.id && b.id != c.id && a.id != c.id)))';
     const refused = await refusal(coordinator.createPolicy({ policyName: 'three that differ', consensus: cubic }));
     expect(refused).toMatchObject({ status: 400, code: 3, message: textLike(/consensus.*\d+ steps.*100000/) });
+  });
+});
+
+describe('a request', () => {
+  const createWallet = 'ACTIVITY_TYPE_CREATE_WALLET';
+  /** Steps of all requests so far. */
+  const steps = async () => {
+    const { text } = await exchange(`${coordinator.url}/metrics`);
+    return [...text.matchAll(/^countersign_steps_sum\{.*\} (\S+)$/gm)].reduce((sum, [, one]) => sum + Number(one), 0);
+  };
+
+  test('that prepares something is decided on one meter, also where policies take nearly all of it', async () => {
+    const alice = await coordinator.createUser('Alice');
+    await coordinator.createPolicy({ policyName: 'Alice', condition: `activity.type == '${createWallet}'` });
+    const costly = Array.from({ length: 9 }, (_, index) => ({
+      policyName: `costly ${index}`,
+      effect: 'EFFECT_DENY',
+      condition: `${index}==9||${Array.from({ length: 1_900 }, () => '1==2').join('||')}`,
+      notes: '',
+    }));
+    await createPolicies(costly);
+    const before = await steps();
+    const { status } = await alice.client.submit(createWallet, { walletName: 'costly', accounts: [] });
+    expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
+    const spent = (await steps()) - before;
+    expect(spent).toBeGreaterThan(250_000);
+    expect(spent).toBeLessThanOrEqual(mainThreadSteps);
   });
 });
 

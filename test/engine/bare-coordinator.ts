@@ -134,6 +134,7 @@ export class BareCoordinator {
     this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, {
       ...prepare,
       clock: this.clock,
+      metrics,
     });
   }
 

@@ -3,6 +3,7 @@ import type { PreparePorts } from '../../src/ports/prepare.js';
 import type { ActivityAnswer } from '../../src/engine/answers.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
+import { mainThreadSteps } from '../../src/domain/steps.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { EventMetadata } from '../../src/ledger/chain.js';
 import { GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
@@ -556,6 +557,74 @@ describe('prepare', () => {
     expect(status).toBe('ACTIVITY_STATUS_COMPLETED');
     expect(coordinator.counts.conflicts).toBe(3);
     expect(calls).toEqual([passkey.credentialId]);
+  });
+
+  it('comes between two looks at one decision, which is asked of policies once as long as nothing else is recorded', async () => {
+    const meanwhile: (() => Promise<unknown>)[] = [];
+    const prepare: Partial<PreparePorts> = {
+      async verifyRegistration(input) {
+        await meanwhile.shift()?.();
+        return verifyRegistration(input);
+      },
+    };
+    const { coordinator } = await alone({ prepare });
+    const ann = await coordinator.createUser('Ann');
+    await coordinator.createPolicy({ condition: `activity.type == '${createPasskeys}'` });
+    // 270 000 steps: too many to be asked twice.
+    const policies = Array.from({ length: 9 }, (_, index) => ({
+      policyName: `costly ${index}`,
+      effect: 'EFFECT_DENY',
+      condition: `${index}==9${'||1==2'.repeat(1_900)}`,
+      notes: '',
+    }));
+    await coordinator.submit(coordinator.root.key, 'ACTIVITY_TYPE_CREATE_POLICIES', { policies });
+    const request = coordinator.stamp(ann.key, createPasskeys, registration(ann.userId));
+
+    meanwhile.push(() => coordinator.createUserTag('meanwhile'));
+    expect(await refusalOf(coordinator.send(request))).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(/has changed while this was decided.*send the same request again/s) as string,
+    });
+    // A while later, as `prepare` may take one: it is decided by the time at which it was.
+    meanwhile.push(() => Promise.resolve((coordinator.clock as ManualClock).advance(3_000)));
+    const { meter, record } = await coordinator.drive(request);
+    expect(record?.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    expect(meter.spent).toBeGreaterThan(250_000);
+    expect(meter.spent).toBeLessThanOrEqual(mainThreadSteps);
+    const [made] = redecide(await coordinator.events(), coordinator.registry).slice(-1);
+    expect(made).toMatchObject({ outcomeAgain: 'allow', recorded: made!.again });
+    const { metadata } = (await coordinator.events()).at(-1)!;
+    expect(coordinator.clock.now() - (metadata as EventMetadata).at).toBe(3_000);
+  });
+
+  it('is followed by another decision where something was recorded meanwhile, with what is left of the meter', async () => {
+    const meanwhile: (() => Promise<unknown>)[] = [];
+    const prepare: Partial<PreparePorts> = {
+      async verifyRegistration(input) {
+        await meanwhile.shift()?.();
+        return verifyRegistration(input);
+      },
+    };
+    const { coordinator } = await alone({ prepare });
+    const ann = await coordinator.createUser('Ann');
+    const policyId = await coordinator.createPolicy({ condition: `activity.type == '${createPasskeys}'` });
+    const request = () => coordinator.stamp(ann.key, createPasskeys, registration(ann.userId));
+    meanwhile.push(() => coordinator.createUserTag('meanwhile'));
+    const { record } = await coordinator.drive(request());
+    expect(record?.status).toBe('ACTIVITY_STATUS_COMPLETED');
+    const { authenticators } = (await coordinator.loader.load(organizationId)).organization.users.get(ann.userId)!;
+    await coordinator.submit(ann.key, 'ACTIVITY_TYPE_DELETE_AUTHENTICATORS', {
+      userId: ann.userId,
+      authenticatorIds: authenticators.map(({ authenticatorId }) => authenticatorId),
+    });
+    const deny = { effect: 'EFFECT_DENY', condition: `activity.type == '${createPasskeys}'` } as const;
+    meanwhile.push(() =>
+      Promise.all([
+        coordinator.submit(coordinator.root.key, deletePolicy, { policyId }),
+        coordinator.createPolicy(deny),
+      ]),
+    );
+    expect((await refusalOf(coordinator.send(request()))).code).toBe('PERMISSION_DENIED');
   });
 
   it('does not run for what is denied, nor before the last vote that is needed', async () => {

@@ -2,6 +2,7 @@ import { toFunctionSelector } from 'viem';
 import { ReadingThreads } from '../../src/engine/reading-threads.js';
 import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
+import { decodingSteps, Steps } from '../../src/domain/steps.js';
 import { read, type ToRead } from '../../src/transactions/reading.js';
 
 /*
@@ -53,7 +54,11 @@ it('gives what is read here, doubts and all', async () => {
   const selector = toFunctionSelector('go(string,uint8)').slice(2);
   const jobs = [text('hello'), call(`${selector}${word(64)}${word(256)}${word(1)}ff${'00'.repeat(31)}`)];
   const elsewhere = threads({ most: 1 });
-  for (const job of jobs) expect(await elsewhere.read(job, path)).toEqual({ value: read(job) });
+  for (const job of jobs) {
+    const steps = new Steps(decodingSteps);
+    expect(await elsewhere.read(job, path)).toEqual({ value: read(job, steps), spent: steps.spent });
+    expect(steps.spent).toBeGreaterThan(0);
+  }
 
   const { value } = (await elsewhere.read(call('00'.repeat(60)), path)) as { value: { call: Record<string, unknown> } };
   expect(value.call['contract_call_args']).toBeInstanceOf(Unreadable);

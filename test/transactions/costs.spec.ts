@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { Psbt, Transaction, payments } from 'bitcoinjs-lib';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
-import { decodingSteps, OutOfSteps, Steps } from '../../src/domain/steps.js';
+import { decodingSteps, mainThreadSteps, Meter, OutOfSteps, readingSteps, Steps } from '../../src/domain/steps.js';
 import { Unreadable } from '../../src/domain/policy/types.js';
 import {
   BorshBudget,
@@ -272,11 +272,23 @@ describe('nothing is read before it is counted', () => {
   });
 
   it('and what is short and says much is left to another thread', () => {
-    expect(readIfShort(payloads(structs(3_000)))).toBeUndefined();
-    expect(readIfShort(payloads(structs(10)))).toBeDefined();
-    expect(readIfShort(payloads(manyTypes()))).toBeUndefined();
-    expect(readIfShort(bitcoin(psbtOf(100, p2wpkh, 2)))).toBeUndefined();
-    expect(readIfShort(bitcoin(psbtOf(5, p2wpkh, 2)))).toBeDefined();
+    const short = (job: ToRead) => readIfShort(job, new Meter().reading);
+    expect(short(payloads(structs(3_000)))).toBeUndefined();
+    expect(short(payloads(structs(10)))).toBeDefined();
+    expect(short(payloads(manyTypes()))).toBeUndefined();
+    expect(short(bitcoin(psbtOf(100, p2wpkh, 2)))).toBeUndefined();
+    expect(short(bitcoin(psbtOf(5, p2wpkh, 2)))).toBeDefined();
+  });
+
+  it('of all that a request is about no more than 2 ms on the main thread, on its meter', () => {
+    const meter = new Meter();
+    const one = payloads(structs(10));
+    const { length } = Array.from({ length: 1_000 }).filter(() => readIfShort(one, meter.reading));
+    expect(length).toBeGreaterThan(2);
+    expect(length).toBeLessThan(200);
+    // What was tried in vain is on it as far as it was done.
+    expect(readIfShort(payloads(manyTypes()), meter.reading)).toBeUndefined();
+    expect([meter.spent, meter.left]).toEqual([readingSteps, mainThreadSteps - readingSteps]);
   });
 });
 

@@ -57,7 +57,7 @@ export const createSmartContractInterface = defineActivity({
     readings.of(intent, '', toRead(intent));
   },
 
-  ahead: (intent) => readings.ahead(intent, '', toRead(intent)),
+  ahead: (intent, _organization, steps) => readings.ahead(intent, '', toRead(intent), steps),
 
   decide({ smartContractAddress, smartContractInterface, type, label, notes = '' }, { newId }) {
     const smartContractInterfaceId = newId();

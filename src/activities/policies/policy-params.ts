@@ -112,11 +112,12 @@ export function checkBudget(
     policies.reduce((sum, policy) => sum + worstStepsOf(policy, policyEnvironment, tenant), 0);
   const before = steps([...organization.policies.values()].filter(({ policyId }) => policyId !== replacedId));
   const added = steps(written);
-  if (before + added <= maxPolicySteps) return;
+  const most = maxPolicySteps(rules);
+  if (before + added <= most) return;
   const { approvals, elements } = reckoned;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `all policies of an organization may take ${maxPolicySteps} steps together, with ${approvals} approvals and lists of ${elements} elements: its others could take ${before}, and what was sent ${added}; simplify or delete some first`,
+    `all policies of an organization may take ${most} steps together, with ${approvals} approvals and lists of ${elements} elements: its others could take ${before}, and what was sent ${added}; simplify or delete some first`,
   );
 }
 

@@ -2,6 +2,7 @@ import { invalidField } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import { unreadable, type PolicyType, type PolicyValue, type RequestPart } from '../../domain/policy/types.js';
+import type { Steps } from '../../domain/steps.js';
 import { Hex, OneOf } from '../../wire/fields.js';
 import {
   hashFunctions,
@@ -100,8 +101,8 @@ export function payloadReader<Intent extends RawIntent>(
     },
 
     /** What is to be read in a thread of its own before `read` and `payloads` are asked. @throws {CoordinatorError} as `read` does */
-    ahead(intent: Intent, organization: OrganizationView): ToReadAhead | undefined {
-      return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)));
+    ahead(intent: Intent, organization: OrganizationView, steps: Steps): ToReadAhead | undefined {
+      return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)), steps);
     },
   };
 }

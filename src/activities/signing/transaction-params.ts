@@ -4,6 +4,7 @@ import type { ContractInterface } from '../../domain/organization/contract-inter
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
+import type { Steps } from '../../domain/steps.js';
 import { addressOf } from '../../keyring/addresses.js';
 import { assembleBitcoin, bitcoinPolicyValue } from '../../transactions/bitcoin.js';
 import { assembleEthereum, ethereumPolicyValue, recipientOf } from '../../transactions/ethereum.js';
@@ -175,9 +176,13 @@ export function readTransaction(
 }
 
 /** What is to be read in a thread of its own before the others here are asked. @throws {CoordinatorError} as `readTransaction` */
-export function transactionAhead(intent: TransactionIntent, organization: OrganizationView): ToReadAhead | undefined {
+export function transactionAhead(
+  intent: TransactionIntent,
+  organization: OrganizationView,
+  steps: Steps,
+): ToReadAhead | undefined {
   const { name, job } = toRead(intent, signingKeyOf(organization, intent.signWith), organization);
-  return readings.ahead(intent, name, job);
+  return readings.ahead(intent, name, job, steps);
 }
 
 /** What policies read of the key and of the transaction. @throws {CoordinatorError} as `readTransaction` does */

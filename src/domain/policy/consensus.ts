@@ -9,7 +9,7 @@ import { AmbiguousText, Doubt, unreadable, type PolicyUser, type PolicyValue, ty
 /** Most steps that one question about a consensus may take: 10 ms. */
 const maxStepsPerQuestion = 100_000;
 /** Most steps for all questions to one electorate: 20 ms. */
-const maxStepsInAll = 200_000;
+export const maxStepsInAll = 200_000;
 
 /** What questions about consensuses may take, one and all together. */
 export interface ElectionBounds {

@@ -1,4 +1,5 @@
-import { weights } from '../steps.js';
+import { decisionSteps, weights } from '../steps.js';
+import { maxStepsInAll } from './consensus.js';
 import { maxSteps } from './evaluate.js';
 import { readClause } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
@@ -12,8 +13,10 @@ import type { Clause } from './types.js';
  */
 export const reckoned = { approvals: 100, elements: 256, nested: 16 } as const;
 
-/** Most steps of all clauses of an organization's policies as reckoned: what a request has, less what votes may take. */
-export const maxPolicySteps = 300_000;
+/** Most steps of all clauses of an organization's policies as reckoned: what a decision has, less what votes may take. */
+export function maxPolicySteps(rules: number): number {
+  return decisionSteps(rules) - maxStepsInAll;
+}
 
 /** Remembers a pure function of an expression, by its identity. */
 const known = new WeakMap<CheckedExpression, number>();
