@@ -207,12 +207,12 @@ export const repairs = [
   },
   {
     rule: 'R2',
-    repair: 'Passkeys are among it when they are added, behind what their verb says of itself.',
+    repair: 'Passkeys are among it when they are added.',
     file: 'src/domain/organization/quorum-members.ts',
     from: 'AuthenticatorCreated: () => true,',
     to: 'AuthenticatorCreated: () => false,',
-    test: 'test/domain/organization/quorum-members.spec.ts',
-    named: 'is recorded on the member’s word',
+    test: 'test/nets/escalation.spec.ts',
+    named: 'nobody with one grant',
   },
   {
     rule: 'R2',
@@ -220,8 +220,8 @@ export const repairs = [
     file: 'src/domain/organization/quorum-members.ts',
     from: 'AuthenticatorDeleted: () => true,',
     to: 'AuthenticatorDeleted: () => false,',
-    test: 'test/domain/organization/quorum-members.spec.ts',
-    named: 'is recorded on the member’s word',
+    test: 'test/nets/escalation.spec.ts',
+    named: 'nobody with one grant',
   },
   {
     rule: 'R2',

@@ -3,7 +3,7 @@ import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { Attestation, VoteSelection } from '../domain/activity/events.js';
 import type { Limits } from '../domain/organization/limits.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
-import type { Login } from '../domain/organization/quorum-members.js';
+import type { Login, UserTouched } from '../domain/organization/quorum-members.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
@@ -140,10 +140,11 @@ export interface ActivityDefinition<
   /** The user whose own credentials this manages; users may manage their own unless a policy speaks to it. */
   ownCredentialsOf?(intent: Intent): string;
   /**
-   * The user whose contacts or credentials it changes, if it does: asked before anything is prepared. What it then records
-   * is asked again, so this may be left out where the intent does not say (see `quorum-members.ts`).
+   * What it records of the user that the intent names, as far as that may change what the user logs in with: it is asked before
+   * anything is prepared. What it then records is asked alike, so this may be left out where the intent does not say (see
+   * `quorum-members.ts`).
    */
-  changesWaysInOf?(intent: Intent): string | undefined;
+  touches?(intent: Intent): UserTouched;
   /** It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. */
   readonly ownSession?: true;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */

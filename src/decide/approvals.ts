@@ -1,7 +1,7 @@
 import type { AnyActivity } from '../activities/define-activity.js';
 import { liveApprovals, type Vote } from '../domain/activity/events.js';
 import { activityAt } from '../domain/activity/machine.js';
-import { mayChange, type Word } from '../domain/organization/quorum-members.js';
+import { mayChange, whoseWaysIn, type Word } from '../domain/organization/quorum-members.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { eligibleApprovers, type Approval, type Authorization } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
@@ -68,7 +68,8 @@ export function wordOf({ outcome, by }: Authorization, approvals: readonly Appro
 
 /** The member of the root quorum whose credentials or contacts the intent would change. */
 export function changedMember({ organization }: Basis, definition: AnyActivity, intent: object): string | undefined {
-  const userId = definition.changesWaysInOf?.(intent) ?? definition.ownCredentialsOf?.(intent);
+  const touched = definition.touches?.(intent);
+  const userId = touched && whoseWaysIn(touched);
   return userId !== undefined && organization.rootQuorum.userIds.includes(userId) ? userId : undefined;
 }
 

@@ -44,6 +44,7 @@ export const createApiKeys = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'ApiKeyCreated', data: { userId } }),
 
   decide({ userId, apiKeys }, context) {
     const user = existingUser(context.organization, userId);

@@ -62,6 +62,7 @@ export const createAuthenticators = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'AuthenticatorCreated', data: { userId } }),
 
   prepare: ({ authenticators }, ports, { organization, limits }) =>
     verifyAuthenticators(authenticators, ports, organization, field, limits),

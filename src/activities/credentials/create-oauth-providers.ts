@@ -61,6 +61,7 @@ export const createOauthProviders = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'CREATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'OauthProviderCreated', data: { userId } }),
   fromParent: true,
 
   check({ userId }, organization) {

@@ -28,6 +28,7 @@ export const deleteApiKeys = defineActivity({
     api_key_ids: { type: { kind: 'list', of: { kind: 'string' } }, from: ({ apiKeyIds }) => apiKeyIds },
   },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'ApiKeyDeleted', data: { userId } }),
 
   decide({ userId, apiKeyIds }, { organization }) {
     const user = existingUser(organization, userId);

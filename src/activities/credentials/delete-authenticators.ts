@@ -25,6 +25,7 @@ export const deleteAuthenticators = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'AuthenticatorDeleted', data: { userId } }),
 
   decide({ userId, authenticatorIds }, { organization }) {
     const user = existingUser(organization, userId);

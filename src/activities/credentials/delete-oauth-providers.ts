@@ -25,6 +25,7 @@ export const deleteOauthProviders = defineActivity({
   policy: { resource: 'CREDENTIAL', action: 'DELETE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
+  touches: ({ userId }) => ({ type: 'OauthProviderDeleted', data: { userId } }),
 
   decide({ userId, providerIds }, { organization }) {
     const user = existingUser(organization, userId);

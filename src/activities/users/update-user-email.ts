@@ -27,7 +27,7 @@ export const updateUserEmail = defineActivity({
   result: UpdateUserEmailResult,
   policy: { resource: 'USER', action: 'UPDATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
-  changesWaysInOf: ({ userId }) => userId,
+  touches: ({ userId, userEmail }) => ({ type: 'UserUpdated', data: { userId, userEmail } }),
 
   check({ userId }, organization) {
     existingUser(organization, userId);

@@ -38,8 +38,10 @@ export const updateUser = defineActivity({
   result: UpdateUserResult,
   policy: { resource: 'USER', action: 'UPDATE' },
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
-  changesWaysInOf: ({ userId, userEmail, userPhoneNumber }) =>
-    userEmail === undefined && userPhoneNumber === undefined ? undefined : userId,
+  touches: ({ userId, userEmail, userPhoneNumber }) => ({
+    type: 'UserUpdated',
+    data: { userId, ...presentMembers({ userEmail, userPhoneNumber }) },
+  }),
 
   decide({ userId, userName, userEmail, userPhoneNumber, userTagIds = [] }, { organization }) {
     existingUser(organization, userId);

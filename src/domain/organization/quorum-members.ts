@@ -28,10 +28,14 @@ export interface Login {
 type AboutUsers =
   UserEvent['type'] | CredentialEvent['type'] | Extract<OrganizationEvent, { data: { userId: string } }>['type'];
 
-type Data<Type extends OrganizationEvent['type']> = Extract<OrganizationEvent, { type: Type }>['data'];
+/** Of an event about a user, recorded or to be, as much as says whether it changes what the user logs in with. */
+export interface UserTouched {
+  readonly type: AboutUsers;
+  readonly data: { readonly userId: string; readonly userEmail?: string; readonly userPhoneNumber?: string };
+}
 
 /** For each, whether it changes a credential, a contact or an identity of a user, or ends the user. */
-const changesWaysIn: { readonly [Type in AboutUsers]: (data: Data<Type>) => boolean } = {
+const changesWaysIn: { readonly [Type in AboutUsers]: (data: UserTouched['data']) => boolean } = {
   UserCreated: () => false,
   UserUpdated: ({ userEmail, userPhoneNumber }) => userEmail !== undefined || userPhoneNumber !== undefined,
   UserContactVerified: () => true,
@@ -51,7 +55,13 @@ const changesWaysIn: { readonly [Type in AboutUsers]: (data: Data<Type>) => bool
   ImportStarted: () => false,
 };
 
-type UserTouched = Extract<OrganizationEvent, { type: AboutUsers }>;
+/**
+ * The user whose ways in an event changes, if it does. Verbs that can say before they are decided what they record of whom are
+ * asked by this too, so that nothing is prepared in vain, and the member can be waited for.
+ */
+export function whoseWaysIn({ type, data }: UserTouched): string | undefined {
+  return changesWaysIn[type](data) ? data.userId : undefined;
+}
 
 /**
  * Refuses events that would change what a member of the root quorum logs in with, on the word of others; and a new member
@@ -66,7 +76,7 @@ export function checkQuorumMembers(
 ): void {
   for (const event of events) {
     if (event.type === 'RootQuorumUpdated') checkNewMembers(organization, event.data.userIds);
-    if (!isAboutAUser(event) || mayChange(organization, event.data.userId, word)) continue;
+    if (!changesAUser(event) || mayChange(organization, event.data.userId, word)) continue;
     const { userId } = event.data;
     if (login?.userId !== userId) throw theirsAlone(userId);
     const member = existingUser(organization, userId);
@@ -90,11 +100,10 @@ export function theirsAlone(userId: string): CoordinatorError {
   );
 }
 
-function isAboutAUser(event: OrganizationEvent): event is UserTouched {
-  if (!Object.hasOwn(changesWaysIn, event.type)) return false;
-  // The table pairs each type with its data; the compiler cannot follow an index by a union.
-  const changes = changesWaysIn[event.type as AboutUsers] as (data: unknown) => boolean;
-  return changes(event.data);
+type EventAboutUser = Extract<OrganizationEvent, { type: AboutUsers }>;
+
+function changesAUser(event: OrganizationEvent): event is EventAboutUser {
+  return Object.hasOwn(changesWaysIn, event.type) && whoseWaysIn(event as EventAboutUser) !== undefined;
 }
 
 /**
@@ -111,7 +120,7 @@ function isProved({ foundingContacts }: OrganizationView, member: User, { by }: 
  * A login gives a key that ends, for which others that end make room; it proves the contact that it was made by; and it
  * links the identity that the proved address vouches for.
  */
-function isOfLogin(event: UserTouched, { apiKeys, emailVerified }: User, { by }: Login): boolean {
+function isOfLogin(event: EventAboutUser, { apiKeys, emailVerified }: User, { by }: Login): boolean {
   switch (event.type) {
     case 'UserContactVerified':
       return event.data.contact === by;
