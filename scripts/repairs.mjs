@@ -63,7 +63,7 @@ export const repairs = [
     repair: 'A vote that completes the consensus of a DENY is refused.',
     file: 'src/decide/vote.ts',
     from: `if (authorization.outcome === 'deny-explicit')
-    throw permissionDenied(authorization, basis.organization.policies.values());
+    throw denialOf(authorization, question, [...approvals, voter], context);
   const isAllowed`,
     to: '  const isAllowed',
     test: 'test/decide/votes.spec.ts',

@@ -439,7 +439,7 @@ function votesWantedByMail(
   loader: OrganizationLoader,
   failed: (activityId: string, error: unknown) => void,
 ): NonNullable<DriverPorts['votesWanted']> {
-  return ({ activityId, type, votes }, organization, users) => {
+  return ({ activityId, type, votes }, organization, users, wouldSign) => {
     const { organizationId } = organization;
     const addresses = users.flatMap(({ userEmail, emailReleased }) => (emailReleased ? [] : (userEmail ?? [])));
     const submitterId = votes[0]?.userId ?? '';
@@ -453,7 +453,7 @@ function votesWantedByMail(
         organization.parentOrganizationId === undefined
           ? { organizationName: organization.name, submitterName: votes[0]?.voter?.userName ?? 'a user' }
           : { organizationName: parent?.name ?? 'your account' };
-      notices.send({ ...words, activityType: type, activityId, approvers }, organization);
+      notices.send({ ...words, activityType: type, activityId, wouldSign, approvers }, organization);
     };
     loader.parentOf(organization).then(
       (parent) => send(parent?.organization),
@@ -670,11 +670,13 @@ function deliverWebhooks(
       const { organization } = await loader.load(organizationId);
       return organization.isDeleted ? undefined : organization.webhookEndpoints.get(endpointId);
     },
-    body({ sourceOrganizationId, activityId, activityType, revision, activityStatus }: WebhookDelivery) {
+    async body({ sourceOrganizationId, activityId, activityType, revision, activityStatus }: WebhookDelivery) {
       const record = activityAsOf(rows, sourceOrganizationId, activityId, revision);
       // Nobody asks: it is said whether there is anything to vote on at all.
       const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-      const rights = { canApprove: waits, canReject: waits };
+      const { organization } = await loader.load(sourceOrganizationId);
+      const decoded = waits ? await app.get(Driver).decoded(organization, record) : undefined;
+      const rights = { canApprove: waits, canReject: waits, ...(decoded ? { decoded } : {}) };
       // As of the event, so that every attempt says the same.
       return activityEnvelope(record, { keys: versions.get(activityType)!.keys, rights, now: record.updatedAt });
     },

@@ -42,7 +42,7 @@ export function waiting(basis: Basis, open: OpenActivity): Waiting {
     eligible: [...eligible, ...(member === undefined || eligible.has(member) ? [] : [member])],
     approved: approvals.map(({ userId }) => userId),
   });
-  return { snapshot, approvals, question };
+  return { snapshot, approvals, question, member };
 }
 
 /** Approvals that still count: young enough, by a user who is still here, with a credential that was not taken away. */

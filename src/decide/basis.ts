@@ -43,6 +43,8 @@ export interface Waiting {
   readonly snapshot: ActivitySnapshot;
   readonly approvals: readonly Approval[];
   readonly question: AuthorizationRequest;
+  /** The member of the root quorum whose credentials or contacts it would change. */
+  readonly member: string | undefined;
 }
 
 /**

@@ -1,37 +1,56 @@
-import { CoordinatorError } from '../domain/errors.js';
+import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Approval, Authorization } from '../domain/policy/authorize.js';
+import type { DecidingPart } from '../domain/policy/deciding-part.js';
 import { StoreRefused, StoreUnavailable, WrongRevision } from '../ledger/event-store.js';
 
-/** A denial with every policy's name and outcome (client protocol 3.1). */
-export function permissionDenied(
-  { outcome, evaluations }: Authorization,
-  policies: Iterable<{ readonly policyId: string; readonly policyName: string }>,
-): CoordinatorError {
-  const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
-  const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT').map(({ policyId }) => policyId);
-  const message =
-    outcome === 'deny-explicit'
-      ? `The following policies denied this action: ${denying.join(', ')}`
-      : 'No policies evaluated to outcome: Allow';
-  return new CoordinatorError(
-    'PERMISSION_DENIED',
-    "You don't have sufficient permissions to take this action. Please add a policy granting this user permissions.",
-    {
-      category: 'REQUEST_NOT_AUTHORIZED',
-      details: [
-        {
-          '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
-          message,
-          policyEvaluations: evaluations.map(({ policyId, ...said }) => ({
-            policyId,
-            policyName: names.get(policyId),
-            ...said,
-          })),
-        },
-      ],
-    },
-  );
+/** What a denial says of policies, and to whom. */
+interface Explanation {
+  readonly policies: Iterable<{ readonly policyId: string; readonly policyName: string }>;
+  /** For each evaluation, the part of the policy's text that decided it. */
+  readonly because: readonly (DecidingPart | undefined)[];
+  /** Whether the caller could read the policies by a query. */
+  readonly isForCaller: boolean;
+  /** Whether the members of the organization that it is recorded in could. */
+  readonly isForMembers: boolean;
+}
+
+/** A denial by policies (client protocol 3.1). What is recorded of it may say more than the caller is told, or less. */
+export class PolicyDenial extends CoordinatorError {
+  /** As the organization's members are shown it. */
+  readonly recordedDetails: readonly ErrorDetail[];
+
+  constructor({ outcome, evaluations }: Authorization, explanation: Explanation) {
+    const { policies, because, isForCaller, isForMembers } = explanation;
+    const names = new Map(Array.from(policies, ({ policyId, policyName }) => [policyId, policyName]));
+    const denying = evaluations.filter((one) => one.outcome === 'OUTCOME_DENY_EXPLICIT');
+    const message =
+      outcome === 'deny-explicit'
+        ? `The following policies denied this action: ${denying.map(({ policyId }) => policyId).join(', ')}`
+        : 'No policies evaluated to outcome: Allow';
+    const detailFor = (mayRead: boolean): ErrorDetail => ({
+      '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
+      message,
+      policyEvaluations: evaluations.map((evaluation, index) => {
+        const { policyId, outcome } = evaluation;
+        if (!mayRead) return { policyId, outcome };
+        const clause = because[index];
+        const { policyId: _id, ...said } = evaluation;
+        return { policyId, policyName: names.get(policyId), ...said, ...(clause ? { clause: clauseOf(clause) } : {}) };
+      }),
+    });
+    super(
+      'PERMISSION_DENIED',
+      "You don't have sufficient permissions to take this action. Please add a policy granting this user permissions.",
+      { category: 'REQUEST_NOT_AUTHORIZED', details: [detailFor(isForCaller)] },
+    );
+    this.recordedDetails = [detailFor(isForMembers)];
+  }
+}
+
+/** The part of a policy's text that decided, as answers show it. */
+export function clauseOf({ clause, text, outcome }: DecidingPart) {
+  return { name: clause, text, outcome };
 }
 
 export function noSuchActivity(fingerprint: string): CoordinatorError {

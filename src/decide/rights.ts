@@ -32,7 +32,7 @@ export function isVoteOf(given: Basis, open: OpenActivity, userId: string): bool
 }
 
 /** Asked before what an activity is about is read: somebody whom nothing could let vote has nothing read. */
-function couldHaveRights(basis: Basis, open: OpenActivity, userId: string): boolean {
+export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string): boolean {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   if (!readsResources(definition)) return true;
   const intent = newestIntent({ ...version, definition }, open.intent);

@@ -2,9 +2,9 @@ import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { activityStatus, afterSubmit } from '../domain/activity/machine.js';
 import { theirsAlone } from '../domain/organization/quorum-members.js';
 import { checkRoomToWait } from '../domain/organization/open-activities.js';
-import { authorize, couldAllow } from '../domain/policy/authorize.js';
+import { authorize, couldAllow, type AuthorizationRequest } from '../domain/policy/authorize.js';
 import { unreadable } from '../domain/policy/types.js';
-import { permissionDenied } from './refusals.js';
+import { denialOf } from './explain.js';
 import { activityVersion } from './registry.js';
 import { invitedBy } from './resolve-caller.js';
 import {
@@ -39,13 +39,17 @@ export function decideSubmit(
   const guest = definition.byInvitation ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
   const context = policyContext({ ...basis, ...authority }, guest?.user);
   const home = authority?.organization ?? basis.organization;
+  // Whose invitation it is is no member yet; and what a parent's policies say is not for those of its sub-organization.
+  const reader = { isForCaller: guest === undefined, isForMembers: authority === undefined };
   const questionOn = (about: About) => questionOf(basis.registry, type, definition, intent, voter.userId, home, about);
   const found = basis.found ?? {};
   if (readsResources(definition) && !(found.couldBeAllowed ??= couldAllow(questionOn({}), [voter], context))) {
-    const nothing = { resources: unreadable('it was not read, as nothing could allow it') };
-    throw permissionDenied(authorize(questionOn(nothing), [voter], context), context.policies);
+    const nothing = questionOn({ resources: unreadable('it was not read, as nothing could allow it') });
+    throw denialOf(authorize(nothing, [voter], context), nothing, [voter], context, reader);
   }
-  const asked = (found.authorization ??= authorize(questionOn(aboutOf(definition, intent, basis)), [voter], context));
+  let question: AuthorizationRequest | undefined;
+  const asking = () => (question ??= questionOn(aboutOf(definition, intent, basis)));
+  const asked = (found.authorization ??= authorize(asking(), [voter], context));
   const word = wordOf(asked, [voter], authority !== undefined);
   const member = authority ? undefined : memberInTheWay(basis, definition, intent, asked, word);
   if (member !== undefined && !basis.organization.rootQuorum.userIds.includes(voter.userId)) throw theirsAlone(member);
@@ -55,7 +59,7 @@ export function decideSubmit(
   // Nor would anybody be told a result that only the answer to its submission tells.
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
-    throw permissionDenied(authorization, context.policies);
+    throw denialOf(authorization, asking(), [voter], context, reader);
   readFirst(definition, intent, basis);
   if (definition.prepare && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
   if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';

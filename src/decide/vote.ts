@@ -4,7 +4,8 @@ import { rulesNumber } from '../domain/activity/rules.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { authorize } from '../domain/policy/authorize.js';
-import { permissionDenied, voteRefused } from './refusals.js';
+import { denialOf } from './explain.js';
+import { voteRefused } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
 import { type Basis, type Voter, type Prepared, type Verdict, metered } from './basis.js';
 import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
@@ -21,14 +22,14 @@ export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: 
   const basis = metered(given);
   const found = basis.found ?? {};
   const { snapshot, approvals, question } = (found.waiting ??= waiting(basis, open));
+  const context = policyContext(basis);
   const wish = vote.selection === 'VOTE_SELECTION_APPROVED' ? 'approve' : 'reject';
   const isRepeated = approvals.some((approval) => approval.userId === userId);
   if (!snapshot.can({ type: wish, userId })) {
     if (wish === 'approve' && !isRepeated) {
       // Nobody's approval counts while a policy forbids it: the policy is the reason.
-      const forbidden = authorize(question, [...approvals, voter], policyContext(basis));
-      if (forbidden.outcome === 'deny-explicit')
-        throw permissionDenied(forbidden, basis.organization.policies.values());
+      const forbidden = authorize(question, [...approvals, voter], context);
+      if (forbidden.outcome === 'deny-explicit') throw denialOf(forbidden, question, [...approvals, voter], context);
     }
     throw voteRefused(open, wish, approvals, userId);
   }
@@ -43,13 +44,13 @@ export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: 
 
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   const intent = newestIntent({ ...version, definition }, open.intent);
-  const asked = (found.authorization ??= authorize(question, [...approvals, voter], policyContext(basis)));
+  const asked = (found.authorization ??= authorize(question, [...approvals, voter], context));
   const word = wordOf(asked, [...approvals, voter], false);
   const member = memberInTheWay(basis, definition, intent, asked, word);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
   // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
   if (authorization.outcome === 'deny-explicit')
-    throw permissionDenied(authorization, basis.organization.policies.values());
+    throw denialOf(authorization, question, [...approvals, voter], context);
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, basis);
   if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, basis)) {

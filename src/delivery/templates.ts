@@ -182,12 +182,14 @@ export function consensusEmail(mail: {
   readonly activityId: string;
   /** Left out where it may be anybody's words. */
   readonly submitterName?: string | undefined;
+  /** What it would sign, decoded. */
+  readonly wouldSign?: readonly { readonly name: string; readonly value: string }[] | undefined;
   readonly logoUrl?: string | undefined;
   readonly url?: string | undefined;
 }): Mail {
   const organization = oneLine(mail.organizationName);
   const type = oneLine(mail.activityType);
-  const { logoUrl, url, submitterName } = mail;
+  const { logoUrl, url, submitterName, wouldSign = [] } = mail;
   return design(
     { appName: organization, logoUrl },
     {
@@ -203,6 +205,7 @@ export function consensusEmail(mail: {
           rows: [
             ['Activity', type],
             ...(submitterName === undefined ? [] : [['Submitted by', oneLine(submitterName)] as const]),
+            ...wouldSign.map(({ name, value }) => [oneLine(name), oneLine(value, 400)] as const),
             ['Id', oneLine(mail.activityId)],
           ],
         },

@@ -10,6 +10,8 @@ interface Wanted {
   readonly activityId: string;
   /** Absent where it may hold anything: in a sub-organization. */
   readonly submitterName?: string;
+  /** What it would sign, decoded; nothing that a caller could have worded. */
+  readonly wouldSign?: readonly { readonly name: string; readonly value: string }[];
   /** E-mail addresses of those who may approve it. */
   readonly approvers: readonly AskedMessage[];
 }

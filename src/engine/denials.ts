@@ -4,7 +4,7 @@ import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import type { Clock } from '../ports/engine.js';
-import { storeRefusal } from '../decide/refusals.js';
+import { PolicyDenial, storeRefusal } from '../decide/refusals.js';
 import type { SubmitRequest } from './requests.js';
 
 /** Denials of one organization that are recorded one by one within a minute; more are only counted. */
@@ -118,7 +118,7 @@ export class DenialLog {
       ...(stamp.kind === 'webauthn' ? { credentialId: stamp.credentialId } : { publicKey: stamp.publicKey }),
       signature: stamp.signature,
       reason: denial.message,
-      details: denial.details,
+      details: denial instanceof PolicyDenial ? denial.recordedDetails : denial.details,
       ...(stream.omitted > 0 ? { omittedBefore: stream.omitted } : {}),
     };
     await this.append(organizationId, stream, fingerprint, at, data);

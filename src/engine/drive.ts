@@ -26,6 +26,7 @@ import { largeBody, thisThread } from '../fairness/turns.js';
 import { proveEnded } from '../decide/app-proofs.js';
 import { Attempt } from './attempts.js';
 import type { Children } from './children.js';
+import { saysNow, toSignOf, waitsFor } from '../decide/explain.js';
 import { approversOf, isVoteOf, rightsOf } from '../decide/rights.js';
 import {
   clausesOf,
@@ -76,6 +77,8 @@ import { activityVersion, newestIntent, type ActivityVersion, type Registry } fr
 import type { SubmitRequest } from './requests.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller, type OwnStamp } from '../decide/resolve-caller.js';
 import { Room } from './room.js';
+import { decodedForMail, decodedOf, type Decoded, type DecodedFact } from '../domain/policy/decoded.js';
+import type { WaitsFor } from '../decide/waits-for.js';
 
 /** Which activity a request was about, and what became of it. */
 export interface DriveAnswer {
@@ -161,7 +164,12 @@ export interface DriverPorts {
   /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
   readonly shred: (vaultId: string) => Promise<void>;
   /** Told of an activity that has begun to wait, and of who may approve it. Takes no time, and reports a failure by itself. */
-  readonly votesWanted?: (open: OpenActivity, organization: OrganizationView, approvers: readonly User[]) => void;
+  readonly votesWanted?: (
+    open: OpenActivity,
+    organization: OrganizationView,
+    approvers: readonly User[],
+    wouldSign: readonly DecodedFact[],
+  ) => void;
   /** Without it everything is read where it is needed. */
   readonly reading?: ReadingPort;
   /** Limits that the operator has set; without it the usual ones hold. */
@@ -176,6 +184,10 @@ export interface Rights {
   readonly canApprove: boolean;
   readonly canReject: boolean;
   readonly notComputed?: true;
+  /** Of one activity that waits for votes, told where there are steps left for it. */
+  readonly waitsFor?: WaitsFor;
+  /** What it would sign, decoded. */
+  readonly decoded?: readonly Decoded[];
 }
 
 const noRights: Rights = { canApprove: false, canReject: false };
@@ -275,9 +287,63 @@ export class Driver {
     return this.rightsTogether(organization, userId, meter)(activityId);
   }
 
+  /** As `rights`, with what the activity waits for. */
+  private rightsInWords(organization: OrganizationView, activityId: string, userId: string, meter: Meter): Rights {
+    const rights = this.rights(organization, activityId, userId, meter);
+    const said = this.saidToMember(organization, activityId, userId, meter, (basis, open) => {
+      const missing = waitsFor(basis, open, userId);
+      return missing && { waitsFor: missing, decoded: decodedIn(basis, open) };
+    });
+    const { waitsFor: missing, decoded } = said ?? {};
+    return { ...rights, ...(missing ? { waitsFor: missing } : {}), ...(decoded ? { decoded } : {}) };
+  }
+
+  /** What an activity would sign, decoded as policies read it now; undefined of one that signs nothing. */
+  async decoded(
+    organization: OrganizationView,
+    activity: Pick<OpenActivity, 'type' | 'intent'>,
+  ): Promise<readonly Decoded[] | undefined> {
+    const unread: Unread = [];
+    const meter = new Meter();
+    const read = () => decodedIn(this.basis(organization, 0, undefined, meter.reading), activity);
+    const atOnce = this.ifRead(organization, unread, read, undefined);
+    if (unread.length === 0) return atOnce;
+    await this.readUnread(unread, meter);
+    return this.ifRead(organization, [], read, undefined);
+  }
+
   /**
-   * As `rights`, with the rest of the meter, and not computed as long as the activity was not read; `unread` reads it, and
-   * they are asked for again then.
+   * What each policy says of an activity that waits for votes, as things stand; undefined of another, to others than the
+   * organization's users, and as long as the activity was not read.
+   */
+  saysNow(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    meter: Meter,
+    unread: Unread,
+  ): ReturnType<typeof saysNow> {
+    const read = () => this.saidToMember(organization, activityId, userId, meter, saysNow);
+    return this.ifRead(organization, unread, read, undefined);
+  }
+
+  private saidToMember<Said>(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    meter: Meter,
+    say: (basis: Basis, open: OpenActivity, userId: string) => Said,
+  ): Said | undefined {
+    const open = organization.openActivities.get(activityId);
+    const isMember = organization.users.has(userId) && !isAuthProxyUser(organization, userId);
+    if (!open || !isMember || organization.isDeleted || meter.left <= 0) return undefined;
+    const basis = this.basis(organization, 0, undefined, meter.reading);
+    return say({ ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) }, open, userId);
+  }
+
+  /**
+   * As `rights`, with the rest of the meter and with what the activity waits for, and not computed as long as the activity was
+   * not read; `unread` reads it, and they are asked for again then.
    */
   rightsIfRead(
     organization: OrganizationView,
@@ -286,7 +352,8 @@ export class Driver {
     meter: Meter,
     unread: Unread,
   ): Rights {
-    return this.ifRead(organization, unread, () => this.rights(organization, activityId, userId, meter), notComputed);
+    const read = () => this.rightsInWords(organization, activityId, userId, meter);
+    return this.ifRead(organization, unread, read, notComputed);
   }
 
   /**
@@ -592,12 +659,13 @@ export class Driver {
       const asked = { ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) };
       const wanted = this.ifRead(organization, unread, () => approversOf(asked, open), new Set<string>());
       const found = [...organization.users.values()].filter(({ userId }) => wanted.has(userId));
-      return { found, unread };
+      const toSign = this.ifRead(organization, unread, () => toSignOf(basis, open), undefined);
+      return { found, unread, wouldSign: toSign ? decodedForMail(toSign) : [] };
     };
-    const { found, unread } = approvers();
-    if (unread.length === 0) return votesWanted(open, organization, found);
-    await this.readUnread(unread, meter);
-    votesWanted(open, organization, approvers().found);
+    const atOnce = approvers();
+    if (atOnce.unread.length > 0) await this.readUnread(atOnce.unread, meter);
+    const { found, wouldSign } = atOnce.unread.length > 0 ? approvers() : atOnce;
+    votesWanted(open, organization, found, wouldSign);
   }
 
   /**
@@ -840,6 +908,11 @@ export class Driver {
         .then(() => job.reject(error), job.reject),
     );
   }
+}
+
+function decodedIn(basis: Basis, activity: Pick<OpenActivity, 'type' | 'intent'>): readonly Decoded[] | undefined {
+  const toSign = toSignOf(basis, activity);
+  return toSign && decodedOf(toSign);
 }
 
 /** The folded state has some of a request's events: nothing can be decided on it any more. */

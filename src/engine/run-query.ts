@@ -164,6 +164,13 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           const { keys } = this.registry.versions.get(record.type)!;
           return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
         },
+        explained: (record) => {
+          const { keys } = this.registry.versions.get(record.type)!;
+          const { userId } = caller.user;
+          const rights = this.driver.rightsIfRead(organization, record.activityId, userId, meter, unread);
+          return activityEnvelope(record, { now, keys, rights });
+        },
+        saysNow: (activityId) => this.driver.saysNow(organization, activityId, caller.user.userId, meter, unread),
       };
       return definition.answer(question, context);
     };

@@ -5,14 +5,14 @@ import { readableActivity, readableEventData } from '../domain/activity/redactio
 import { CoordinatorError } from '../domain/errors.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
-import { Described, ListOf, ListOfOneOf, Nested, TextList, Uuid } from '../wire/fields.js';
+import { Described, ListOf, ListOfOneOf, Nested, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, ListPage, OrganizationRequest, PagedResponse, PaginatedRequest } from './define-query.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { upcast } from '../ledger/upcast.js';
 import { elementsOf, newestFirst, partOf, type Run } from './pages.js';
 import type { ReadModel } from './read-model.js';
-import { ActivityShape, AppProofShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
+import { ActivityShape, AppProofShape, ClauseShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
 import { userAt } from './users.js';
 
 /** A voter is kept as the position of the vote: who the user was then is in the users model. */
@@ -181,8 +181,8 @@ export const getActivity = defineQuery({
   summary: 'One activity, with its votes.',
   request: ActivityRequest,
   response: GetActivityResponse,
-  answer: ({ organizationId, activityId }, { rows, envelope }) => ({
-    activity: envelope(activityOf(rows, organizationId, activityId)),
+  answer: ({ organizationId, activityId }, { rows, explained }) => ({
+    activity: explained(activityOf(rows, organizationId, activityId)),
   }),
 });
 
@@ -270,6 +270,14 @@ class PolicyOutcomeShape {
   of?: string;
 }
 
+class PolicyOutcomeNowShape extends PolicyOutcomeShape {
+  @Text({ optional: true })
+  policyName?: string;
+
+  @Nested(() => ClauseShape, { optional: true, about: 'The part of its text that decides.' })
+  clause?: object;
+}
+
 class PolicyEvaluationShape {
   @Uuid()
   id!: string;
@@ -313,6 +321,13 @@ class GetPolicyEvaluationsRequest extends ActivityRequest {
 class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyEvaluationShape)
   policyEvaluations!: object[];
+
+  @ListOf(() => PolicyOutcomeNowShape, {
+    optional: true,
+    about:
+      'Of an activity that waits for votes: what each policy says as things stand, and which part of its text decides.',
+  })
+  now?: object[];
 }
 
 export const getPolicyEvaluations = defineQuery({
@@ -320,7 +335,7 @@ export const getPolicyEvaluations = defineQuery({
   summary: "Why an activity went on or did not: each policy's outcome, for each vote.",
   request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
-  async answer({ organizationId, activityId, paginationOptions }, { rows, page }) {
+  async answer({ organizationId, activityId, paginationOptions }, { rows, page, saysNow }) {
     const { decisions } = activityOf(rows, organizationId, activityId);
     const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
       // One evaluation a vote, so the vote's id names it.
@@ -335,7 +350,11 @@ export const getPolicyEvaluations = defineQuery({
       ...(rules === undefined ? {} : { rules }),
       createdAt: timestamp(at),
     }));
-    return { policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)) };
+    const now = saysNow(activityId);
+    return {
+      policyEvaluations: await page(partOf(evaluations, ({ id }) => id, paginationOptions)),
+      ...(now ? { now: [...now] } : {}),
+    };
   },
 });
 

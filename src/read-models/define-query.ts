@@ -39,6 +39,10 @@ export interface QueryContext {
   readonly states: (organizationId: string, question: StateQuestion) => Promise<StateAnswer>;
   /** A list of the answer, as far as there is room for it. */
   readonly page: (elements: Elements) => Promise<Page>;
+  /** As `envelope`, of one activity alone: with what it waits for, and what it would sign. */
+  readonly explained: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
+  /** What each policy says of an activity that waits for votes, as things stand; undefined where that is not told. */
+  readonly saysNow: (activityId: string) => readonly object[] | undefined;
   /** The activity as this caller sees it. */
   readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
 }

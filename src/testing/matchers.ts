@@ -22,6 +22,7 @@ interface PolicyEvaluation {
   readonly policyName?: string;
   readonly outcome: string;
   readonly error?: string;
+  readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
 }
 
 /** The types of the matchers, to extend those of jest or vitest with (docs/how-to/test-with-the-harness.md). */
@@ -67,7 +68,7 @@ export const matchers = {
       `to need the approval of ${users.map(({ userId }) => userId).join(', ') || 'somebody'}`,
       unable.length === 0
         ? 'each of them may approve it'
-        : `it waits, but these may not approve it: ${unable.join(', ')}`,
+        : `these may not approve it: ${unable.join(', ')}${waitsFor(outcome.activity)}`,
     );
   },
 
@@ -121,14 +122,18 @@ function isCompleted(outcome: Outcome): boolean {
 function described(outcome: Outcome): string {
   if ('activity' in outcome) {
     const { id, status, failure } = outcome.activity;
-    return `activity ${id} is ${status}${failure ? `: ${JSON.stringify(failure)}` : ''}`;
+    return `activity ${id} is ${status}${failure ? `: ${JSON.stringify(failure)}` : ''}${waitsFor(outcome.activity)}`;
   }
   const { error } = outcome;
   const said = evaluationsOf(error).map(
-    ({ policyId, policyName = policyId, outcome: one, error: why }) =>
-      `  ${policyName}: ${one}${why ? ` (${why})` : ''}`,
+    ({ policyId, policyName = policyId, outcome: one, error: why, clause }) =>
+      `  ${policyName}: ${one}${clause ? `, ${clause.name} \`${clause.text}\` is ${clause.outcome}` : ''}${why ? ` (${why})` : ''}`,
   );
   return [`it was answered ${error.message}`, ...said].join('\n');
+}
+
+function waitsFor({ waitsFor: missing }: ActivityEnvelope): string {
+  return missing ? `. ${missing.text}` : '';
 }
 
 function evaluationsOf({ body }: ApiError): readonly PolicyEvaluation[] {

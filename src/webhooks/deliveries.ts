@@ -34,7 +34,7 @@ interface Ports {
   /** The endpoint as it is recorded now, whatever the rows say; undefined when it is gone. */
   readonly endpoint: (organizationId: string, endpointId: string) => Promise<WebhookEndpoint | undefined>;
   /** What is told: the activity as the delivery's event left it. */
-  readonly body: (delivery: WebhookDelivery) => object;
+  readonly body: (delivery: WebhookDelivery) => Promise<object>;
   /** Resolves when the rows hold everything up to the position. @throws when they never will */
   readonly passed: (position: bigint, signal: AbortSignal) => Promise<void>;
   readonly observer: DeliveryObserver;
@@ -271,7 +271,7 @@ export class WebhookDeliveries {
       eventId,
       eventType: 'ACTIVITY_UPDATES',
       organizationId: sourceOrganizationId,
-      body: Buffer.from(JSON.stringify(body(delivery))),
+      body: Buffer.from(JSON.stringify(await body(delivery))),
     };
     // It is hashed twice to be signed.
     if (message.body.length > largeBody) await thisThread.next(lane.path, { alone: true });

@@ -234,6 +234,85 @@ export class AppProofShape extends Readable {
   signature!: string;
 }
 
+/** The part of a policy's text that decided what the policy said. */
+export class ClauseShape {
+  @OneOf(['condition', 'consensus', 'time'])
+  name!: string;
+
+  @Described({ type: 'string' }, { about: 'As the policy has it, on one line; cut after 200 characters.' })
+  text!: string;
+
+  @OneOf(['true', 'false', 'unreadable', 'not-applicable'])
+  outcome!: string;
+}
+
+class ApprovalsMissingShape {
+  @Described(
+    { type: 'integer' },
+    { optional: true, about: 'The fewest that would do; absent where that takes too long to tell.' },
+  )
+  approvalsMissing?: number;
+
+  @Described(
+    { type: 'array', items: { type: 'string', format: 'uuid' } },
+    { about: 'Users whose approval could count; 20 at most.' },
+  )
+  approverIds!: string[];
+}
+
+class PolicyWaitShape extends ApprovalsMissingShape {
+  @Uuid()
+  policyId!: string;
+
+  @Text()
+  policyName!: string;
+
+  @Nested(() => ClauseShape, { optional: true, about: 'The part of its consensus that is not met.' })
+  clause?: ClauseShape;
+
+  @Described({ type: 'string' }, { optional: true, about: 'The payload that it waits for, where it is not all.' })
+  of?: string;
+}
+
+class WaitsForShape {
+  @Described({ type: 'string' }, { about: 'In a sentence, for people.' })
+  text!: string;
+
+  @ListOf(() => PolicyWaitShape, { about: 'Any one of them is enough.' })
+  policies!: PolicyWaitShape[];
+
+  @Nested(() => ApprovalsMissingShape, { optional: true, about: 'The root quorum is enough too.' })
+  rootQuorum?: ApprovalsMissingShape;
+
+  @Uuid({ optional: true, about: 'Member of the root quorum whom it concerns, and who has to approve it.' })
+  memberId?: string;
+}
+
+class DecodedFactShape {
+  @Text()
+  name!: string;
+
+  @Text()
+  value!: string;
+}
+
+class DecodedShape {
+  @Described({ type: 'string' }, { optional: true, about: 'The payload, where there are several.' })
+  of?: string;
+
+  @Described(
+    { type: 'string' },
+    { about: 'In a sentence: amounts and addresses, and nothing that a caller has worded.' },
+  )
+  text!: string;
+
+  @ListOf(() => DecodedFactShape, { about: 'Amounts in the unit of the chain. Words of whoever signs are in quotes.' })
+  facts!: DecodedFactShape[];
+
+  @Described({ type: 'string' }, { optional: true, about: 'What could not be decoded, and why.' })
+  notDecoded?: string;
+}
+
 export class ActivityShape extends Readable {
   @Uuid()
   id!: string;
@@ -278,6 +357,22 @@ export class ActivityShape extends Readable {
     },
   )
   rightsNotComputed?: true;
+
+  @Nested(() => WaitsForShape, {
+    optional: true,
+    about:
+      'What it waits for, of an activity that waits for votes: in get_activity and in answers to submits and votes, for users ' +
+      'of the organization.',
+  })
+  waitsFor?: WaitsForShape;
+
+  @ListOf(() => DecodedShape, {
+    optional: true,
+    about:
+      'What it would sign, of an activity that waits for votes: where `waitsFor` is, and in webhooks. Decoded as policies ' +
+      'read it.',
+  })
+  decoded?: DecodedShape[];
 
   @Text({ about: 'As submitted.' })
   timestampMs!: string;

@@ -263,7 +263,12 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
       objectWith({
         '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
         message: 'No policies evaluated to outcome: Allow',
-        policyEvaluations: listWith(...[{ policyId: anyText, policyName: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' }]),
+        policyEvaluations: listWith({
+          policyId: anyText,
+          policyName: 'names take two',
+          outcome: 'OUTCOME_DENY_IMPLICIT',
+          clause: { name: 'condition', text: "activity.kind == 'UPDATE_USER_NAME'", outcome: 'false' },
+        }),
       }),
     );
   });

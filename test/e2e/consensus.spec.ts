@@ -304,9 +304,24 @@ describe('what changes between the votes', () => {
     expect(denial(refused)).toEqual({
       message: `The following policies denied this action: ${forbidding}`,
       policyEvaluations: [
-        { policyId: builtIn, policyName: anyText, outcome: 'OUTCOME_DENY_IMPLICIT' },
-        { policyId, policyName: 'three rename', outcome: 'OUTCOME_REQUIRES_CONSENSUS' },
-        { policyId: forbidding, policyName: 'nobody renames', outcome: 'OUTCOME_DENY_EXPLICIT' },
+        {
+          policyId: builtIn,
+          policyName: anyText,
+          outcome: 'OUTCOME_DENY_IMPLICIT',
+          clause: { name: 'condition', text: textLike(/^\(activity.resource == 'AUTH'.{170,}…$/), outcome: 'false' },
+        },
+        {
+          policyId,
+          policyName: 'three rename',
+          outcome: 'OUTCOME_REQUIRES_CONSENSUS',
+          clause: { name: 'consensus', text: 'approvers.count() >= 3', outcome: 'false' },
+        },
+        {
+          policyId: forbidding,
+          policyName: 'nobody renames',
+          outcome: 'OUTCOME_DENY_EXPLICIT',
+          clause: { name: 'condition', text: "activity.kind == 'UPDATE_USER_NAME'", outcome: 'true' },
+        },
       ],
     });
     expect(await coordinator.events()).toEqual(before);

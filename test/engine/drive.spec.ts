@@ -784,7 +784,14 @@ describe('a denial', () => {
     const detail = {
       '@type': 'type.googleapis.com/errors.v1.PolicyEnginePermissionError',
       message: 'No policies evaluated to outcome: Allow',
-      policyEvaluations: [{ policyId, policyName: 'policy 1', outcome: 'OUTCOME_DENY_IMPLICIT' }],
+      policyEvaluations: [
+        {
+          policyId,
+          policyName: 'policy 1',
+          outcome: 'OUTCOME_DENY_IMPLICIT',
+          clause: { name: 'condition', text: "activity.resource == 'POLICY'", outcome: 'false' },
+        },
+      ],
     };
     expect([refusal.code, refusal.details]).toEqual(['PERMISSION_DENIED', [detail]]);
     expect(await coordinator.events()).toEqual(before);

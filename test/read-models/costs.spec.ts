@@ -15,6 +15,7 @@ import {
   knowsIssuer,
   whereItLeads,
 } from '../../src/read-models/claims.js';
+import type { QueryContext } from '../../src/read-models/define-query.js';
 import type { Rows } from '../../src/read-models/database.js';
 import { endedVaults } from '../../src/read-models/ended-vaults.js';
 import { queries } from '../../src/read-models/index.js';
@@ -316,6 +317,13 @@ async function expectSameCost(ask: LookUp, mostRows = 0): Promise<void> {
   throw new Error(`${more.steps} instructions, ${allowed} at most: ${JSON.stringify(grown, null, 1)}`);
 }
 
+const envelope: QueryContext['envelope'] = (record) =>
+  activityEnvelope(record, {
+    now,
+    keys: { intentKey: 'intent', resultKey: 'result' },
+    rights: { canApprove: false, canReject: false },
+  });
+
 const answered = (path: string, request: object) => {
   const query = queries.find((one) => one.path === path)!;
   return (rows: Rows) =>
@@ -331,12 +339,9 @@ const answered = (path: string, request: object) => {
       // No row is read for it: its thread folds events.
       states: () => Promise.reject(new Error('costs no rows')),
       history: (id, from) => recordedFrom(organizationStream(id), from),
-      envelope: (record) =>
-        activityEnvelope(record, {
-          now,
-          keys: { intentKey: 'intent', resultKey: 'result' },
-          rights: { canApprove: false, canReject: false },
-        }),
+      envelope,
+      explained: envelope,
+      saysNow: () => undefined,
     });
 };
 

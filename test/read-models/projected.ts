@@ -77,6 +77,8 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     told: never,
     states: never,
     envelope: never,
+    explained: never,
+    saysNow: never,
     page: pageWriter({ room: () => undefined, turn: () => undefined }),
   };
 }

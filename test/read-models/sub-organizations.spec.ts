@@ -66,8 +66,11 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     told: notAsked,
     states: notAsked,
     page: notAsked,
+    envelope: notAsked,
+    explained: notAsked,
+    saysNow: notAsked,
   };
-  const answer = await query.answer({ organizationId: parent, ...request }, { ...context, envelope: notAsked });
+  const answer = await query.answer({ organizationId: parent, ...request }, context);
   return answer.organizationIds;
 }
 

@@ -4,6 +4,7 @@ import { Transaction as ScureTransaction } from '@scure/btc-signer';
 import { address, initEccLib, networks, payments, Psbt, Transaction } from 'bitcoinjs-lib';
 import fc from 'fast-check';
 import { CoordinatorError } from '../../src/domain/errors.js';
+import { decodedOf } from '../../src/domain/policy/decoded.js';
 import { bitcoinTxType } from '../../src/domain/policy/resource-namespaces.js';
 import { signPayload } from '../../src/keyring/signing.js';
 import {
@@ -287,6 +288,34 @@ describe('Bitcoin transactions are shown to policies', () => {
       fee: 50_000n,
     });
     expect(conforms(bitcoinTxType, value)).toEqual([]);
+  });
+
+  it('and to approvers in BTC, with the fee, and without guessing which output is change', () => {
+    const decodedWith = (outputs: Parameters<typeof psbtOf>[1]) => {
+      const psbt = psbtOf([{ script: outputOf('P2WPKH', PUBLIC_KEY) }], outputs);
+      return decodedOf({
+        resources: { bitcoin: { tx: bitcoinPolicyValue(parseUnsignedBitcoin(psbt.toHex()), 'MAINNET') } },
+      })[0]!;
+    };
+    const script = outputOf('P2TR', OTHER_PUBLIC_KEY);
+    const to = address.fromOutputScript(script);
+    const one = decodedWith([{ script, value: 90_000n }]);
+    expect(one).toEqual({
+      text: `0.0009 BTC to ${to}, with a fee of 0.0001 BTC.`,
+      facts: [
+        { name: 'Output 1', value: `0.0009 BTC to ${to}` },
+        { name: 'Fee', value: '0.0001 BTC' },
+        { name: 'Inputs', value: '1' },
+      ],
+    });
+    const two = decodedWith([
+      { script, value: 10_000n },
+      { script, value: 80_000n },
+    ]);
+    expect([two.text, two.notDecoded]).toEqual([
+      '0.0009 BTC to 2 outputs, with a fee of 0.0001 BTC.',
+      'which of the outputs is change is not known',
+    ]);
   });
 
   it('with a lock time in seconds from 500 000 000 on', () => {

@@ -3,6 +3,7 @@ import { TronWeb, utils } from 'tronweb';
 import { CoordinatorError } from '../../src/domain/errors.js';
 import { tronTxType } from '../../src/domain/policy/resource-namespaces.js';
 import { signEcdsa } from '../../src/keyring/signing.js';
+import { decodedForMail, decodedOf } from '../../src/domain/policy/decoded.js';
 import { assembleTron, tronPolicyValue } from '../../src/transactions/tron.js';
 import { parseUnsignedTron, tronDigest } from './decoders.js';
 import { conforms } from '../domain/policy/conforms.js';
@@ -81,6 +82,22 @@ describe('Tron transactions that TronWeb built', () => {
   beforeAll(async () => {
     sendTrx = await tronWeb.transactionBuilder.sendTrx(RECIPIENT, 1_500_000, OWNER, { blockHeader });
     withMemo = await tronWeb.transactionBuilder.addUpdateData(sendTrx, 'invoice 17', 'utf8', { txLocal: true });
+  });
+
+  it('are shown to approvers in TRX; a memo in the activity only', () => {
+    const toSign = { resources: { tron: { tx: tronPolicyValue(parseUnsignedTron(withMemo.raw_data_hex)) } } };
+    const text = `1.5 TRX by TransferContract to ${RECIPIENT}.`;
+    const facts = [
+      { name: 'Contract type', value: 'TransferContract' },
+      { name: 'To', value: RECIPIENT },
+      { name: 'Value', value: '1.5 TRX' },
+    ];
+    expect(decodedOf(toSign)).toEqual([{ text, facts: [...facts, { name: 'Memo', value: '"invoice 17"' }] }]);
+    expect(decodedForMail(toSign)).toEqual([
+      { name: 'It would sign', value: text },
+      ...facts,
+      { name: 'And', value: 'more than is shown here: see the activity' },
+    ]);
   });
 
   it('are shown to policies: a transfer', () => {

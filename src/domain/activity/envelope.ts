@@ -16,7 +16,15 @@ export interface EnvelopeContext {
   /** It is the answer to its submission: the submitter is told it as it was sent. */
   readonly asSubmitted?: boolean;
   /** What the caller may still say about it, if that was told. */
-  readonly rights: { readonly canApprove: boolean; readonly canReject: boolean; readonly notComputed?: true };
+  readonly rights: {
+    readonly canApprove: boolean;
+    readonly canReject: boolean;
+    readonly notComputed?: true;
+    /** What it waits for, in words and in members. */
+    readonly waitsFor?: { readonly text: string };
+    /** What it would sign, for whoever is to approve it. */
+    readonly decoded?: readonly { readonly text: string }[];
+  };
 }
 
 /** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
@@ -39,6 +47,8 @@ export function activityEnvelope(
     canApprove: rights.canApprove,
     canReject: rights.canReject,
     ...(rights.notComputed ? { rightsNotComputed: true as const } : {}),
+    ...(rights.waitsFor ? { waitsFor: rights.waitsFor } : {}),
+    ...(rights.decoded ? { decoded: rights.decoded } : {}),
     timestampMs: record.timestampMs,
     createdAt: new Date(record.createdAt).toISOString(),
     updatedAt: new Date(record.updatedAt).toISOString(),

@@ -1,6 +1,7 @@
 import { rulesNumber } from '../activity/rules.js';
-import { OutOfSteps, Steps } from '../steps.js';
+import { MeterSpent, OutOfSteps, Steps } from '../steps.js';
 import { Electorate, type ElectionBounds } from './consensus.js';
+import { decidingPart, type DecidingPart } from './deciding-part.js';
 import { conjunction, evaluate, isCertain, type Reading, type Scope } from './evaluate.js';
 import { ClausesRead } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
@@ -178,6 +179,130 @@ export function couldContribute(
   return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow(userId);
 }
 
+/** Most steps that explaining a decision may take, of what the request has left: 10 ms. */
+const maxStepsToExplain = 100_000;
+/** Most characters of policies' texts in one explanation. */
+const maxExplained = 8_192;
+
+/** What decided first, as there is not room for every policy. */
+const worthTelling: readonly PolicyOutcome[] = [
+  'OUTCOME_DENY_EXPLICIT',
+  'OUTCOME_REQUIRES_CONSENSUS',
+  'OUTCOME_ERROR',
+  'OUTCOME_DENY_IMPLICIT',
+  'OUTCOME_TIME_INACTIVE',
+];
+
+/**
+ * For each evaluation of a decision just made, the part of the policy's text that decided it. Undefined for an ALLOW that
+ * applies, for a DENY on everything, and for what is too much to tell: an explanation has a budget, and changes no decision.
+ */
+export function explain(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+  evaluations: readonly Evaluation[],
+): readonly (DecidingPart | undefined)[] {
+  const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
+  const court = new Court(request, approvals, { ...context, steps });
+  const policies = new Map(Array.from(context.policies, (policy) => [policy.policyId, policy]));
+  const parts = partsOf(request);
+  const hearings = new Map<Part, Hearing>();
+  const told = new Map<Evaluation, DecidingPart>();
+  let room = maxExplained;
+  const inOrder = evaluations.toSorted((a, b) => worthTelling.indexOf(a.outcome) - worthTelling.indexOf(b.outcome));
+  for (const evaluation of inOrder) {
+    const policy = policies.get(evaluation.policyId);
+    const part = parts.find(({ name }) => name !== undefined && name === evaluation.of) ?? parts[0];
+    if (!policy || !part) continue;
+    const hearing = hearings.get(part) ?? court.hearing(part);
+    hearings.set(part, hearing);
+    const because = withinSteps(() => hearing.decidingPart(policy, evaluation));
+    // What ran out of steps on the way is not what it seems.
+    if (steps.isSpent || steps.left <= 0) break;
+    if (!because || because.text.length > room) continue;
+    room -= because.text.length;
+    told.set(evaluation, because);
+  }
+  return evaluations.map((evaluation) => told.get(evaluation));
+}
+
+/** Nothing, where the steps of the decision or of its request are used up: what was decided stands without a reason. */
+function withinSteps<Answer>(ask: () => Answer): Answer | undefined {
+  try {
+    return ask();
+  } catch (error) {
+    if (error instanceof OutOfSteps || error instanceof MeterSpent) return undefined;
+    throw error;
+  }
+}
+
+/** What votes could still bring about. */
+export interface VotesMissing {
+  /** By the policies that wait for them, one of which is enough; for each payload, where those differ. */
+  readonly policies: readonly {
+    readonly policyId: string;
+    readonly of?: string;
+    /** The part of its consensus that is not met. */
+    readonly because?: DecidingPart;
+    /** Fewest approvals that would do; undefined where that takes too long to tell. */
+    readonly fewest?: number;
+    /** Whose could count. */
+    readonly userIds: readonly string[];
+  }[];
+  /** By the root quorum, where the submitter belongs to it. */
+  readonly rootQuorum?: { readonly fewest: number; readonly userIds: readonly string[] };
+}
+
+/** What a request that waits for votes waits for, as far as its budget suffices to tell. */
+export function votesMissing(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+): VotesMissing {
+  const approved = new Set(approvals.map(({ userId }) => userId));
+  const { threshold, userIds } = context.rootQuorum;
+  const members = userIds.filter((userId) => !approved.has(userId));
+  const rootQuorum = isRootPossible(context.rootQuorum, request.submitterId)
+    ? { rootQuorum: { fewest: threshold - (userIds.length - members.length), userIds: members } }
+    : {};
+  if (request.rootQuorumOnly) return { policies: [], ...rootQuorum };
+  const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
+  const court = new Court(request, approvals, { ...context, steps });
+  const found: VotesMissing['policies'][number][] = [];
+  for (const part of partsOf(request)) {
+    const hearing = court.hearing(part);
+    const evaluations = hearing.opinions.map(({ evaluation }) => evaluation);
+    if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT')) return { policies: [], ...rootQuorum };
+    if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
+    for (const policy of context.policies) {
+      const evaluation = evaluations.find(({ policyId }) => policyId === policy.policyId);
+      if (evaluation?.outcome !== 'OUTCOME_REQUIRES_CONSENSUS') continue;
+      if (steps.left <= 0) return { policies: found, ...rootQuorum };
+      const because = hearing.decidingPart(policy, evaluation);
+      const missing = court.missingFor(policy);
+      found.push({
+        policyId: policy.policyId,
+        ...(part.name === undefined ? {} : { of: part.name }),
+        ...(because ? { because } : {}),
+        ...missing,
+        userIds: missing.userIds.filter((userId) => !approved.has(userId)),
+      });
+    }
+  }
+  return { policies: alikeOnce(found, partsOf(request).length), ...rootQuorum };
+}
+
+/** What is missing for every payload is said once. */
+function alikeOnce(found: VotesMissing['policies'], parts: number): VotesMissing['policies'] {
+  return found.flatMap((one, index) => {
+    const ofPolicy = found.filter(({ policyId }) => policyId === one.policyId);
+    if (ofPolicy.length < parts) return [one];
+    const { of: _of, ...alike } = one;
+    return found.findIndex(({ policyId }) => policyId === one.policyId) === index ? [alike] : [];
+  });
+}
+
 /** What there is to decide on: the payloads of a request, or the request itself. */
 type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
 
@@ -353,6 +478,15 @@ class Court {
     });
   }
 
+  /** What votes the consensus of a policy lacks. */
+  missingFor({ consensus: text }: Policy): { readonly fewest?: number; readonly userIds: readonly string[] } {
+    const consensus = this.consensus(text);
+    if (consensus instanceof Unreadable) return { userIds: [] };
+    const fewest = this.electorate.fewestMore(consensus.expression);
+    const userIds = this.electorate.contributors(consensus.expression);
+    return { ...(fewest === undefined ? {} : { fewest }), userIds };
+  }
+
   get electorate(): Electorate {
     const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
     this.knownElectorate ??= new Electorate(
@@ -467,6 +601,39 @@ class Hearing {
       : this.permission(policy, time, condition, consensus);
   }
 
+  /** Why a policy said what it said. */
+  decidingPart(policy: Policy, { outcome, doubt }: Evaluation): DecidingPart | undefined {
+    const truth = truthBehind(policy, outcome, doubt);
+    if (truth === undefined) return undefined;
+    const isDoubted = policy.effect === 'EFFECT_ALLOW' && outcome === 'OUTCOME_ERROR';
+    // An ALLOW in doubt that is false besides would not apply without the doubt either: that says more.
+    const falsePart = isDoubted ? this.partThatIs('false', policy, undefined, true) : undefined;
+    return falsePart ?? this.partThatIs(truth, policy, isDoubted ? doubt : undefined);
+  }
+
+  private partThatIs(
+    truth: Reading['truth'],
+    policy: Policy,
+    doubt: Evaluation['doubt'] = undefined,
+    isForGood = false,
+  ): DecidingPart | undefined {
+    for (const clause of ['time', 'condition', 'consensus'] as const) {
+      const text = policy[clause];
+      if (text === undefined || clause === skipped(policy, truth)) continue;
+      const compiled = this.court.compile(text, clause);
+      if (compiled instanceof Unreadable) continue;
+      const isConsensus = clause === 'consensus';
+      const read = (part: CheckedExpression): Reading =>
+        isConsensus ? this.court.electorate.read(part).reading : this.court.read(part, this.scope, this.part);
+      const reading = read(compiled);
+      if (doubt === undefined ? reading.truth !== truth : reading.doubt?.kind !== doubt) continue;
+      // A consensus that votes may still meet is not what keeps it from applying.
+      if (isForGood && isConsensus && this.isWaiting(compiled)) continue;
+      return decidingPart(clause, text, compiled, read, doubt === undefined ? 'outcome' : 'doubt');
+    }
+    return undefined;
+  }
+
   private permission(
     { policyId, condition: text }: Policy,
     time: Reading,
@@ -521,6 +688,29 @@ class Hearing {
     this.values.set(name, value);
     return value;
   }
+}
+
+/** What a clause is that decides for an outcome; undefined where none does more than another. */
+function truthBehind(
+  { effect }: Policy,
+  outcome: PolicyOutcome,
+  doubt: Doubt['kind'] | undefined,
+): Reading['truth'] | undefined {
+  switch (outcome) {
+    case 'OUTCOME_DENY_EXPLICIT':
+      return doubt ?? 'true';
+    case 'OUTCOME_ERROR':
+      return effect === 'EFFECT_ALLOW' ? doubt : 'not-applicable';
+    case 'OUTCOME_ALLOW':
+      return undefined;
+    default:
+      return 'false';
+  }
+}
+
+/** That a DENY is in force now says less than what it denies. */
+function skipped({ condition, consensus }: Policy, truth: Reading['truth']): Clause | undefined {
+  return truth === 'true' && (condition ?? consensus) !== undefined ? 'time' : undefined;
 }
 
 function byId(a: Policy, b: Policy): number {

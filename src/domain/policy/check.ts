@@ -104,11 +104,11 @@ class Checker {
       case 'not':
         return { kind: 'not', operand: this.expect(expression.operand, bool, 'the operand of `!`'), type: bool, at };
       case 'logical': {
-        const { operator } = expression;
+        const { operator, spans } = expression;
         const operands = expression.operands.map((operand) =>
           this.expect(operand, bool, `an operand of \`${operator}\``),
         );
-        return { kind: 'logical', operator, operands, type: bool, at };
+        return { kind: 'logical', operator, operands, spans, type: bool, at };
       }
       case 'comparison':
         return this.comparison(expression);

@@ -99,6 +99,25 @@ export class Electorate {
     });
   }
 
+  /**
+   * The fewest approvals of further users that would, with those cast, satisfy the consensus. Undefined when there are none, or
+   * when telling takes too long.
+   */
+  fewestMore(consensus: CheckedExpression): number | undefined {
+    const fewest = this.ask(consensus, (trial) => {
+      const roll = this.rollOf(consensus, trial);
+      const cast = alone(this.castBallots.map((ballot) => roll.choiceOf(ballot, trial)));
+      const others = roll.members.filter(({ userId }) => !this.castBy(userId));
+      let size = 0;
+      const isEnough = (set: Company) => {
+        size = sizeOf(set);
+        return trial.holds([...cast, ...set]) ? 'found' : 'none';
+      };
+      return search(analyse(consensus), others, trial, isEnough, 'from the smallest') && { size };
+    });
+    return fewest ? fewest.size : undefined;
+  }
+
   /** Ids of the users whose approval can matter, in the order of the users. */
   contributors(consensus: CheckedExpression): string[] {
     const answers = new Map<string, boolean>();
@@ -200,6 +219,10 @@ type Company = readonly {
 
 function alone(choices: readonly Choice[]): Company {
   return choices.map((choice) => ({ choice, count: 1 }));
+}
+
+function sizeOf(company: Company): number {
+  return company.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Each of another user: an expression that relates them can tell that. */
@@ -436,9 +459,15 @@ type Judge = (set: Company) => 'found' | 'too-many' | 'none';
 
 /**
  * Looks for a set of ballots of the members: first everybody, then, kind by kind, as few as are still too many, then
- * every set from the smallest on.
+ * every set from the smallest on; or only that, where the smallest is wanted.
  */
-function search(analysis: Analysis, members: readonly Member[], trial: Trial, judge: Judge): boolean {
+function search(
+  analysis: Analysis,
+  members: readonly Member[],
+  trial: Trial,
+  judge: Judge,
+  order: 'by guesses first' | 'from the smallest' = 'by guesses first',
+): boolean {
   if (analysis.kind === 'ordered') return searchSequences(members, trial, judge);
   const { cap } = analysis;
   const kinds = new Map<string, Member[]>();
@@ -464,7 +493,7 @@ function search(analysis: Analysis, members: readonly Member[], trial: Trial, ju
 
   // What is found at all is mostly found here, also where there are too many sets to try each.
   const guesses = trial.steps.spent + trial.steps.left / 2;
-  const isGuessing = () => trial.steps.spent < guesses;
+  const isGuessing = () => order === 'by guesses first' && trial.steps.spent < guesses;
   const mostChoices = Math.max(0, ...groups.map(({ choices }) => choices.length));
   for (let choice = 0; choice < mostChoices && isGuessing(); choice += 1) {
     const counts = slots.map(({ group, place, limit }) => {

@@ -1,4 +1,11 @@
-import { integerRange, PolicyError, type ComparisonOperator, type Expression, type Position } from './syntax.js';
+import {
+  integerRange,
+  PolicyError,
+  type ComparisonOperator,
+  type Expression,
+  type Position,
+  type Span,
+} from './syntax.js';
 
 /** Longest text of one clause, in UTF-16 code units: about 1 400 addresses in a list. */
 export const maxTextLength = 65_536;
@@ -14,6 +21,7 @@ interface Token {
   readonly kind: 'integer' | 'word' | 'string' | 'symbol' | 'end';
   readonly text: string;
   readonly at: Position;
+  readonly span: Span;
 }
 
 const hints: Readonly<Record<string, string>> = {
@@ -71,6 +79,7 @@ class Parser {
   }
 
   private expression(minimum: number, depth: number): Expression {
+    const first = this.next;
     let left = this.unary(depth);
     for (;;) {
       const token = this.peek();
@@ -80,8 +89,13 @@ class Parser {
       const { at } = token;
       if (operator === '&&' || operator === '||') {
         const operands = [left];
-        while (this.accept(operator)) operands.push(this.expression(binding, this.deeper(depth, token)));
-        left = this.node({ kind: 'logical', operator, operands, at }, token);
+        const spans = [this.spanFrom(first)];
+        while (this.accept(operator)) {
+          const start = this.next;
+          operands.push(this.expression(binding, this.deeper(depth, token)));
+          spans.push(this.spanFrom(start));
+        }
+        left = this.node({ kind: 'logical', operator, operands, spans, at }, token);
         continue;
       }
       this.next += 1;
@@ -95,6 +109,11 @@ class Parser {
         throw new PolicyError('comparisons cannot be chained: write `a < b && b < c`', another.at);
       }
     }
+  }
+
+  /** From a token up to the one that was read last. */
+  private spanFrom(start: number): Span {
+    return { from: this.tokens[start]!.span.from, to: this.tokens[this.next - 1]!.span.to };
   }
 
   private unary(depth: number): Expression {
@@ -264,14 +283,15 @@ function tokenize(text: string): Token[] {
       throw new PolicyError(`unexpected character \`${character}\`${hint}`, at);
     }
     const { integer, word, string, symbol } = match.groups;
-    if (integer !== undefined) tokens.push({ kind: 'integer', text: integer, at });
-    else if (word !== undefined) tokens.push({ kind: 'word', text: word, at });
-    else if (string !== undefined) tokens.push({ kind: 'string', text: string, at });
-    else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, at });
+    const span = { from: offset, to: tokenPattern.lastIndex };
+    if (integer !== undefined) tokens.push({ kind: 'integer', text: integer, at, span });
+    else if (word !== undefined) tokens.push({ kind: 'word', text: word, at, span });
+    else if (string !== undefined) tokens.push({ kind: 'string', text: string, at, span });
+    else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, at, span });
     at = after(at, match[0]);
     offset = tokenPattern.lastIndex;
   }
-  tokens.push({ kind: 'end', text: '', at });
+  tokens.push({ kind: 'end', text: '', at, span: { from: offset, to: offset } });
   return tokens;
 }
 

@@ -32,6 +32,12 @@ type Quantifier = 'all' | 'any' | 'filter';
  */
 export type Equality = 'exact' | 'hex' | 'prefixed-hex' | 'dynamic';
 
+/** A piece of a policy's text, as offsets in UTF-16 code units: where it begins, and where what follows it does. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** What a policy's text says, before types are known. `&&` and `||` are flat, so that long chains are not deep. */
 export type Expression = { readonly at: Position } & (
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -53,7 +59,13 @@ export type Expression = { readonly at: Position } & (
       readonly body: Expression;
     }
   | { readonly kind: 'not'; readonly operand: Expression }
-  | { readonly kind: 'logical'; readonly operator: '&&' | '||'; readonly operands: readonly Expression[] }
+  | {
+      readonly kind: 'logical';
+      readonly operator: '&&' | '||';
+      readonly operands: readonly Expression[];
+      /** Where each operand is written. */
+      readonly spans: readonly Span[];
+    }
   | {
       readonly kind: 'comparison';
       readonly operator: ComparisonOperator;
@@ -97,7 +109,12 @@ export type CheckedExpression = { readonly at: Position; readonly type: PolicyTy
       readonly body: CheckedExpression;
     }
   | { readonly kind: 'not'; readonly operand: CheckedExpression }
-  | { readonly kind: 'logical'; readonly operator: '&&' | '||'; readonly operands: readonly CheckedExpression[] }
+  | {
+      readonly kind: 'logical';
+      readonly operator: '&&' | '||';
+      readonly operands: readonly CheckedExpression[];
+      readonly spans: readonly Span[];
+    }
   | {
       readonly kind: 'comparison';
       readonly operator: ComparisonOperator;

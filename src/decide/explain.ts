@@ -1,0 +1,73 @@
+import type { OpenActivity } from '../domain/organization/open-activities.js';
+import {
+  authorize,
+  explain,
+  votesMissing,
+  type Approval,
+  type Authorization,
+  type AuthorizationContext,
+  type AuthorizationRequest,
+} from '../domain/policy/authorize.js';
+import { waiting } from './approvals.js';
+import { metered, type Basis } from './basis.js';
+import { aboutStillThere, policyContext, readsResources } from './question.js';
+import { clauseOf, PolicyDenial } from './refusals.js';
+import { activityVersion, newestIntent } from './registry.js';
+import { couldHaveRights } from './rights.js';
+import { waitsForOf, type WaitsFor } from './waits-for.js';
+
+/** A denial that says what decided it, to those who may know. */
+export function denialOf(
+  authorization: Authorization,
+  question: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+  reader = { isForCaller: true, isForMembers: true },
+): PolicyDenial {
+  const because = explain(question, approvals, context, authorization.evaluations);
+  return new PolicyDenial(authorization, { policies: context.policies, because, ...reader });
+}
+
+/**
+ * What an activity that waits for votes waits for, told to a user of the organization. Undefined for somebody whom nothing
+ * could let vote on what is costly to read: who may do nothing pays for nothing.
+ */
+export function waitsFor(given: Basis, open: OpenActivity, userId: string): WaitsFor | undefined {
+  const basis = metered(given);
+  if (!mayBeTold(basis, open, userId)) return undefined;
+  const { question, approvals, member } = waiting(basis, open);
+  const missing = votesMissing(question, approvals, policyContext(basis));
+  const isMemberMissing = member !== undefined && !approvals.some((approval) => approval.userId === member);
+  return waitsForOf(missing, isMemberMissing ? member : undefined, basis.organization);
+}
+
+/** What each policy says of an activity that waits for votes, as things stand, and what decided it. */
+export function saysNow(given: Basis, open: OpenActivity, userId: string) {
+  const basis = metered(given);
+  if (!mayBeTold(basis, open, userId)) return undefined;
+  const { question, approvals } = waiting(basis, open);
+  const context = policyContext(basis);
+  const { evaluations } = authorize(question, approvals, context);
+  const because = explain(question, approvals, context, evaluations);
+  return evaluations.map((evaluation, index) => {
+    const clause = because[index];
+    const { policyName } = basis.organization.policies.get(evaluation.policyId) ?? {};
+    return { ...evaluation, policyName, ...(clause ? { clause: clauseOf(clause) } : {}) };
+  });
+}
+
+function mayBeTold(basis: Basis, open: OpenActivity, userId: string): boolean {
+  return open.votes.some((vote) => vote.userId === userId) || couldHaveRights(basis, open, userId);
+}
+
+/**
+ * What an activity would sign, as policies read it now; undefined of one that signs nothing.
+ * @throws {ReadFirst}
+ */
+export function toSignOf(basis: Basis, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {
+  const { definition, ...version } = activityVersion(basis.registry, type);
+  const { policy } = definition;
+  const isSigning = policy !== 'root-quorum-only' && policy.action === 'SIGN' && readsResources(definition);
+  if (!isSigning) return undefined;
+  return aboutStillThere(definition, newestIntent({ ...version, definition }, recorded), basis);
+}

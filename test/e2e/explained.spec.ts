@@ -1,0 +1,401 @@
+import { Transaction } from 'ethers';
+import { encodeFunctionData } from 'viem';
+import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import {
+  ethTransaction,
+  matchers,
+  solanaTransfer,
+  startCoordinator,
+  type StampingClient,
+  type TestCoordinator,
+  type TestUser,
+} from '../../src/testing/index.js';
+import { denial, objectWith, refusal, textLike } from './exchange.js';
+import { invitationLinkOf } from './invitation-links.js';
+
+/** What a denial and a waiting activity say, to whom; and what approvers see of what they approve. */
+
+interface Explained extends ActivityEnvelope {
+  readonly waitsFor?: {
+    readonly text: string;
+    readonly policies: readonly object[];
+    readonly rootQuorum?: object;
+  };
+  readonly decoded?: readonly {
+    readonly text: string;
+    readonly facts: readonly { name: string; value: string }[];
+    readonly notDecoded?: string;
+  }[];
+}
+
+let coordinator: TestCoordinator;
+let alice: TestUser;
+let bob: TestUser;
+let carol: TestUser;
+let treasury: string;
+let wallet: { readonly addresses: readonly string[] };
+let policyId: string;
+
+const receiver = '0x1111111111111111111111111111111111111111';
+const contract = '0x6b175474e89094c44da98b954eedeac495271d0f';
+
+beforeAll(async () => {
+  coordinator = await startCoordinator({ settings: { ALLOW_PRIVATE_NETWORK: 'true', VOTE_NOTICES: 'true' } });
+  alice = await coordinator.createUser('Alice');
+  treasury = await coordinator.createTag('treasury');
+  bob = await coordinator.createUser('Bob', { userTags: [treasury], userEmail: 'bob@example.com' });
+  carol = await coordinator.createUser('Carol "the boss"', { userTags: [treasury] });
+  wallet = await coordinator.createWallet('Treasury', [
+    {
+      curve: 'CURVE_SECP256K1',
+      pathFormat: 'PATH_FORMAT_BIP32',
+      path: "m/44'/60'/0'/0/0",
+      addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
+    },
+    {
+      curve: 'CURVE_ED25519',
+      pathFormat: 'PATH_FORMAT_BIP32',
+      path: "m/44'/501'/0'/0'",
+      addressFormat: 'ADDRESS_FORMAT_SOLANA',
+    },
+  ]);
+  policyId = await coordinator.createPolicy({
+    policyName: 'two people sign',
+    condition: `activity.action == 'SIGN' && (\n  wallet.label == 'Treasury' &&\n  activity.kind != 'SIGN_RAW_PAYLOADS'\n)`,
+    consensus: `approvers.any(user, user.id == '${alice.userId}') && approvers.filter(user, user.tags.contains('${treasury}')).count() >= 1`,
+  });
+  await coordinator.createPolicy({
+    policyName: 'not to the burned',
+    effect: 'EFFECT_DENY',
+    condition: `eth.tx.chain_id != 1 || eth.tx.to == '0x000000000000000000000000000000000000dead'`,
+  });
+});
+afterAll(() => coordinator.close());
+
+const signEth = (client: StampingClient, transaction: Parameters<typeof ethTransaction>[0]) =>
+  client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+    signWith: wallet.addresses[0]!,
+    type: 'TRANSACTION_TYPE_ETHEREUM',
+    unsignedTransaction: ethTransaction(transaction),
+  }) as Promise<Explained>;
+
+const read = async (client: StampingClient, activityId: string) =>
+  (await client.query<{ activity: Explained }>('get_activity', { activityId })).activity;
+
+const said = async (attempt: Promise<unknown>) => denial(await refusal(attempt)).policyEvaluations!;
+
+describe('a denial names the clause that decided', () => {
+  test('the operand that is false, as it is written, for each policy; the consensus where the condition holds', async () => {
+    const outsider = await coordinator.createUser('Outsider');
+    const evaluations = await said(signEth(outsider.client, { to: receiver, value: 1n }));
+    expect(evaluations).toContainEqual({
+      policyId,
+      policyName: 'two people sign',
+      // The transaction was not even read for somebody whom nothing could allow it.
+      outcome: 'OUTCOME_ERROR',
+      doubt: 'unreadable',
+      error: textLike(/wallet cannot be read/),
+      clause: { name: 'consensus', text: `approvers.any(user, user.id == '${alice.userId}')`, outcome: 'false' },
+    });
+    const raw = await said(
+      alice.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOADS', {
+        signWith: wallet.addresses[0]!,
+        payloads: ['00'.repeat(32)],
+        encoding: 'PAYLOAD_ENCODING_HEXADECIMAL',
+        hashFunction: 'HASH_FUNCTION_NO_OP',
+      }),
+    );
+    expect(raw).toContainEqual(
+      objectWith({
+        policyId,
+        clause: { name: 'condition', text: "activity.kind != 'SIGN_RAW_PAYLOADS'", outcome: 'false' },
+      }),
+    );
+  });
+
+  test('what a DENY denies, and what it could not read', async () => {
+    const burned = await said(signEth(alice.client, { to: '0x000000000000000000000000000000000000dEaD' }));
+    expect(burned).toContainEqual(
+      objectWith({
+        policyName: 'not to the burned',
+        outcome: 'OUTCOME_DENY_EXPLICIT',
+        clause: {
+          name: 'condition',
+          text: "eth.tx.to == '0x000000000000000000000000000000000000dead'",
+          outcome: 'true',
+        },
+      }),
+    );
+    // From before EIP-155: it is valid on every chain, so its chain cannot be read.
+    const legacy = Transaction.from({ type: 0, to: receiver, gasPrice: 1n, gasLimit: 21_000n, nonce: 0 });
+    const doubted = await refusal(
+      alice.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+        signWith: wallet.addresses[0]!,
+        type: 'TRANSACTION_TYPE_ETHEREUM',
+        unsignedTransaction: legacy.unsignedSerialized,
+      }),
+    );
+    expect(denial(doubted).policyEvaluations).toContainEqual(
+      objectWith({
+        policyName: 'not to the burned',
+        doubt: 'unreadable',
+        clause: { name: 'condition', text: 'eth.tx.chain_id != 1', outcome: 'unreadable' },
+      }),
+    );
+  });
+
+  test('recorded with the denial, for members; bounded, however long the policies are', async () => {
+    const long = (index: number) => `approvers.any(user, user.alias == '${String(index).repeat(600).slice(0, 600)}')`;
+    const policyIds: string[] = [];
+    for (let index = 0; index < 50; index += 1) {
+      policyIds.push(await coordinator.createPolicy({ policyName: `long ${index}`, consensus: long(index) }));
+    }
+    const outsider = await coordinator.createUser('Another');
+    const rename = { userId: alice.userId, userName: 'Alicia' };
+    const denied = await refusal(outsider.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', rename));
+    const evaluations = denial(denied).policyEvaluations as readonly { clause?: { text: string } }[];
+    const texts = evaluations.flatMap(({ clause }) => clause?.text ?? []);
+    expect(Math.max(...texts.map((text) => text.length))).toBeLessThanOrEqual(201);
+    expect(texts.join('').length).toBeLessThanOrEqual(8_192);
+    const { denials } = await bob.client.query<{ denials: { details: unknown }[] }>('list_denials');
+    expect(denials[0]!.details).toEqual([denied.details[0]]);
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
+  });
+
+  test('not to whoever is no member yet', async () => {
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', {
+      invitations: [
+        {
+          receiverUserName: 'Dora',
+          receiverUserEmail: 'dora@example.com',
+          receiverUserTags: [],
+          accessType: 'ACCESS_TYPE_ALL',
+          senderUserId: coordinator.root.userId,
+        },
+      ],
+    });
+    await coordinator.settled();
+    const { client, invitationId } = await invitationLinkOf(coordinator, 'dora@example.com');
+    await coordinator.createPolicy({
+      policyName: 'nobody joins',
+      effect: 'EFFECT_DENY',
+      condition: "activity.kind == 'ACCEPT_INVITATION'",
+    });
+    const key = coordinator.newKey();
+    const denied = await refusal(
+      client.submit('ACTIVITY_TYPE_ACCEPT_INVITATION', {
+        invitationId,
+        apiKeys: [{ apiKeyName: 'mine', publicKey: key.publicKey, curveType: key.curve }],
+      }),
+    );
+    expect(denied.status).toBe(403);
+    expect(JSON.stringify(denied)).not.toMatch(/nobody joins|ACCEPT_INVITATION'/);
+  });
+});
+
+describe('a waiting activity says what it waits for', () => {
+  test('how many approvals, whose, and by which part of which policy', async () => {
+    const asked = await signEth(alice.client, { to: receiver, value: 1n });
+    const clause = {
+      name: 'consensus',
+      text: `approvers.filter(user, user.tags.contains('${treasury}')).count() >= 1`,
+      outcome: 'false',
+    };
+    const waitsFor = {
+      text: `Waits for 1 more approval from "Bob" or "Carol the boss" (policy "two people sign": ${clause.text}).`,
+      policies: [
+        {
+          policyId,
+          policyName: 'two people sign',
+          clause,
+          approvalsMissing: 1,
+          approverIds: [bob.userId, carol.userId],
+        },
+      ],
+    };
+    expect(asked.waitsFor).toEqual(waitsFor);
+    expect((await read(bob.client, asked.id)).waitsFor).toEqual(waitsFor);
+    const { now } = await bob.client.query<{ now: object[] }>('get_policy_evaluations', { activityId: asked.id });
+    expect(now).toContainEqual({
+      policyId,
+      policyName: 'two people sign',
+      outcome: 'OUTCOME_REQUIRES_CONSENSUS',
+      clause,
+    });
+
+    // Somebody who has no part in it is told nothing for which it would have to be read.
+    const outsider = await coordinator.createUser('Somebody');
+    expect((await read(outsider.client, asked.id)).waitsFor).toBeUndefined();
+
+    const done = (await bob.client.approve(asked.fingerprint)) as Explained;
+    expect([done.status, done.waitsFor, done.decoded]).toEqual(['ACTIVITY_STATUS_COMPLETED', undefined, undefined]);
+    const after = await bob.client.query<{ now?: object[] }>('get_policy_evaluations', { activityId: asked.id });
+    expect(after.now).toBeUndefined();
+  });
+
+  test('the matchers of the harness show the clause and what is missing', async () => {
+    expect.extend(matchers);
+    const refuses = async (assertion: () => Promise<unknown>, said: RegExp) => {
+      await expect(assertion()).rejects.toThrow(said);
+    };
+    const asked = signEth(alice.client, { to: receiver, value: 2n });
+    const outsider = await coordinator.createUser('Nobody');
+    const verdict = await matchers.toNeedApprovalFrom.call({ isNot: false, equals: Object.is }, asked, outsider);
+    expect([verdict.pass, verdict.message()]).toEqual([false, textLike(/Waits for 1 more approval from "Bob"/)]);
+    const denied = signEth(outsider.client, { to: receiver, value: 2n });
+    const allowed = await matchers.toBeAllowed.call({ isNot: false, equals: Object.is }, denied);
+    expect(allowed.message()).toMatch(/two people sign.*consensus `approvers\.any.*` is false/s);
+    await refuses(async () => {
+      const { pass, message } = await matchers.toBeDeniedBy.call({ isNot: false, equals: Object.is }, asked, 'x');
+      if (!pass) throw new Error(message());
+    }, /Waits for 1 more approval/);
+  });
+});
+
+describe('approvers see what they approve', () => {
+  const mailTo = async (address: string) => {
+    await coordinator.settled();
+    return coordinator.messages().findLast(({ to }) => to === address)!;
+  };
+
+  test('receiver and amount in the unit of the chain; in the activity, the mail and the webhook', async () => {
+    await coordinator.listenForWebhooks();
+    const asked = await signEth(alice.client, { to: receiver, value: 1_500_000_000_000_000_000n });
+    const [decoded] = asked.decoded!;
+    expect(decoded!.text).toBe(`1.5 ETH to ${receiver}, on chain 1.`);
+    expect(decoded!.facts).toEqual(
+      expect.arrayContaining([
+        { name: 'To', value: receiver },
+        { name: 'Value', value: '1.5 ETH' },
+        { name: 'Chain', value: '1' },
+        { name: 'Highest fee', value: '0.00042 ETH' },
+      ]),
+    );
+    expect((await read(bob.client, asked.id)).decoded).toEqual(asked.decoded);
+    const { text } = await mailTo('bob@example.com');
+    expect(text).toContain(`It would sign: 1.5 ETH to ${receiver}, on chain 1.`);
+    expect(text).toContain('Value: 1.5 ETH');
+    const told = coordinator.webhooks().map(({ body }) => body as Explained);
+    expect(told.find(({ id }) => id === asked.id)!.decoded).toEqual(asked.decoded);
+  });
+
+  test('the call and its arguments by an uploaded interface, and that there is none', async () => {
+    const abi = [
+      {
+        type: 'function',
+        name: 'transfer',
+        inputs: [
+          { name: 'dst', type: 'address' },
+          { name: 'note', type: 'string' },
+          { name: 'wads', type: 'uint256[]' },
+        ],
+        outputs: [],
+        stateMutability: 'nonpayable',
+      },
+    ] as const;
+    const note = `${'A'.repeat(300)}\r\nhttps://evil.example \u202e`;
+    const data = encodeFunctionData({ abi, functionName: 'transfer', args: [receiver, note, [1n, 2n]] });
+    const blind = await signEth(alice.client, { to: contract, data });
+    expect(blind.decoded![0]).toMatchObject({
+      text: `A call to ${contract}, on chain 1.`,
+      notDecoded: textLike(/no interface is uploaded for this contract/),
+    });
+    await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: contract,
+      smartContractInterface: JSON.stringify(abi),
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: 'Dai',
+    });
+    const asked = await signEth(alice.client, { to: contract, data, nonce: 1n });
+    const facts = asked.decoded![0]!.facts;
+    expect(facts).toEqual(
+      expect.arrayContaining([
+        { name: 'Function', value: 'transfer' },
+        { name: 'dst', value: receiver },
+        { name: 'note', value: `"${'A'.repeat(200)}…"` },
+        { name: 'wads[0]', value: '1' },
+        { name: 'wads[1]', value: '2' },
+      ]),
+    );
+    const mail = await mailTo('bob@example.com');
+    expect(mail.text).toContain(asked.id);
+    expect(`${mail.text} ${mail.html}`).not.toMatch(/AAAA|evil|note|transfer/);
+    expect(mail.text).toContain('And: more than is shown here: see the activity');
+  });
+
+  test('typed data, with words of its own in quotes, on one line and in no mail', async () => {
+    const typed = {
+      types: {
+        EIP712Domain: [
+          { name: 'name', type: 'string' },
+          { name: 'chainId', type: 'uint256' },
+          { name: 'verifyingContract', type: 'address' },
+        ],
+        Permit: [
+          { name: 'spender', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'memo', type: 'string' },
+        ],
+      },
+      primaryType: 'Permit',
+      domain: { name: 'Evil\nhttps://evil.example', chainId: 1, verifyingContract: contract },
+      message: { spender: receiver, value: '7', memo: 'pay\u2028me' },
+    };
+    await coordinator.createPolicy({
+      policyName: 'typed data',
+      condition: "activity.kind == 'SIGN_RAW_PAYLOAD'",
+      consensus: 'approvers.count() >= 2',
+    });
+    const sign = (payload: string, encoding: string) =>
+      alice.client.submit('ACTIVITY_TYPE_SIGN_RAW_PAYLOAD_V2', {
+        signWith: wallet.addresses[0]!,
+        payload,
+        encoding,
+        hashFunction: 'HASH_FUNCTION_NO_OP',
+      } as never) as Promise<Explained>;
+    const asked = await sign(JSON.stringify(typed), 'PAYLOAD_ENCODING_EIP712');
+    expect(asked.decoded).toEqual([
+      {
+        text: `Typed data (EIP-712) for ${contract} on chain 1.`,
+        facts: [
+          { name: 'Type', value: '"Permit"' },
+          { name: 'Contract', value: contract },
+          { name: 'Chain', value: '1' },
+          { name: 'Domain', value: '"Evil https://evil.example"' },
+          { name: 'message.spender', value: receiver },
+          { name: 'message.value', value: '7' },
+          { name: 'message.memo', value: '"pay me"' },
+        ],
+      },
+    ]);
+    const mail = await mailTo('bob@example.com');
+    expect(mail.text).toContain(asked.decoded![0]!.text);
+    expect(`${mail.text} ${mail.html}`).not.toMatch(/evil|Permit|memo/i);
+
+    const blind = await sign('ab'.repeat(32), 'PAYLOAD_ENCODING_HEXADECIMAL');
+    expect(blind.decoded).toEqual([
+      { text: 'Something that could not be decoded.', facts: [], notDecoded: textLike(/raw bytes/) },
+    ]);
+  });
+
+  test('a transfer on Solana', async () => {
+    const [, from] = wallet.addresses as [string, string];
+    const to = 'So11111111111111111111111111111111111111112';
+    await coordinator.createPolicy({
+      policyName: 'solana',
+      condition: "activity.params.type == 'TRANSACTION_TYPE_SOLANA'",
+      consensus: 'approvers.count() >= 2',
+    });
+    const asked = (await bob.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+      signWith: from,
+      type: 'TRANSACTION_TYPE_SOLANA',
+      unsignedTransaction: solanaTransfer({ from, to, lamports: 1_250_000_000n }),
+    })) as Explained;
+    expect(asked.decoded).toMatchObject([
+      {
+        text: `1.25 SOL to ${to}, in a Solana transaction of 1 instruction.`,
+        facts: [{ name: 'Transfer', value: `1.25 SOL to ${to}` }, {}],
+      },
+    ]);
+  });
+});
