@@ -277,6 +277,8 @@ function withoutPlaces(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(withoutPlaces);
   if (typeof node !== 'object' || node === null) return node;
   return Object.fromEntries(
-    Object.entries(node).flatMap(([key, value]) => (key === 'at' || key === 'spans' ? [] : [[key, withoutPlaces(value)]])),
+    Object.entries(node).flatMap(([key, value]) =>
+      key === 'at' || key === 'spans' ? [] : [[key, withoutPlaces(value)]],
+    ),
   );
 }
