@@ -11,6 +11,7 @@ import { SeededRandomness, StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
 import { expectVerified } from '../replay/verified-again.js';
+import { until } from './until.js';
 
 const secret = 'a secret of the proxy and the API';
 const unlimited = {
@@ -899,8 +900,9 @@ describe('what must not go through', () => {
     expect([refused.status, refused.message]).toEqual([403, textLike(organizationId)]);
     // The denial names who it was.
     const { userId } = await coordinator.clientFor(thief).query<{ userId: string }>('whoami');
-    const { denials } = await client.query<{ denials: readonly object[] }>('list_denials');
-    expect(denials[0]).toMatchObject({ userId, type: 'ACTIVITY_TYPE_OAUTH_LOGIN' });
+    const last = async () => (await client.query<{ denials: readonly { userId: string }[] }>('list_denials')).denials[0];
+    await until('the denial is listed', async () => (await last())?.userId === userId);
+    expect(await last()).toMatchObject({ type: 'ACTIVITY_TYPE_OAUTH_LOGIN' });
     // The same, asked for by somebody of the organization.
     expect((await logIn(client.key)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });

@@ -6,6 +6,7 @@ import { anyText, exchange, refusal, textLike } from './exchange.js';
 import { clientSecret, IdentityProvider } from './identity-provider.js';
 import { discoveryKeys, resultOf } from './login-world.js';
 import { claimsOf, clientSignature, codeOf } from './one-time-codes.js';
+import { until } from './until.js';
 
 // Whoever reads what was recorded tries to act by it (R3). Readers are members of the parent whom no policy names, and
 // strangers who have signed up through the auth proxy.
@@ -495,6 +496,9 @@ test('a code of an OAuth 2.0 provider that was not exchanged is read by nobody, 
   const attempt = maker.client.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', asked);
   expect(await refusal(attempt)).toMatchObject({ status: 403 });
   const read = async () => JSON.stringify(await coordinator.client.query('list_denials'));
+  await until('the denial is listed: a refusal has no position to wait for', async () =>
+    (await read()).includes(maker.userId),
+  );
   // Nobody knows how long a provider takes its codes for.
   for (const wait of ['1s', '61m', '400d'] as const) {
     coordinator.clock.advance(wait);
