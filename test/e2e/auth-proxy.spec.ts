@@ -900,7 +900,8 @@ describe('what must not go through', () => {
     expect([refused.status, refused.message]).toEqual([403, textLike(organizationId)]);
     // The denial names who it was.
     const { userId } = await coordinator.clientFor(thief).query<{ userId: string }>('whoami');
-    const last = async () => (await client.query<{ denials: readonly { userId: string }[] }>('list_denials')).denials[0];
+    const last = async () =>
+      (await client.query<{ denials: readonly { userId: string }[] }>('list_denials')).denials[0];
     await until('the denial is listed', async () => (await last())?.userId === userId);
     expect(await last()).toMatchObject({ type: 'ACTIVITY_TYPE_OAUTH_LOGIN' });
     // The same, asked for by somebody of the organization.
