@@ -8,6 +8,9 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { activities } from '../dist/activities/index.js';
+import { exitCodeMeanings } from '../dist/cli/exit-codes.js';
+import { Terminal } from '../dist/cli/terminal.js';
+import { commandTree } from '../dist/cli/tree.js';
 import { settings } from '../dist/config.js';
 import { buildRegistry } from '../dist/decide/registry.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
@@ -28,6 +31,7 @@ export function referencePages() {
     'README.md': indexPage(),
     'activities.md': activitiesPage(),
     'address-formats.md': addressFormatsPage(),
+    'command-line.md': commandLinePage(),
     'errors.md': errorsPage(),
     'events.md': eventsPage(),
     'events.schema.json': schemaOfEvents(),
@@ -37,6 +41,73 @@ export function referencePages() {
     'repairs.md': repairsPage(),
     'settings.md': settingsPage(),
   };
+}
+
+// --- the command line ---------------------------------------------------------------------------------------------
+
+function commandLinePage() {
+  const tree = commandTree(Terminal.ofProcess());
+  const commands = leavesOf(tree);
+  return page(
+    'Command line',
+    'What `countersign` takes, as `countersign --help` says it. In a clone of the repository it is `node dist/cli/countersign.js`, ' +
+      'where the package is installed `npx countersign`. A test runs every example.',
+    'Commands on a store (`verify`, `kek rotate` and the like) open it with the settings of the coordinator: `--data-dir`, or the ' +
+      'environment ([settings.md](settings.md)). All others speak HTTP as a profile, which `countersign login` makes.',
+    table(
+      ['command', 'what it does'],
+      commands.map((command) => [`[${command.fullName}](#${anchorOf(command)})`, command.summary()]),
+    ),
+    '## Exit codes',
+    table(
+      ['code', 'meaning'],
+      Object.entries(exitCodeMeanings).map(([code, meaning]) => [code, meaning]),
+    ),
+    'With `--json` a command writes one line of JSON: its outcome to standard output, or `{ "error": { message, exitCode, … } }` ' +
+      'to standard error, with `status`, `code`, `turnkeyErrorCode` and `details` of the server where it has refused. Colours are for ' +
+      'terminals; `NO_COLOR` turns them off.',
+    '## Profiles',
+    'A profile is a file in `$XDG_CONFIG_HOME/countersign/profiles` (`~/.config/countersign/profiles`), readable by its owner only: ' +
+      'the address of a coordinator, an organization, and an API key. `--profile` chooses one for a command, `COUNTERSIGN_PROFILE` for ' +
+      'a shell, `countersign profiles use` for good. A private key is read from a file or standard input, never from an argument, and ' +
+      'no command prints one.',
+    ...commands.map(commandSection),
+  );
+}
+
+function leavesOf(command) {
+  return command.commands.length > 0 ? command.commands.flatMap(leavesOf) : [command];
+}
+
+const anchorOf = (command) => command.fullName.replaceAll(' ', '-');
+
+function commandSection(command) {
+  const help = command.createHelp();
+  const defaultOf = ({ defaultValue }) =>
+    defaultValue === undefined || typeof defaultValue === 'boolean' || Object.keys(defaultValue).length === 0
+      ? ''
+      : ` (default: ${[defaultValue].flat().join(' ')})`;
+  const rows = [
+    ...command.registeredArguments.map((argument) => [`\`${help.argumentTerm(argument)}\``, argument.description]),
+    ...command.options.map((option) => [
+      `\`${option.flags}\``,
+      `${option.description}${defaultOf(option)}${option.mandatory ? ' (required)' : ''}`,
+    ]),
+  ];
+  const usage = [
+    command.fullName,
+    ...command.registeredArguments.map((argument) => help.argumentTerm(argument)),
+    '[options]',
+  ];
+  return [
+    `## ${command.fullName}`,
+    command.description(),
+    `\`\`\`\n${usage.join(' ')}\n\`\`\``,
+    rows.length > 0 ? table(['', ''], rows) : '',
+    ...command.examples.map(({ line, about }) => `${about}:\n\n\`\`\`sh\n${line}\n\`\`\``),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
 }
 
 const ruleNames = {
@@ -128,6 +199,7 @@ function indexPage() {
           '[policy-language.md](policy-language.md)',
           'the language of conditions, consensus and time, and how a request is decided',
         ],
+        ['[command-line.md](command-line.md)', 'every command, its options and examples, exit codes, profiles'],
         ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
         ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
         ['[events.schema.json](events.schema.json)', 'the same as JSON Schema, for programs'],

@@ -49,7 +49,7 @@ export function shortStatus(status: string): string {
 }
 
 /** Members of an object with their names; what is no text is shown as JSON. */
-export function members(terminal: Terminal, value: object): string {
+function members(terminal: Terminal, value: object): string {
   const entries = Object.entries(value).map(([name, member]) => [
     name,
     typeof member === 'string' ? member : JSON.stringify(member),

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
 import { mountActivitiesList, mountActivitiesShow } from './commands/activities.js';
+import { mountCompletion } from './commands/completion.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
 import { mountLogout } from './commands/logout.js';
 import { mountPolicies } from './commands/policies.js';
-import { mountProfilesList, mountProfilesUse } from './commands/profiles.js';
+import { mountProfilesKey, mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
 import { mountQuery } from './commands/query.js';
 import { mountStart } from './commands/start.js';
@@ -55,6 +56,7 @@ export function commandTree(terminal: Terminal): CliCommand {
   const profiles = tree.command('profiles').summary('list and choose profiles');
   mountProfilesList(profiles);
   mountProfilesUse(profiles);
+  mountProfilesKey(profiles);
 
   tree.commandsGroup('Activities:');
   mountSubmit(tree);
@@ -73,6 +75,9 @@ export function commandTree(terminal: Terminal): CliCommand {
   mountKekRotate(tree.command('kek').summary('the key-encryption key'));
   mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));
   mountProofVerify(tree.command('proof').summary('boot proofs and app proofs'));
+
+  tree.commandsGroup('Shell:');
+  mountCompletion(tree);
   return tree;
 }
 

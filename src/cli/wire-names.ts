@@ -37,11 +37,6 @@ export function queryNames(): readonly string[] {
   return queries.map(({ path }) => path).toSorted();
 }
 
-/** The parameters of an activity as it was submitted. */
-export function intentShapeOf(type: string): (new () => object) | undefined {
-  return known().versions.get(type)?.intent;
-}
-
 const wireName = (name: string): string =>
   name
     .toLowerCase()

@@ -39,8 +39,11 @@ export function mountLogin(parent: CliCommand): void {
         'key for somebody else to register; with --email, a code by mail and a key for a session.',
     )
     .option('--profile <name>', 'name of the profile', 'default')
-    .option('--address <url>', 'where the coordinator is, such as https://countersign.example.com')
-    .option('--organization <id>', 'your organization there')
+    .option(
+      '--address <url>',
+      'where the coordinator is, such as https://countersign.example.com; else that of the profile in use',
+    )
+    .option('--organization <id>', 'your organization there; else that of the profile in use')
     .option(
       '--data-dir <folder>',
       'prove it with root.json in this folder; DATA_DIR, or ./data, unless another way is chosen',
@@ -60,7 +63,7 @@ export function mountLogin(parent: CliCommand): void {
     .option('--yes', 'replace a profile of that name without asking')
     .example('countersign login --data-dir ./data', 'Log in as the root user of a coordinator on this machine')
     .example(
-      'countersign login --profile alice --new-key --address "$ADDRESS" --organization "$ORGANIZATION"',
+      'countersign login --profile alice --new-key --address "$API" --organization "$ORGANIZATION"',
       'Make a key as a new user; the public part goes to whoever creates users',
     )
     .answers((options: LoginOptions) => login(parent.terminal, options));
@@ -76,17 +79,20 @@ async function login(terminal: Terminal, options: LoginOptions): Promise<Outcome
   if ((await profiles.has(name)) && !options.yes && !(await terminal.confirm(question))) {
     return { text: 'Nothing was changed.\n', json: { profile: name, loggedIn: false } };
   }
+  const before = await profiles.read(await profiles.current()).catch(() => undefined);
   const outcome = newKey
-    ? awaitingRegistration(options)
+    ? awaitingRegistration(options, before)
     : email
-      ? await byEmail(terminal, email, options)
+      ? await byEmail(terminal, email, options, before)
       : await byKey(terminal, options);
   await profiles.write(name, outcome.profile);
-  await profiles.use(name);
+  // Nobody knows a new key yet: who had a profile that works goes on with it.
+  const isUsed = !newKey || before === undefined;
+  if (isUsed) await profiles.use(name);
   const { address, organizationId, apiKeyId, userId, key } = outcome.profile;
   const file = profiles.fileOf(name);
   return {
-    text: `${outcome.text}\nProfile \`${name}\` is in ${file}; commands use it from now on.\n`,
+    text: `${outcome.text}\nProfile \`${name}\` is in ${file}; ${isUsed ? 'commands use it from now on' : `use it with --profile ${name}`}.\n`,
     json: { profile: name, file, address, organizationId, userId, apiKeyId, publicKey: key.publicKey, ...outcome.json },
     exitCode: outcome.waits ? exitCodes.waiting : exitCodes.done,
   };
@@ -101,8 +107,8 @@ interface LoggedIn {
 
 const newKeyPair = (): ApiKeyPair => generateApiKeyPair((count) => randomBytes(count));
 
-function awaitingRegistration(options: LoginOptions): LoggedIn {
-  const profile = { ...placeOf(options, {}), key: newKeyPair() };
+function awaitingRegistration(options: LoginOptions, before: Profile | undefined): LoggedIn {
+  const profile = { ...placeOf(options, foundIn(before)), key: newKeyPair() };
   return {
     profile,
     text:
@@ -112,7 +118,11 @@ function awaitingRegistration(options: LoginOptions): LoggedIn {
   };
 }
 
-/** Where, and which organization: as said, else as the file with the key says. */
+/** What the profile in use says of where and which. */
+const foundIn = (before: Profile | undefined) =>
+  before === undefined ? {} : { apiUrl: before.address, organizationId: before.organizationId };
+
+/** Where, and which organization: as said, else as the file with the key or the profile in use says. */
 function placeOf(
   { address, organization }: LoginOptions,
   found: { readonly apiUrl?: string; readonly organizationId?: string },
@@ -200,9 +210,14 @@ function keyIn(text: string, file: string): GivenKey {
 }
 
 /** The key of this machine becomes a key of the session, as that of a browser does. */
-async function byEmail(terminal: Terminal, email: string, options: LoginOptions): Promise<LoggedIn> {
+async function byEmail(
+  terminal: Terminal,
+  email: string,
+  options: LoginOptions,
+  before: Profile | undefined,
+): Promise<LoggedIn> {
   // The code says whose sub-organization it is, where it leads to one only.
-  const place = placeOf(options, { organizationId: '' });
+  const place = placeOf(options, { ...foundIn(before), organizationId: '' });
   const { authProxy = place.address, authProxyConfig } = options;
   if (authProxyConfig === undefined) throw new BadUsage('add --auth-proxy-config, the id of the configuration');
   const ask = async <Answer>(path: string, body: object): Promise<Answer> => {

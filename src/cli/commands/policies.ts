@@ -37,13 +37,6 @@ export function mountPolicies(policies: CliCommand): void {
     .example('countersign policies', 'List the policies')
     .answers((options: ProfileOptions) => list(terminal, options));
 
-  withProfile(policies.command('show'))
-    .argument('<policy>', 'by name or id')
-    .summary('show what a policy says')
-    .description('Shows a policy: its effect, condition, consensus and time.')
-    .example('countersign policies show "two people rename"', 'Show a policy by its name')
-    .answers((options: ProfileOptions, name: string) => show(terminal, options, name));
-
   withProfile(policies.command('create'))
     .argument('<name>', 'name of the policy')
     .summary('create a policy')
@@ -58,6 +51,13 @@ export function mountPolicies(policies: CliCommand): void {
       'Let two people together rename users',
     )
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
+
+  withProfile(policies.command('show'))
+    .argument('<policy>', 'by name or id')
+    .summary('show what a policy says')
+    .description('Shows a policy: its effect, condition, consensus and time.')
+    .example('countersign policies show "two people rename"', 'Show a policy by its name')
+    .answers((options: ProfileOptions, name: string) => show(terminal, options, name));
 
   withProfile(policies.command('delete'))
     .argument('<policies...>', 'by name or id')

@@ -27,6 +27,21 @@ export function mountProfilesUse(parent: CliCommand): void {
     });
 }
 
+/** `countersign profiles key`. */
+export function mountProfilesKey(parent: CliCommand): void {
+  parent
+    .command('key')
+    .argument('[name]', 'the profile; the one in use when absent')
+    .summary('print the public key of a profile')
+    .description('Prints the public key of a profile, for whoever is to register it. No command prints a private key.')
+    .example('countersign profiles key alice', 'Print the key that Alice gives to whoever creates users')
+    .answers(async (_options: object, name: string | undefined) => {
+      const profiles = Profiles.of(parent.terminal);
+      const { key } = await profiles.read(name ?? (await profiles.current()));
+      return { text: `${key.publicKey}\n`, json: { publicKey: key.publicKey } };
+    });
+}
+
 async function list(terminal: Terminal): Promise<Outcome> {
   const profiles = Profiles.of(terminal);
   const current = await profiles.current();

@@ -53,7 +53,7 @@ export function mountUsers(users: CliCommand): void {
 }
 
 /** Every user. */
-export function listUsers(client: ActivityClient): Promise<readonly User[]> {
+function listUsers(client: ActivityClient): Promise<readonly User[]> {
   return wholeList<User>(client, 'list_users', 'users', ({ userId }) => userId);
 }
 

@@ -47,13 +47,6 @@ export function mountWallets(wallets: CliCommand): void {
     .example('countersign wallets', 'List the wallets')
     .answers((options: ProfileOptions) => list(terminal, options));
 
-  withProfile(wallets.command('accounts'))
-    .argument('<wallet>', 'by name or id')
-    .summary('list the accounts of a wallet')
-    .description('Lists the accounts of a wallet, with their addresses.')
-    .example('countersign wallets accounts Treasury', 'List the addresses of a wallet')
-    .answers((options: ProfileOptions, name: string) => accounts(terminal, options, name));
-
   withProfile(wallets.command('create'))
     .argument('<name>', 'name of the wallet')
     .summary('create a wallet')
@@ -68,16 +61,12 @@ export function mountWallets(wallets: CliCommand): void {
     .example('countersign wallets create Treasury --account ethereum solana', 'Create a wallet for two chains')
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
 
-  withProfile(wallets.command('delete'))
-    .argument('<wallets...>', 'by name or id')
-    .summary('delete wallets, and shred their keys')
-    .description(
-      'Deletes wallets with all accounts, and shreds their seeds and keys. Nothing brings them back. Asks first.',
-    )
-    .option('--yes', 'do it without asking')
-    .option('--without-export', 'also wallets that were never exported')
-    .example('countersign wallets delete Scratch --without-export --yes', 'Delete a wallet that nobody needs any more')
-    .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
+  withProfile(wallets.command('accounts'))
+    .argument('<wallet>', 'by name or id')
+    .summary('list the accounts of a wallet')
+    .description('Lists the accounts of a wallet, with their addresses.')
+    .example('countersign wallets accounts Treasury', 'List the addresses of a wallet')
+    .answers((options: ProfileOptions, name: string) => accounts(terminal, options, name));
 
   withProfile(wallets.command('sign'))
     .argument('<address>', 'address of an account, or of a private key')
@@ -91,8 +80,19 @@ export function mountWallets(wallets: CliCommand): void {
     )
     .option('--transaction <hex>', 'the unsigned transaction to sign')
     .option('--chain <chain>', 'chain of the transaction: ethereum, solana, tron or bitcoin', 'ethereum')
-    .example('countersign wallets sign "$ADDRESS_OF_WALLET" --message "hello"', 'Sign a text')
+    .example('countersign wallets sign "$ADDRESS" --message "hello"', 'Sign a text')
     .answers((options: SignOptions, address: string) => sign(terminal, options, address));
+
+  withProfile(wallets.command('delete'))
+    .argument('<wallets...>', 'by name or id')
+    .summary('delete wallets, and shred their keys')
+    .description(
+      'Deletes wallets with all accounts, and shreds their seeds and keys. Nothing brings them back. Asks first.',
+    )
+    .option('--yes', 'do it without asking')
+    .option('--without-export', 'also wallets that were never exported')
+    .example('countersign wallets delete Scratch --without-export --yes', 'Delete a wallet that nobody needs any more')
+    .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
 }
 
 function listWallets(client: ActivityClient): Promise<readonly Wallet[]> {

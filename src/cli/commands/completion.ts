@@ -1,0 +1,20 @@
+import { Argument } from 'commander';
+import type { CliCommand } from '../command.js';
+
+/** `countersign completion`. */
+export function mountCompletion(parent: CliCommand): void {
+  parent
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
+    .summary('print a script that completes commands in your shell')
+    .description(
+      'Prints a script that completes commands, options, and names of activities and queries. For good: add ' +
+        '`source <(countersign completion bash)` to ~/.bashrc, the same with zsh to ~/.zshrc, or save it as ' +
+        '~/.config/fish/completions/countersign.fish.',
+    )
+    .example('countersign completion bash', 'Print the script for bash')
+    .performs(async (_options: object, shell: 'bash' | 'zsh' | 'fish') => {
+      const { completionScript } = await import('../completion.js');
+      parent.terminal.out(completionScript(parent, shell));
+    });
+}

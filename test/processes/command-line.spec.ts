@@ -1,0 +1,276 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { CliCommand } from '../../src/cli/command.js';
+import { Terminal } from '../../src/cli/terminal.js';
+import { commandTree } from '../../src/cli/tree.js';
+import { TypingUser } from '../cli/typed.js';
+import { apiKeyPairFromPrivate, StampingClient } from '../../src/testing/index.js';
+import { countersign, Installation, stop } from '../e2e/installation.js';
+import { until } from '../e2e/until.js';
+
+/*
+ * What the help and the guide of the command line show works as it is written, on a real server.
+ */
+
+const patience = 300_000;
+
+let installation: Installation;
+let user: TypingUser;
+
+beforeEach(async () => {
+  installation = await Installation.make();
+  user = await TypingUser.sitDown();
+  await mkdir(user.path('data'), { mode: 0o700 });
+});
+
+afterEach(async () => {
+  await user.leaves();
+  await installation.remove();
+});
+
+function* leavesOf(command: CliCommand): Generator<CliCommand> {
+  if (command.commands.length === 0) yield command;
+  for (const one of command.commands) if (one instanceof CliCommand) yield* leavesOf(one);
+}
+
+const leaves = (): readonly CliCommand[] => [...leavesOf(commandTree(Terminal.ofProcess()))];
+
+type Variables = Readonly<Record<string, string>>;
+
+/** The words of a command line, as a shell has them: with quotes, and with variables outside of single ones. */
+function wordsOf(line: string, variables: Variables): readonly string[] {
+  const words = line.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
+  const textOf = (part: string): string => {
+    if (part.startsWith("'")) return part.slice(1, -1);
+    return part
+      .replace(/^"|"$/g, '')
+      .replace(/\$(\w+)/g, (_whole, name: string) => variables[name] ?? fail(name, line));
+  };
+  return words.slice(1).map((word) => (word.match(/[^"']+|"[^"]*"|'[^']*'/g) ?? []).map(textOf).join(''));
+}
+
+function fail(name: string, line: string): never {
+  throw new Error(`\`${line}\` speaks of $${name}, which no test fills in`);
+}
+
+test('every command has an example', () => {
+  expect(
+    leaves()
+      .filter(({ examples }) => examples.length === 0)
+      .map(({ fullName }) => fullName),
+  ).toEqual([]);
+});
+
+test(
+  'every example of the help works as it is written',
+  async () => {
+    const settings = { DATA_DIR: user.path('data'), ALLOW_PRIVATE_NETWORK: 'true', LOG_LEVEL: 'error' };
+    const server = await installation.start(settings);
+    const root = JSON.parse(await readFile(user.path('data', 'root.json'), 'utf8')) as Record<string, string>;
+    const place = ['--address', server.url, '--organization', root['organizationId']!];
+    // Somebody has worked here before.
+    await user.json(['login', '--profile', 'laptop', '--data-dir', 'data']);
+    for (const name of ['asker', 'bob']) {
+      const { publicKey } = await user.json<{ publicKey: string }>(['login', '--profile', name, '--new-key', ...place]);
+      await user.json(['users', 'create', name, '--public-key', publicKey]);
+    }
+    await user.json(['users', 'create', 'Carol']);
+    const onTags = ['--condition', "activity.kind == 'CREATE_USER_TAG'", '--consensus', 'approvers.count() >= 2'];
+    await user.json(['policies', 'create', 'an old rule', ...onTags]);
+    const { activity: scratch } = await user.json<Submitted>(['wallets', 'create', 'Scratch']);
+    const url = 'http://127.0.0.1:9/nobody';
+    const { activity: hook } = await user.json<Submitted>([
+      ...['submit', 'create_webhook_endpoint', '--set', `url=${url}`, '--set', 'name=x'],
+    ]);
+    const ask = async (name: string): Promise<Submitted['activity']> => {
+      const tag = ['submit', 'create_user_tag', '--set', `userTagName=${name}`];
+      const said = await user.types([...tag, '--profile', 'asker', '--json']);
+      expect(said).toMatchObject({ code: 4, error: '' });
+      return (JSON.parse(said.out) as Submitted).activity;
+    };
+    const [first, second] = [await ask('first'), await ask('second')];
+    const condition = "activity.kind == 'CREATE_WALLET'";
+    const fromFile = { policyName: 'from a file', effect: 'EFFECT_ALLOW', condition };
+    await writeFile(user.path('policy.json'), JSON.stringify(fromFile));
+    await writeProofs();
+    const newcomer = await user.json<{ publicKey: string }>(['login', '--profile', 'newcomer', '--new-key']);
+    const variables: Variables = {
+      API: server.url,
+      ORGANIZATION: root['organizationId']!,
+      PUBLIC_KEY: newcomer.publicKey,
+      FINGERPRINT: first.fingerprint,
+      ACTIVITY: second.id,
+      ADDRESS: resultOf<{ addresses: string[] }>(scratch).addresses[0]!,
+      ENDPOINT: resultOf<{ endpointId: string }>(hook).endpointId,
+    };
+
+    const failed: object[] = [];
+    const expectDone = ({ line, code, out, error }: Ended & { readonly line: string }): void => {
+      if (code !== 0) failed.push({ line, code, out, error });
+    };
+    const needsTheStore = (command: CliCommand): boolean =>
+      /^countersign (?:kek|webhooks|start)/.test(command.fullName);
+    const run = async (command: CliCommand): Promise<void> => {
+      for (const { line } of command.examples) {
+        const words = wordsOf(line, variables);
+        // These write as a process does: a server, a story.
+        const isProcess = /^countersign (?:start|tour)$/.test(command.fullName);
+        expectDone({ line, ...(isProcess ? await asProcess(words) : await user.types(words)) });
+      }
+    };
+    for (const command of leaves().filter((one) => !needsTheStore(one))) await run(command);
+    await stop(server);
+    for (const command of leaves().filter(needsTheStore)) await run(command);
+    expect(failed).toEqual([]);
+
+    async function writeProofs(): Promise<void> {
+      const withProofs = JSON.stringify({ walletName: 'proved', accounts: [] });
+      await writeFile(user.path('wallet.json'), withProofs);
+      const client = await clientOf(root, server.url);
+      const { appProofs } = await client.submit('ACTIVITY_TYPE_CREATE_WALLET', JSON.parse(withProofs) as object, {
+        generateAppProofs: true,
+      });
+      const { bootProof } = await client.query<{ bootProof: object }>('get_boot_proof', {
+        ephemeralKey: (appProofs as unknown as [{ publicKey: string }])[0].publicKey,
+      });
+      await writeFile(user.path('boot.json'), JSON.stringify({ bootProof }));
+      await writeFile(user.path('app.json'), JSON.stringify({ appProofs }));
+      const response = await fetch(`${server.url}/public/v1/discovery/attestation-root.pem`);
+      await writeFile(user.path('root.pem'), await response.text());
+    }
+  },
+  patience,
+);
+
+test(
+  'the guide goes from an empty folder to a signature that two people have approved',
+  async () => {
+    const guide = await readFile(new URL('../../docs/how-to/use-the-command-line.md', import.meta.url), 'utf8');
+    const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) => block!.trim().split('\n'));
+    const [start, ...rest] = commands;
+    expect(start).toBe('countersign start');
+    const server = await installation.start({ DATA_DIR: user.path('data') });
+    const variables: Record<string, string> = {};
+    const said: string[] = [];
+    for (const line of rest) {
+      const { code, out, error } = await inShell(line, variables);
+      expect({ line, code, error }).toEqual({ line, code: line.includes('wallets sign') ? 4 : 0, error: '' });
+      said.push(out);
+      // What the reader copies from one command to the next.
+      variables['ADDRESS'] ??= /^ {2}(0x\w{40})/m.exec(out)?.[1] ?? '';
+      if (variables['ADDRESS'] === '') delete variables['ADDRESS'];
+      if (line.includes('--waiting-for-me')) variables['ACTIVITY'] = /^([0-9a-f-]{36}) /m.exec(out)![1]!;
+    }
+    for (const [, shown] of guide.replace(/^```sh\n[^]*?^```$/gm, '').matchAll(/^```\n([^]*?)^```$/gm)) {
+      const pattern = shown!
+        .trim()
+        .split('…')
+        .map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+        .join('[^]*?');
+      expect(said.join('')).toMatch(new RegExp(pattern));
+    }
+    await stop(server);
+  },
+  patience,
+);
+
+test(
+  'start passes signals on, and its coordinator ends with it',
+  async () => {
+    const settings = { DATA_DIR: user.path('data') };
+    const first = installation.run(countersign, settings, ['start']);
+    await until('it is up', () => Promise.resolve(first.stdout().includes('API ')));
+    first.child.kill('SIGTERM');
+    expect(await first.exit).toEqual({ code: 0, signal: null });
+    const second = installation.run(countersign, settings, ['start']);
+    await until('it is up again', () => Promise.resolve(second.stdout().includes('API ')));
+    second.child.kill('SIGKILL');
+    expect(await second.exit).toEqual({ code: null, signal: 'SIGKILL' });
+    // The folder is free again when the coordinator has ended as well.
+    const verified = await user.types(['kek', 'rotate', '--data-dir', 'data', '--yes']);
+    expect(verified).toMatchObject({ code: 0, error: '' });
+    const bad = installation.run(countersign, { ...settings, PORT: 'eighty' }, ['start']);
+    expect({ ...(await bad.exit), error: bad.stderr() }).toEqual({
+      code: 2,
+      signal: null,
+      error: 'error: PORT=eighty: must be from 0 to 65535\n',
+    });
+  },
+  patience,
+);
+
+test(
+  'in a real bash, commands, options, activities and files are completed, and a reader that ends early is no error',
+  async () => {
+    const complete = async (line: string): Promise<readonly string[]> => {
+      const words = line.split(' ');
+      const { out } = await inShell(
+        `source <(countersign completion bash); COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); ` +
+          `COMP_CWORD=${words.length - 1}; compopt() { :; }; _countersign; printf '%s\\n' "\${COMPREPLY[@]}"`,
+        {},
+      );
+      return out.trim().split('\n');
+    };
+    await writeFile(user.path('policy.json'), '{}');
+    expect(await complete('countersign ver')).toEqual(['verify']);
+    expect(await complete('countersign users ')).toEqual(
+      expect.arrayContaining(['list', 'create', 'delete', '--json']),
+    );
+    expect(await complete('countersign users create --pub')).toEqual(['--public-key']);
+    expect(await complete('countersign submit create_pol')).toEqual(['create_policies', 'create_policy']);
+    expect(await complete('countersign submit create_policy --file pol')).toEqual(['policy.json']);
+    expect(await inShell('countersign completion bash | head -1; countersign --help | true', {})).toMatchObject({
+      code: 0,
+      error: '',
+    });
+  },
+  patience,
+);
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+}
+
+interface Submitted {
+  readonly activity: {
+    readonly id: string;
+    readonly fingerprint: string;
+    readonly result: Readonly<Record<string, object>>;
+  };
+}
+
+function resultOf<Result>({ result }: Submitted['activity']): Result {
+  return Object.values(result)[0] as Result;
+}
+
+async function clientOf(root: Readonly<Record<string, string>>, url: string): Promise<StampingClient> {
+  return new StampingClient(url, root['organizationId']!, apiKeyPairFromPrivate(root['apiPrivateKey']!));
+}
+
+/** A command that goes on until it is told to stop is told so when it is up. */
+async function asProcess(words: readonly string[]): Promise<Ended> {
+  const env = { PATH: process.env['PATH'], HOME: user.folder, LOG_LEVEL: 'error' };
+  const child = spawn(process.execPath, [countersign, ...words], { cwd: user.folder, env });
+  let [out, error] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+    if (text.includes('Reference')) child.kill('SIGTERM');
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (error += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out, error };
+}
+
+/** A line in a real bash, where `countersign` is the command of this build. */
+async function inShell(line: string, variables: Variables): Promise<Ended> {
+  const env = { PATH: process.env['PATH'], HOME: user.folder, ...variables };
+  const whole = `set -o pipefail; countersign() { '${process.execPath}' '${countersign}' "$@"; }; ${line}`;
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', whole], { cwd: user.folder, env, timeout: 60_000 }, (failure, out, error) => {
+      resolve({ code: failure ? Number(failure.code ?? -1) : 0, out, error });
+    });
+  });
+}
