@@ -778,7 +778,10 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
     );
   }
   const newId = () => uuidV7(clock, randomness);
-  const opened = await openKeyring({ ...adapters, sandboxUntil, newId });
+  // Nothing is folded before there is an app.
+  let loader: OrganizationLoader | undefined;
+  const familyOf = (organizationId: string) => loader?.familyOf(organizationId) ?? organizationId;
+  const opened = await openKeyring({ ...adapters, sandboxUntil, newId, familyOf });
   const log = new BootLog({ ...adapters, newId });
   const attestor = await openSoftwareAttestor({ keys: opened.keys, log, clock });
   const proofs = EphemeralKey.make(randomness);
@@ -802,6 +805,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       abortOnError: false,
     },
   );
+  loader = app.get(OrganizationLoader);
 
   prepareServer(adapter, proxySecret);
   const shared = {

@@ -7,7 +7,7 @@ import type { Login, UserTouched } from '../domain/organization/quorum-members.j
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
-import type { ToRead } from '../transactions/reading.js';
+import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 import type { PreparePorts } from '../ports/prepare.js';
 
 /** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
@@ -58,7 +58,8 @@ export type LimitsToCheck = Pick<DecideContext, 'limits' | 'subOrganizationLimit
 /** Something to be read in a thread of its own, and where to leave what was read or why it cannot be. */
 export interface ToReadAhead {
   readonly job: ToRead;
-  keep(outcome: { readonly value: unknown } | { readonly refusal: CoordinatorError }): void;
+  /** @param family a parent with its sub-organizations, whose share of the memory it takes */
+  keep(outcome: ReadingOutcome, family: string): void;
 }
 
 type ActivityOutcome<Result> =

@@ -1,16 +1,30 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { Steps } from '../domain/steps.js';
 import { read, readIfShort, type ToRead, type WhatWasRead } from '../transactions/reading.js';
+import { SharedMemory } from '../fairness/shared-memory.js';
 import type { ToReadAhead } from './define-activity.js';
 
 type Outcome<Value> = { readonly value: Value } | { readonly refusal: CoordinatorError };
+
+interface Reading {
+  readonly name: string;
+  /** Undefined once it had to make room. */
+  outcome?: Outcome<unknown>;
+}
+
+/** Bytes for what took long to read, of all intents that are decided or wait; about 16 for each step, as objects are in V8. */
+const mostBytes = 64 * 1024 * 1024;
+const bytesOfStep = 16;
+/** What had to make room is read again by whoever asks for it. */
+const long = new SharedMemory<Reading>(mostBytes, (reading) => delete reading.outcome);
+let readings = 0;
 
 /**
  * What was read of each intent, or why it cannot be. A request is looked at by policies, by `check` and by `prepare`, some
  * of them twice, and reading may take a while; `name` says what else than the intent it depends on.
  */
 export class Readings<Intent extends object, Job extends ToRead> {
-  readonly #known = new WeakMap<Intent, { readonly name: string; readonly outcome: Outcome<WhatWasRead<Job>> }>();
+  readonly #known = new WeakMap<Intent, Reading>();
 
   /** @throws {CoordinatorError} as `read` does */
   of(intent: Intent, name: string, job: Job): WhatWasRead<Job> {
@@ -31,13 +45,21 @@ export class Readings<Intent extends object, Job extends ToRead> {
     const short = outcomeOf(() => readIfShort(job, steps));
     if ('refusal' in short) this.#keep(intent, name, short);
     else if (short.value) this.#keep(intent, name, short.value);
-    else return { job, keep: (outcome) => void this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>) };
+    else {
+      return {
+        job,
+        keep: (outcome, family) => {
+          this.#keep(intent, name, outcome as Outcome<WhatWasRead<Job>>);
+          long.keep(String((readings += 1)), this.#known.get(intent)!, bytesOfStep * outcome.spent, family);
+        },
+      };
+    }
     return undefined;
   }
 
   #outcome(intent: Intent, name: string): Outcome<WhatWasRead<Job>> | undefined {
     const known = this.#known.get(intent);
-    return known?.name === name ? known.outcome : undefined;
+    return known?.name === name ? (known.outcome as Outcome<WhatWasRead<Job>> | undefined) : undefined;
   }
 
   #keep(intent: Intent, name: string, outcome: Outcome<WhatWasRead<Job>>): Outcome<WhatWasRead<Job>> {

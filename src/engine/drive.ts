@@ -262,7 +262,7 @@ export class Driver {
     const outcome = await this.ports.reading?.read(job, organizationPath(organizationId, parentOrganizationId));
     if (!outcome) return;
     decoding.note(outcome.spent);
-    keep(outcome);
+    keep(outcome, parentOrganizationId ?? organizationId);
   }
 
   /** The organization that credentials of a request are looked up in first. */

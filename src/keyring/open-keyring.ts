@@ -15,6 +15,8 @@ interface World {
   readonly keyEncryption: KeyEncryption;
   readonly clock: { now(): number };
   readonly randomness: { bytes(count: number): Uint8Array };
+  /** Whose share of the memory for sealed secrets those of an organization take. */
+  readonly familyOf?: (organizationId: string) => string;
   /** Makes the id of a new vault. */
   readonly newId: () => string;
   /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */

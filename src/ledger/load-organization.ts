@@ -148,6 +148,11 @@ export class OrganizationLoader {
     return done;
   }
 
+  /** The parent of an organization, or itself: whose share of what is kept in memory it takes. Itself where it is not folded. */
+  familyOf(organizationId: string): string {
+    return this.cache.get(organizationId)?.organization.parentOrganizationId ?? organizationId;
+  }
+
   /** The parent of a sub-organization, whose credentials may be good in it too; undefined where there is none. */
   async parentOf({ parentOrganizationId }: OrganizationView): Promise<LoadedOrganization | undefined> {
     return parentOrganizationId ? this.load(parentOrganizationId) : undefined;

@@ -42,7 +42,7 @@ export interface TransactionToRead {
   /** The only address of the key that signs, of Bitcoin. */
   readonly script?: BitcoinScript | undefined;
   readonly interfaces: readonly UploadedInterface[];
-  /** The organization, for its share of what is kept. */
+  /** The organization, or its parent: whose share of what is kept it takes. */
   readonly owner: string;
 }
 

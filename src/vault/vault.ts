@@ -1,5 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
+import { SharedMemory } from '../fairness/shared-memory.js';
 import { BrokenChain, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import {
   StoreRefused,
@@ -53,8 +54,6 @@ interface LoadedVault {
   readonly secrets: Map<string, SealedSecret>;
   /** Bytes of its secrets, about. */
   bytes: number;
-  /** How many of them the cache's bound has counted. */
-  counted: number;
   /** When the stream was last seen to be there, by the clock. */
   seenAt: number;
 }
@@ -67,8 +66,10 @@ export interface VaultPorts {
   readonly keyEncryption: KeyEncryption;
   readonly randomness: { bytes(count: number): Uint8Array };
   readonly clock: { now(): number };
-  /** Bytes of sealed secrets kept in memory, over all vaults; the least recently used vault goes first. 64 MiB by default. */
+  /** Bytes of sealed secrets kept in memory, over all vaults. 64 MiB by default. */
   readonly cachedBytes?: number;
+  /** Whose share of it the secrets of an organization take; its own unless told. */
+  readonly familyOf?: (organizationId: string) => string;
 }
 
 const mostCachedBytes = 64 * 1024 * 1024;
@@ -90,11 +91,12 @@ export function vaultIdOf(stream: string): string | undefined {
  * stream shreds them (design, section 7). A plaintext leaves `open` only into the function it was opened for.
  */
 export class Vault {
-  private readonly cache = new Map<string, LoadedVault>();
+  private readonly cache: SharedMemory<LoadedVault>;
   private readonly loading = new Map<string, Promise<LoadedVault>>();
-  private cached = 0;
 
-  constructor(private readonly ports: VaultPorts) {}
+  constructor(private readonly ports: VaultPorts) {
+    this.cache = new SharedMemory(ports.cachedBytes ?? mostCachedBytes);
+  }
 
   /**
    * Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret.
@@ -320,28 +322,19 @@ export class Vault {
   }
 
   private keep(vaultId: string, vault: LoadedVault): void {
-    const bytes = bytesBeside.vault + vault.bytes;
-    this.cached += bytes - vault.counted;
-    vault.counted = bytes;
-    this.cache.delete(vaultId);
-    this.cache.set(vaultId, vault);
-    for (const oldest of this.cache.keys()) {
-      if (this.cached <= (this.ports.cachedBytes ?? mostCachedBytes) || oldest === vaultId) return;
-      this.forget(oldest);
-    }
+    const [secret] = vault.secrets.values();
+    const organizationId = secret?.organizationId ?? '';
+    const family = this.ports.familyOf?.(organizationId) ?? organizationId;
+    this.cache.keep(vaultId, vault, bytesBeside.vault + vault.bytes, family);
   }
 
   private forget(vaultId: string): void {
-    const vault = this.cache.get(vaultId);
-    if (!vault) return;
-    this.cached -= vault.counted;
-    vault.counted = 0;
     this.cache.delete(vaultId);
   }
 }
 
 function emptyVault(): LoadedVault {
-  return { ...emptyTail, secrets: new Map(), bytes: 0, counted: 0, seenAt: 0 };
+  return { ...emptyTail, secrets: new Map(), bytes: 0, seenAt: 0 };
 }
 
 function take(vault: LoadedVault, recorded: RecordedEvent): void {

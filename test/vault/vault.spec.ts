@@ -410,6 +410,28 @@ it('counts how long secrets are: few long ones take the room of many short ones'
   expect(reads).toEqual(['vault-a']);
 });
 
+it('makes room for the many vaults of a family first among its own', async () => {
+  const store = new SteeredStore();
+  const writer = vaultOn(store);
+  await seal(writer, 'victim', ['one'], secret, 'victim');
+  const strangers = Array.from({ length: 12 }, (_, index) => `stranger ${index}`);
+  for (const vaultId of strangers) await seal(writer, vaultId, ['one'], secret, vaultId);
+  // Sub-organizations of one parent.
+  const familyOf = (organizationId: string) => (organizationId === 'victim' ? organizationId : 'parent of strangers');
+  const vault = vaultOn(store, keysOf(1), { cachedBytes: 12_000, familyOf });
+  await reveal(vault, 'victim', 'victim', 'one');
+  for (const vaultId of strangers) await reveal(vault, vaultId, vaultId, 'one');
+  const reads: string[] = [];
+  store.tamper = (event) => {
+    reads.push(event.stream);
+    return event;
+  };
+  for (const vaultId of ['victim', ...strangers.slice(-2)]) await reveal(vault, vaultId, vaultId, 'one');
+  expect(reads).toEqual([]);
+  await reveal(vault, 'stranger 0', 'stranger 0', 'one');
+  expect(reads).toEqual(['vault-stranger 0']);
+});
+
 it('is not opened from memory by a clock that was set back: it says nothing of how old that is', async () => {
   const store = new SteeredStore();
   let now = Date.UTC(2026, 0, 1);

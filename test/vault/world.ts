@@ -8,7 +8,7 @@ import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption, type KeyEncryption } from '../../src/vault/key-encryption.js';
-import { Vault } from '../../src/vault/vault.js';
+import { Vault, type VaultPorts } from '../../src/vault/vault.js';
 import { EventStoreDouble } from '../ledger/stores/double/double.js';
 
 /** A key-encryption key that is one byte over and over. */
@@ -23,7 +23,7 @@ let vaults = 0;
 export function vaultOn(
   store: EventStore,
   keyEncryption: KeyEncryption = keysOf(1),
-  settings: { readonly cachedBytes?: number } = {},
+  settings: Pick<VaultPorts, 'cachedBytes' | 'familyOf'> = {},
 ): Vault & { clock: ManualClock } {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const randomness = new SeededRandomness(`vault ${vaults++}`);

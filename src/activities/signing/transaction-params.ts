@@ -155,7 +155,7 @@ function toRead(
   const { publicKey, addressFormat } = key;
   const uploaded = calledInterfaces(chain, unsignedTransaction, organization);
   const interfaces = uploaded.map(({ address, json }): UploadedInterface => ({ address, json }));
-  const { organizationId: owner } = organization;
+  const owner = organization.parentOrganizationId ?? organization.organizationId;
   const script = chain === 'BITCOIN' ? bitcoinFormat(addressFormat)?.script : undefined;
   const name = [publicKey, script ?? '', ...uploaded.map(({ id }) => id)].join(' ');
   return { name, job: { kind: 'transaction', chain, unsignedTransaction, publicKey, script, interfaces, owner } };

@@ -1,0 +1,77 @@
+/** Part of a memory that a family may have before what is its own is the first to go. */
+const share = 1 / 8;
+
+interface Family {
+  readonly keys: Set<string>;
+  bytes: number;
+}
+
+interface Entry<Value> {
+  readonly value: Value;
+  readonly bytes: number;
+  readonly familyName: string;
+}
+
+/**
+ * Memory for what can be had again, in bytes, of which each family (a parent with its sub-organizations) has an eighth: when
+ * it is full, that of families with more goes first, then whatever was not used for the longest. One family alone may use
+ * all of it, and what was kept last stays, however large it is.
+ */
+export class SharedMemory<Value> {
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #families = new Map<string, Family>();
+  /** Those with more than their share: eight at most while the memory is full. */
+  readonly #large = new Set<Family>();
+  readonly #mostBytes: number;
+  readonly #forgotten: (value: Value) => void;
+  #bytes = 0;
+
+  /** @param forgotten told of what had to make room */
+  constructor(mostBytes: number, forgotten: (value: Value) => void = () => undefined) {
+    this.#mostBytes = mostBytes;
+    this.#forgotten = forgotten;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** Keeps it as the most recently used. */
+  keep(key: string, value: Value, bytes: number, familyName: string): void {
+    this.delete(key);
+    const family = this.#families.get(familyName) ?? { keys: new Set(), bytes: 0 };
+    this.#families.set(familyName, family);
+    family.keys.add(key);
+    this.#entries.set(key, { value, bytes, familyName });
+    this.#count(family, bytes);
+    for (const large of this.#large) this.#makeRoom(large.keys, key, () => this.#large.has(large));
+    this.#makeRoom(this.#entries.keys(), key, () => true);
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    const family = this.#families.get(entry.familyName)!;
+    this.#entries.delete(key);
+    family.keys.delete(key);
+    this.#count(family, -entry.bytes);
+    if (family.keys.size === 0) this.#families.delete(entry.familyName);
+  }
+
+  #count(family: Family, bytes: number): void {
+    this.#bytes += bytes;
+    family.bytes += bytes;
+    if (family.bytes > this.#mostBytes * share) this.#large.add(family);
+    else this.#large.delete(family);
+  }
+
+  #makeRoom(oldest: Iterable<string>, latest: string, isToGo: () => boolean): void {
+    for (const key of oldest) {
+      if (this.#bytes <= this.#mostBytes || !isToGo()) return;
+      if (key === latest) continue;
+      const { value } = this.#entries.get(key)!;
+      this.delete(key);
+      this.#forgotten(value);
+    }
+  }
+}
