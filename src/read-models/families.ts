@@ -1,8 +1,18 @@
 import { limitExceeded } from '../domain/errors.js';
 
-/** Pieces of work of a family of organizations, a parent with its sub-organizations: one at a time, and few that wait. */
+interface Family {
+  /** Pieces of work that are done or wait, and those of sub-organizations among them. */
+  count: number;
+  ofSubOrganizations: number;
+  last: Promise<unknown>;
+}
+
+/**
+ * Pieces of work of a family of organizations, a parent with its sub-organizations: one at a time, and few that wait. Sub-organizations
+ * have half of the places together: anybody may have one, and must not keep the parent from its own.
+ */
 export class Families {
-  private readonly families = new Map<string, { count: number; last: Promise<unknown> }>();
+  private readonly families = new Map<string, Family>();
 
   /** @param what the pieces of work, as the refusal of one too many calls them */
   constructor(
@@ -13,14 +23,23 @@ export class Families {
   /**
    * Does the work once the family's earlier pieces are done.
    * @param family the parent's id, of a parent and of its sub-organizations
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many of the family wait
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many of the family, or of its sub-organizations, wait
    */
-  async inTurn<Made>(family: string, work: () => Promise<Made>): Promise<Made> {
-    const known = this.families.get(family) ?? { count: 0, last: Promise.resolve() };
+  async inTurn<Made>(
+    { family, organizationId }: { readonly family: string; readonly organizationId: string },
+    work: () => Promise<Made>,
+  ): Promise<Made> {
+    const known = this.families.get(family) ?? { count: 0, ofSubOrganizations: 0, last: Promise.resolve() };
+    const part = organizationId === family ? 0 : 1;
     if (known.count >= this.most) {
       throw limitExceeded(`${this.what}: ${this.most} for a parent and its sub-organizations`, 1);
     }
+    const half = Math.floor(this.most / 2);
+    if (known.ofSubOrganizations + part > half) {
+      throw limitExceeded(`${this.what}: ${half} for the sub-organizations of a parent together`, 1);
+    }
     known.count++;
+    known.ofSubOrganizations += part;
     this.families.set(family, known);
     const made = known.last.then(work);
     known.last = made.catch(() => undefined);
@@ -28,6 +47,7 @@ export class Families {
       return await made;
     } finally {
       known.count--;
+      known.ofSubOrganizations -= part;
       if (known.count === 0) this.families.delete(family);
     }
   }

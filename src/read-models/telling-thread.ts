@@ -49,7 +49,7 @@ export class TellingThread {
     family: string,
     { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
   ): Promise<Page> {
-    return this.families.inTurn(family, async () => {
+    return this.families.inTurn({ family, organizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);
       const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));

@@ -64,7 +64,8 @@ export class StateThread {
     asked: { readonly organizationId: string; readonly question: StateQuestion; readonly now: number },
     turn: () => Promise<void> | undefined,
   ): Promise<StateAnswer> {
-    return this.families.inTurn(family, () => {
+    const { organizationId } = asked;
+    return this.families.inTurn({ family, organizationId }, () => {
       const answered = this.last.then(() => this.ask(asked, turn));
       this.last = answered.catch(() => undefined);
       return answered;
