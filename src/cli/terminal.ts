@@ -20,6 +20,8 @@ export interface Surroundings {
   /** Whether somebody sees progress on standard error. */
   readonly showsProgress: boolean;
   readonly columns: number | undefined;
+  /** Rows of the terminal, as they are now. */
+  readonly rows?: () => number;
 }
 
 /** What commands speak through. `exitCode` is what the process ends with. */
@@ -42,6 +44,7 @@ export class Terminal {
       hasColours: { out: stdout.isTTY && stdout.hasColors(), error: stderr.isTTY && stderr.hasColors() },
       showsProgress: stderr.isTTY,
       columns: stdout.isTTY ? stdout.columns : undefined,
+      rows: () => stdout.rows,
     });
   }
 

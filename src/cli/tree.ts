@@ -9,6 +9,7 @@ import { mountPolicies } from './commands/policies.js';
 import { mountProfilesKey, mountProfilesList, mountProfilesUse } from './commands/profiles.js';
 import { mountProofVerify } from './commands/proof-verify.js';
 import { mountQuery } from './commands/query.js';
+import { mountReplay } from './commands/replay.js';
 import { mountStart } from './commands/start.js';
 import { mountSubmit } from './commands/submit.js';
 import { mountTour } from './commands/tour.js';
@@ -71,6 +72,7 @@ export function commandTree(terminal: Terminal): CliCommand {
   mountWallets(tree.command('wallets').summary('list, create and delete wallets; sign'));
 
   tree.commandsGroup('Store:');
+  mountReplay(tree);
   mountVerify(tree);
   mountKekRotate(tree.command('kek').summary('the key-encryption key'));
   mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));

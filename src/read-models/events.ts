@@ -143,7 +143,7 @@ function statusOf(rows: Rows, organizationId: string, { metadata }: RecordedEven
 }
 
 /** A decision and its effects have one cause. */
-function isSameAppend(one: RecordedEvent, other: RecordedEvent): boolean {
+export function isSameAppend(one: RecordedEvent, other: RecordedEvent): boolean {
   const [before, after] = [one.metadata as EventMetadata, other.metadata as EventMetadata];
   return before.$correlationId === after.$correlationId && before.$causationId === after.$causationId;
 }

@@ -303,7 +303,7 @@ function kept<Thing extends object>(
 }
 
 /** Every map of the state, in the order in which a document has them. */
-export const maps: Maps = {
+const maps: Maps = {
   features: {
     list: 'features',
     noun: 'feature',
@@ -495,4 +495,11 @@ export function* differing(
     }
     for (const old of earlier.values()) yield { old, now: undefined };
   }
+}
+
+/** The whole state as one document: the organization, and its things by list. */
+export function documentOf(organization: OrganizationView, now: number): Record<string, unknown> {
+  const lists: Record<string, unknown[]> = {};
+  for (const { list, told: tell } of allThings(organization)) (lists[list] ??= []).push(tell(now));
+  return { organization: organizationTold(organization, now), ...lists };
 }

@@ -1,0 +1,102 @@
+import { activities } from '../activities/index.js';
+import { buildRegistry } from '../decide/registry.js';
+import { openForReading } from '../ledger/stores/open-event-store.js';
+import { compareStates } from '../replay/compare-states.js';
+import { tellActivity, tellEvent, type EventTold } from '../replay/event-story.js';
+import { firstOrganization, organizationOfActivity } from '../replay/find-organization.js';
+import { OrganizationReplay } from '../replay/organization-replay.js';
+import { documentOf, organizationTold } from '../replay/state-things.js';
+import { BadUsage } from './bad-usage.js';
+import type { Outcome } from './command.js';
+import { activityLines, eventLines, outline, printable } from './replay-text.js';
+import { ReplaySession } from './replay-session.js';
+import { revisionOf } from './points.js';
+import { storeSettings, type StoreOptions } from './stores.js';
+import type { Terminal } from './terminal.js';
+
+export interface ReplayOptions extends StoreOptions {
+  readonly at: string;
+  readonly diff?: string;
+  readonly step?: boolean;
+  readonly decisions?: boolean;
+  readonly from?: string;
+  readonly activity?: string;
+  readonly tty: boolean;
+  readonly json?: boolean;
+}
+
+/** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
+export async function replay(terminal: Terminal, options: ReplayOptions, given?: string): Promise<Outcome> {
+  checkTogether(options);
+  const { eventStore, dataDir } = storeSettings(terminal, options);
+  const store = await openForReading(eventStore, dataDir);
+  try {
+    const found = options.activity === undefined ? undefined : await organizationOfActivity(store, options.activity);
+    const organizationId = given?.toLowerCase() ?? found ?? (await firstOrganization(store));
+    if (organizationId === undefined) throw new BadUsage('the store has no organization yet');
+    const opened = await OrganizationReplay.open(store, organizationId, shownProgress(terminal, options));
+    return await told(terminal, options, opened);
+  } finally {
+    await store.close();
+  }
+}
+
+function checkTogether({ diff, step, decisions, activity, from }: ReplayOptions): void {
+  const asked = Object.entries({ diff, step: step ?? decisions, activity }).filter(([, value]) => value !== undefined);
+  if (asked.length > 1) throw new BadUsage(`one of --diff, --step and --activity at a time, got ${asked.length}`);
+  if (from !== undefined && !step && !decisions) throw new BadUsage('--from says where --step begins: add --step');
+}
+
+function shownProgress(terminal: Terminal, { json }: ReplayOptions) {
+  if (json || !terminal.surroundings.showsProgress) return {};
+  return { onProgress: (events: number) => terminal.error(`\r${events.toLocaleString('en')} events\x1b[K\r`) };
+}
+
+async function told(terminal: Terminal, options: ReplayOptions, replayed: OrganizationReplay): Promise<Outcome> {
+  const registry = buildRegistry(activities);
+  const now = Date.now();
+  const { organizationId } = replayed;
+  const at = await revisionOf(replayed, options.at);
+  if (options.activity !== undefined) {
+    const activityId = options.activity.toLowerCase();
+    const steps = await tellActivity(replayed, registry, activityId, now);
+    return { text: textOf(activityLines(activityId, steps)), json: { organizationId, activityId, steps } };
+  }
+  if (options.diff !== undefined) {
+    const from = await revisionOf(replayed, options.diff);
+    if (from > at)
+      throw new BadUsage(`--diff ${options.diff} lies behind --at ${options.at}: name the earlier point first`);
+    const [before, after] = [await replayed.stateAt(from), await replayed.stateAt(at)];
+    const changes = [...compareStates(before, after, now)];
+    const lines = [`organization ${organizationId} from ${from} to ${at}`, ...changes.map(({ text }) => `  ${text}`)];
+    if (changes.length === 0) lines.push('  nothing has changed');
+    return { text: textOf(lines.map(printable)), json: { organizationId, from, to: at, changes } };
+  }
+  if (options.step || options.decisions) {
+    const from = options.from === undefined ? 0 : await revisionOf(replayed, options.from);
+    const events: EventTold[] = [];
+    for (let revision = from; revision <= at; revision++) {
+      if (options.decisions && replayed.decisionOf(revision) !== revision) continue;
+      const event = await tellEvent(replayed, registry, revision, now);
+      if (options.json) events.push(event);
+      else terminal.out(`${textOf(eventLines(event, replayed.last))}\n`);
+    }
+    return { text: '', json: { organizationId, events } };
+  }
+  const session = options.json || !options.tty ? undefined : ReplaySession.on(terminal, replayed, registry, at);
+  if (session) {
+    await session.run();
+    return { text: '', json: {} };
+  }
+  const state = await replayed.stateAt(at);
+  const [event] = await replayed.events(at, 1);
+  const document = documentOf(state, now);
+  const title = `organization ${organizationId} at ${at} of ${replayed.last}, behind ${replayed.typeOf(at)} ${event!.id}`;
+  const text = textOf([title, ...outline(document)]);
+  return {
+    text,
+    json: { organizationId, at, eventId: event!.id, ...document, organization: organizationTold(state, now) },
+  };
+}
+
+const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`;

@@ -1,0 +1,237 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Registry } from '../decide/registry.js';
+import { readableEventData } from '../domain/activity/redaction.js';
+import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
+import { compareStates, type StateChange } from './compare-states.js';
+import { eventOf, NotDecidable, Redeciding, type ParentAt } from './decide-again.js';
+import { foldTo } from './fold-to.js';
+import type { OrganizationReplay } from './organization-replay.js';
+import { problemWith } from './verify-vote.js';
+
+/** One user's word, and whether its stamp verifies over the stored bytes. */
+interface VoteTold {
+  readonly userId: string;
+  readonly userName: string | undefined;
+  readonly selection: Vote['selection'];
+  readonly credential: string;
+  readonly publicKey: string;
+  readonly at: string;
+  /** What is wrong with the stamp; undefined when it is genuine. */
+  readonly problem?: string;
+}
+
+/** A decision as it was recorded, and what came of making it again. */
+export interface DecisionTold {
+  readonly revision: number;
+  readonly activityId: string;
+  readonly activityType: string;
+  /** The signed request, or the signed vote, without what it may still open. */
+  readonly request: string;
+  readonly outcome: string;
+  readonly by: Decision['by'] | 'vote';
+  readonly rules: number | undefined;
+  readonly policies: readonly { policyId: string; policyName: string | undefined; outcome: string; reason?: string }[];
+  readonly votes: readonly VoteTold[];
+  /** `same`, or what is otherwise, or why it was not made again. */
+  readonly again: string;
+}
+
+/** An event with all that led to it and all that it has changed. */
+export interface EventTold {
+  readonly revision: number;
+  readonly position: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly recordedAt: string;
+  readonly hash: string;
+  readonly activityId: string;
+  readonly data: object;
+  readonly decision?: DecisionTold;
+  readonly changes: readonly StateChange[];
+}
+
+/** An event beside the signed request that caused it: stamps verified again, its decision made again. */
+export async function tellEvent(
+  replay: OrganizationReplay,
+  registry: Registry,
+  revision: number,
+  now: number,
+): Promise<EventTold> {
+  const [event] = await replay.events(revision, 1);
+  const before = await replay.stateAt(revision - 1);
+  const after = await replay.stateAt(revision);
+  const decidedAt = replay.decisionOf(revision);
+  const decision = decidedAt === undefined ? undefined : await tellDecision(replay, registry, decidedAt, now);
+  return { ...told(event!, now), ...(decision ? { decision } : {}), changes: [...compareStates(before, after, now)] };
+}
+
+function told(recorded: RecordedEvent, now: number): Omit<EventTold, 'decision' | 'changes'> {
+  const { id, revision, position, metadata } = recorded;
+  const { at, hash, $correlationId } = metadata as EventMetadata;
+  const event = eventOf(recorded);
+  return {
+    revision,
+    position: String(position),
+    eventId: id,
+    type: event.type,
+    recordedAt: new Date(at).toISOString(),
+    hash,
+    activityId: $correlationId,
+    data: readable(event, now),
+  };
+}
+
+/** Whether it was done is not asked: its codes stay untold. */
+function readable({ type, data }: OrganizationEvent, now: number): object {
+  return readableEventData({ type, data }, { status: 'ACTIVITY_STATUS_PENDING' }, now);
+}
+
+type Deciding = Extract<ActivityEvent, { data: { vote: unknown } }>;
+
+async function tellDecision(
+  replay: OrganizationReplay,
+  registry: Registry,
+  revision: number,
+  now: number,
+): Promise<DecisionTold> {
+  const run = await replay.decision(revision);
+  const before = await replay.stateAt(revision - 1);
+  const event = eventOf(run[0]!) as Deciding;
+  const { activityId, vote } = event.data;
+  const open = before.openActivities.get(activityId);
+  const { at } = run[0]!.metadata as EventMetadata;
+  const votes: VoteTold[] = [];
+  for (const one of [...(open?.votes ?? []), { ...vote, at }]) votes.push(await tellVote(one, before));
+  const decision = event.type === 'ActivityRejected' ? undefined : event.data.decision;
+  const { message } = (readable(event, now) as { readonly vote: Vote }).vote;
+  const outcome = decision?.outcome ?? 'deny-explicit';
+  return {
+    revision,
+    activityId,
+    activityType: event.type === 'ActivitySubmitted' ? event.data.type : (open?.type ?? 'unknown'),
+    request: message,
+    outcome: outcome === 'deny-implicit' && event.type === 'ActivityApproved' ? 'consensus-needed' : outcome,
+    by: decision?.by ?? 'vote',
+    rules: event.type === 'ActivityRejected' ? event.data.rules : event.data.decision.rules,
+    policies: (decision?.policies ?? []).map((policy) => ({
+      ...policy,
+      policyName: before.policies.get(policy.policyId)?.policyName,
+    })),
+    votes,
+    again: await decidedAgain(replay, registry, revision, run, decision?.authority),
+  };
+}
+
+async function tellVote(vote: Vote & { readonly at: number }, organization: OrganizationView): Promise<VoteTold> {
+  const { userId, selection, credentialId, publicKey, scheme, at } = vote;
+  const user = organization.users.get(userId);
+  const key = user?.apiKeys.find(({ apiKeyId }) => apiKeyId === credentialId)?.apiKeyName;
+  const passkey = user?.authenticators.find(({ authenticatorId }) => authenticatorId === credentialId);
+  const problem = await problemWith({ vote });
+  return {
+    userId,
+    userName: user?.userName,
+    selection,
+    credential: key ?? passkey?.authenticatorName ?? scheme,
+    publicKey,
+    at: new Date(at).toISOString(),
+    ...(problem === undefined ? {} : { problem }),
+  };
+}
+
+async function decidedAgain(
+  replay: OrganizationReplay,
+  registry: Registry,
+  revision: number,
+  run: readonly RecordedEvent[],
+  authority: Decision['authority'],
+): Promise<string> {
+  const parent = authority && (await parentAt(replay.store, authority));
+  const redeciding = new Redeciding(registry, () => {
+    if (parent) return parent;
+    throw new Error('the parent’s stream, which it was decided on, is not there');
+  });
+  try {
+    redeciding.goOn(await replay.loadedAt(revision - 1));
+    for (const event of run) redeciding.take(event);
+    const made = redeciding.settle();
+    if (!made) return 'made before rules were numbered, not decided again';
+    if (made.outcome !== made.outcomeAgain) return `comes out as \`${made.outcomeAgain}\``;
+    const length = Math.max(made.recorded.length, made.again.length);
+    for (let at = 0; at < length; at++) {
+      if (!isDeepStrictEqual(made.recorded[at], made.again[at])) {
+        return `comes out with another event than that at revision ${revision + at}`;
+      }
+    }
+    return 'same';
+  } catch (error) {
+    const cause = error instanceof NotDecidable ? error.cause : error;
+    return `no decision can have recorded this: ${messageOf(cause)}`;
+  }
+}
+
+async function parentAt(
+  store: EventReader,
+  { organizationId, revision }: NonNullable<Decision['authority']>,
+): Promise<ReturnType<ParentAt> | undefined> {
+  return foldTo(store, organizationId, revision).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) throw error;
+    return undefined;
+  });
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof CoordinatorError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A step in the life of an activity. */
+export interface ActivityStep {
+  readonly revision: number;
+  readonly recordedAt: string;
+  /** Milliseconds since the step before. */
+  readonly after: number;
+  readonly type: string;
+  readonly decision?: DecisionTold;
+  readonly data: object;
+  readonly changes: readonly StateChange[];
+}
+
+/**
+ * The whole life of an activity, from its submission on.
+ * @throws {CoordinatorError} NOT_FOUND when no event of the organization belongs to it
+ */
+export async function tellActivity(
+  replay: OrganizationReplay,
+  registry: Registry,
+  activityId: string,
+  now: number,
+): Promise<ActivityStep[]> {
+  const steps: ActivityStep[] = [];
+  let last: number | undefined;
+  for (const revision of await revisionsOf(replay, activityId)) {
+    const { decision, ...event } = await tellEvent(replay, registry, revision, now);
+    const at = Date.parse(event.recordedAt);
+    const isItsOwn = decision?.revision === revision;
+    steps.push({ ...event, after: at - (last ?? at), ...(decision && isItsOwn ? { decision } : {}) });
+    last = at;
+  }
+  if (steps.length > 0) return steps;
+  throw new CoordinatorError(
+    'NOT_FOUND',
+    `organization \`${replay.organizationId}\` has no events of activity \`${activityId}\`: if it was denied, ` +
+      '`list_denials` tells it',
+  );
+}
+
+async function revisionsOf(replay: OrganizationReplay, activityId: string): Promise<number[]> {
+  const revisions: number[] = [];
+  for await (const event of replay.everyEvent()) {
+    if ((event.metadata as EventMetadata).$correlationId === activityId) revisions.push(event.revision);
+  }
+  return revisions;
+}

@@ -1,0 +1,29 @@
+import type { EventMetadata } from '../ledger/chain.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { everythingIn } from './everything.js';
+
+const organizationName = /^organization-(.+)$/;
+
+/** The organization that the store has recorded first: the root of its installation. */
+export async function firstOrganization(store: EventReader): Promise<string | undefined> {
+  return organizationOf(store, () => true);
+}
+
+/** The organization that an activity was submitted to. */
+export async function organizationOfActivity(store: EventReader, activityId: string): Promise<string | undefined> {
+  const wanted = activityId.toLowerCase();
+  return organizationOf(store, ({ type, metadata }) => {
+    return type === 'ActivitySubmitted' && (metadata as EventMetadata).$correlationId === wanted;
+  });
+}
+
+async function organizationOf(
+  store: EventReader,
+  fits: (event: RecordedEvent) => boolean,
+): Promise<string | undefined> {
+  for await (const event of everythingIn(store)) {
+    const organizationId = organizationName.exec(event.stream)?.[1];
+    if (organizationId !== undefined && fits(event)) return organizationId;
+  }
+  return undefined;
+}

@@ -1,0 +1,215 @@
+import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { isSameAppend } from '../read-models/events.js';
+import type { Point } from '../read-models/states.js';
+import { decidingTypes } from './decide-again.js';
+import { foldToPoint, keptState } from './fold-to.js';
+import { checkReached } from './points.js';
+
+/** Events between two states that are kept: so many are folded in a fraction of a second. */
+const usualEvery = 10_000;
+/** Entries of all kept states together; beyond, every second one is dropped. Each takes some fifty bytes. */
+const mostEntries = 4_000_000;
+/** States that were asked for lately and are kept. */
+const mostLately = 4;
+
+interface Kept {
+  readonly loaded: LoadedOrganization;
+  readonly entries: number;
+}
+
+export interface ReplayOptions {
+  /** Told the number of events so far, now and then. */
+  readonly onProgress?: (events: number) => void;
+  /** Events between two kept states; usual unless told. */
+  readonly every?: number;
+}
+
+const progressEvery = 5_000;
+
+/**
+ * One organization's history, to be moved about in. A first pass folds all of it, with the chain checked, and keeps states on
+ * the way, so that each event is near one. What is recorded afterwards is not looked at.
+ */
+export class OrganizationReplay {
+  /** Of each event, by its revision. */
+  private readonly types: string[] = [];
+  private readonly typeNames = new Map<string, string>();
+  private readonly times: number[] = [];
+  private readonly positions: number[] = [];
+  /** Revision of the event that it was decided with; -1 where it is not known. */
+  private readonly decidedAt: number[] = [];
+  private kept: Kept[] = [];
+  private every: number;
+  /** States that were asked for lately: whoever steps goes on from one. They stay as they are. */
+  private lately: LoadedOrganization[] = [];
+
+  private constructor(
+    readonly store: EventReader,
+    readonly organizationId: string,
+    every: number,
+  ) {
+    this.every = every;
+  }
+
+  /**
+   * @throws {BrokenChain} when an event is not the one that was recorded
+   * @throws {CoordinatorError} NOT_FOUND when the organization has no events
+   */
+  static async open(
+    store: EventReader,
+    organizationId: string,
+    { onProgress, every = usualEvery }: ReplayOptions = {},
+  ): Promise<OrganizationReplay> {
+    const replay = new OrganizationReplay(store, organizationId, every);
+    const current = nothingLoaded();
+    let before: RecordedEvent | undefined;
+    for await (const event of store.read(organizationStream(organizationId))) {
+      apply(current, event);
+      current.recent.clear();
+      replay.note(event, before);
+      before = event;
+      if (event.revision % replay.every === 0) replay.keep(copyOf(current));
+      if (event.revision % progressEvery === 0) onProgress?.(event.revision);
+    }
+    checkReached(organizationId, { by: 'newest' }, current.revision);
+    replay.lately = [current];
+    return replay;
+  }
+
+  /** Revision of the last event. */
+  get last(): number {
+    return this.types.length - 1;
+  }
+
+  /** Name of the type of an event. */
+  typeOf(revision: number): string {
+    return this.types[revision]!;
+  }
+
+  /** Revision of the event that has the request and the decision behind this one, if that is known. */
+  decisionOf(revision: number): number | undefined {
+    const at = this.decidedAt[revision]!;
+    return at < 0 ? undefined : at;
+  }
+
+  /** The nearest decision behind an event, or before it; undefined when there is none. */
+  nextDecision(revision: number, step: 1 | -1): number | undefined {
+    for (let at = revision + step; at >= 0 && at <= this.last; at += step) {
+      if (decidingTypes.has(this.types[at]!)) return at;
+    }
+    return undefined;
+  }
+
+  /**
+   * The last event by a point.
+   * @throws {CoordinatorError} NOT_FOUND when there is none
+   */
+  revisionAt(point: Point): number {
+    const upTo = (values: readonly number[], most: number) => {
+      let [low, high] = [0, values.length];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (values[middle]! <= most) low = middle + 1;
+        else high = middle;
+      }
+      return low - 1;
+    };
+    const found = () => {
+      switch (point.by) {
+        case 'newest':
+          return this.last;
+        case 'revision':
+          return Math.min(point.revision, this.last);
+        case 'position':
+          return upTo(this.positions, Number(point.position));
+        case 'time':
+          return upTo(this.times, point.time);
+      }
+    };
+    const revision = found();
+    checkReached(this.organizationId, point, revision);
+    return revision;
+  }
+
+  /** The organization behind an event; before the first one at revision -1. */
+  async stateAt(revision: number): Promise<OrganizationView> {
+    return (await this.foldedTo(revision)).organization;
+  }
+
+  /** As `stateAt`, with what is needed to fold on; it may be changed. */
+  async loadedAt(revision: number): Promise<LoadedOrganization> {
+    return copyOf(await this.foldedTo(revision));
+  }
+
+  private async foldedTo(revision: number): Promise<LoadedOrganization> {
+    if (revision < 0) return nothingLoaded();
+    const near = [...this.kept.map(({ loaded }) => loaded), ...this.lately]
+      .filter((loaded) => loaded.revision <= revision)
+      .reduce((best, loaded) => (loaded.revision > best.revision ? loaded : best), nothingLoaded());
+    if (near.revision === revision) return near;
+    const loaded = await foldToPoint(this.store, this.organizationId, { by: 'revision', revision }, copyOf(near));
+    this.lately = [...this.lately.slice(1 - mostLately), loaded];
+    return loaded;
+  }
+
+  /** Events from a revision on, so many at most. */
+  async events(from: number, count: number): Promise<RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    if (count <= 0) return events;
+    for await (const event of this.store.read(organizationStream(this.organizationId), from)) {
+      if (event.revision > this.last) break;
+      if (events.push(event) === count) break;
+    }
+    return events;
+  }
+
+  /** Every event that the first pass has seen. */
+  async *everyEvent(): AsyncGenerator<RecordedEvent> {
+    for await (const event of this.store.read(organizationStream(this.organizationId))) {
+      if (event.revision > this.last) return;
+      yield event;
+    }
+  }
+
+  /** A decision and what followed from it. */
+  async decision(revision: number): Promise<RecordedEvent[]> {
+    let end = revision + 1;
+    while (end <= this.last && this.decidedAt[end] === revision) end++;
+    return this.events(revision, end - revision);
+  }
+
+  private note(event: RecordedEvent, before: RecordedEvent | undefined): void {
+    const { type, revision, position, metadata } = event;
+    // One text for each type, however many events have it.
+    const known = this.typeNames.get(type) ?? type;
+    this.typeNames.set(known, known);
+    this.types.push(known);
+    this.times.push((metadata as EventMetadata).at);
+    this.positions.push(Number(position));
+    const isOfBefore = before !== undefined && isSameAppend(before, event);
+    this.decidedAt.push(decidingTypes.has(type) ? revision : isOfBefore ? this.decidedAt[revision - 1]! : -1);
+  }
+
+  private keep(loaded: LoadedOrganization): void {
+    const entries = Object.values(loaded.organization)
+      .map((slice: unknown) => (slice instanceof Map ? slice.size : 1))
+      .reduce((sum, size) => sum + size, 0);
+    this.kept.push({ loaded, entries });
+    if (this.kept.reduce((sum, one) => sum + one.entries, 0) <= mostEntries) return;
+    this.kept = this.kept.filter((_, index) => index % 2 === 0);
+    this.every *= 2;
+  }
+}
+
+/** The records in it are never changed, so that only the maps are copied. */
+function copyOf(loaded: LoadedOrganization): LoadedOrganization {
+  return {
+    ...loaded,
+    organization: keptState(loaded.organization) as LoadedOrganization['organization'],
+    pending: [...loaded.pending],
+    recent: new Map(loaded.recent),
+  };
+}

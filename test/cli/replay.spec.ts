@@ -1,0 +1,230 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { EventStoreDbEventStore } from '../../src/ledger/stores/event-store-db/event-store-db.js';
+import type { EventStore } from '../../src/ledger/event-store.js';
+import { eventsFile } from '../../src/ledger/stores/open-event-store.js';
+import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
+import { OrganizationReplay } from '../../src/replay/organization-replay.js';
+import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { countersign } from '../e2e/installation.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
+import { TypingUser } from './typed.js';
+
+const page = new URL('../../docs/how-to/debug-by-the-events.md', import.meta.url);
+
+let coordinator: TestCoordinator;
+let user: TypingUser;
+/** What the page names by words of its own, as the shell would fill it in. */
+let variables: Readonly<Record<string, string>>;
+
+/** What was recorded, in another store. */
+async function copyTo(store: EventStore): Promise<void> {
+  const heads = new Map<string, number>();
+  for (const { stream, id, type, data, metadata } of await coordinator.recorded()) {
+    if (stream.startsWith('vault-')) continue;
+    const { revision } = await store.append(stream, [{ id, type, data, metadata }], heads.get(stream) ?? 'no-stream');
+    heads.set(stream, revision);
+  }
+}
+
+beforeAll(async () => {
+  coordinator = await startCoordinator({ seed: 'debug by the events' });
+  user = await TypingUser.sitDown();
+  const alice = await coordinator.createUser('Alice');
+  const bob = await coordinator.createUser('Bob');
+  await coordinator.createPolicy({
+    policyName: 'two people tag',
+    condition: "activity.kind == 'CREATE_USER_TAG'",
+    consensus: 'approvers.count() >= 2',
+  });
+  const asked = await alice.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', {
+    userTagName: 'Treasury',
+    userIds: [alice.userId],
+  });
+  coordinator.clock.advance('3m');
+  await bob.client.approve(asked.fingerprint);
+  // A name that writes from right to left, and would be read otherwise than it is.
+  await coordinator.createUser('Mallory\u202ecilA');
+  variables = { ACTIVITY: asked.id };
+  const folder = user.path('data');
+  await mkdir(folder);
+  const store = await SqliteEventStore.open(eventsFile(folder));
+  await copyTo(store);
+  await store.close();
+});
+
+afterAll(async () => {
+  await user.leaves();
+  await coordinator.close();
+});
+
+const replay = (...words: readonly string[]) => user.types(['replay', '--data-dir', 'data', ...words]);
+const json = <Answer>(...words: readonly string[]) => user.json<Answer>(['replay', '--data-dir', 'data', ...words]);
+
+test('the page on debugging shows what the commands write', async () => {
+  const text = await readFile(page, 'utf8');
+  const blocks = [...text.matchAll(/```console\n\$ countersign ([^\n]*)\n([^]*?)```/g)];
+  expect(blocks.length).toBeGreaterThanOrEqual(4);
+  let written = text;
+  for (const [block, line] of blocks) {
+    const words = line!.replace(/\$([A-Z]+)/g, (_, name: string) => variables[name]!).split(' ');
+    const { out, error, code } = await user.types(words.map((word) => (word === './data' ? 'data' : word)));
+    expect([line, error, code]).toEqual([line, '', 0]);
+    written = written.replace(block, () => `\`\`\`console\n$ countersign ${line}\n${out.trimEnd()}\n\`\`\``);
+  }
+  if (process.env['REPLAY_PAGE'] === 'write') await writeFile(page, written);
+  // Ids and keys follow from what the harness draws before, which this page is not about.
+  const drawn = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{64,66}\b/g;
+  expect(text.replace(drawn, '…')).toBe(written.replace(drawn, '…'));
+});
+
+test('each event stands beside the request that caused it, its stamps verified and its decision made again', async () => {
+  const { events } = await json<{ events: Record<string, unknown>[] }>('--step', '--from', '1');
+  const recorded = await coordinator.events();
+  expect(events.map(({ eventId }) => eventId)).toEqual(recorded.slice(1).map(({ id }) => id));
+  const decisions = events.flatMap(({ decision }) => (decision ? [decision as Record<string, unknown>] : []));
+  expect(decisions.length).toBeGreaterThan(10);
+  for (const { again, votes } of decisions) {
+    expect(again).toBe('same');
+    for (const vote of votes as object[]) expect(vote).not.toHaveProperty('problem');
+  }
+  const only = await json<{ events: Record<string, unknown>[] }>('--decisions');
+  expect(only.events.every(({ revision, decision }) => (decision as { revision: number }).revision === revision)).toBe(
+    true,
+  );
+  const tagged = events.find(({ type }) => type === 'UserTagCreated')!;
+  expect(tagged['decision']).toMatchObject({
+    outcome: 'allow',
+    votes: [{ userName: 'Alice' }, { userName: 'Bob' }],
+    policies: expect.arrayContaining([expect.objectContaining({ policyName: 'two people tag' })]) as unknown,
+  });
+  expect(tagged['changes']).toMatchObject([{ text: "user tag 'Treasury' was created" }]);
+});
+
+test('a point is a revision, a position, a time, an event or the end, and the state is that behind it', async () => {
+  const recorded = await coordinator.events();
+  const { id, metadata } = recorded[9]!;
+  const { events } = await json<{ events: { position: string }[] }>('--step', '--from', '9', '--at', '9');
+  const behind = await json<{ at: number; eventId: string }>('--at', '9');
+  expect(behind).toMatchObject({ at: 9, eventId: id });
+  expect(await json('--at', id)).toEqual(behind);
+  expect(await json('--at', `position:${events[0]!.position}`)).toMatchObject({ at: 9 });
+  const time = new Date((metadata as { at: number }).at).toISOString();
+  expect((await json<{ at: number }>('--at', time)).at).toBeGreaterThanOrEqual(9);
+  expect(await json('--at', 'end')).toMatchObject({ at: recorded.length - 1 });
+  expect(await json(coordinator.organizationId.toUpperCase(), '--at', '9')).toEqual(behind);
+  for (const [words, says] of [
+    [['--at', 'soon'], '`soon` is no point: type a revision such as 41'],
+    [['--at', '9999'], 'has no event at revision `9999`'],
+    [['--diff', '9', '--at', '3'], '--diff 9 lies behind --at 3'],
+    [['--diff', '1', '--step'], 'one of --diff, --step and --activity at a time'],
+    [['--from', '1'], '--from says where --step begins'],
+    [['--activity', id], `no events of activity`],
+    [['00000000-0000-4000-8000-000000000000'], 'has no events'],
+  ] as const) {
+    const { code, error } = await replay(...words);
+    expect([words, code, error]).toEqual([words, expect.any(Number), expect.stringContaining(says)]);
+    expect(code).not.toBe(0);
+  }
+});
+
+test('what history holds does not steer the terminal', async () => {
+  const { out } = await replay('--no-tty');
+  expect(out).toContain('Mallory\\u{202e}cilA');
+  const steps = await replay('--step');
+  expect(out + steps.out).not.toMatch(/[^\P{C}\n]/u);
+});
+
+test('the same is read off an EventStoreDB', async () => {
+  const double = await EventStoreDouble.start();
+  try {
+    const store = await EventStoreDbEventStore.open(double.connectionString);
+    await copyTo(store);
+    await store.close();
+    const around = { env: { EVENT_STORE: double.connectionString } };
+    const words = ['replay', '--data-dir', 'data', '--activity', variables['ACTIVITY']!];
+    const [there, here] = [await user.types([...words, '--json'], around), await user.types([...words, '--json'])];
+    const placed = /"position":"\d+"/g;
+    expect(there.out.replace(placed, '')).toBe(here.out.replace(placed, ''));
+    expect([there.code, here.out.match(placed)?.length]).toEqual([0, 5]);
+  } finally {
+    await double.stop();
+  }
+});
+
+test('a long history is folded from the nearest state that was kept, and comes out as from the start', async () => {
+  const store = await SqliteEventStore.openForReading(eventsFile(user.path('data')));
+  try {
+    const [near, far] = await Promise.all(
+      [3, 1_000_000].map((every) => OrganizationReplay.open(store, coordinator.organizationId, { every })),
+    );
+    for (const revision of [near!.last, 2, 17, 5, 16, 4, 3]) {
+      const [one, other] = [await near!.loadedAt(revision), await far!.loadedAt(revision)];
+      expect([one.revision, one.hash, one.organization]).toEqual([revision, other.hash, other.organization]);
+    }
+  } finally {
+    await store.close();
+  }
+});
+
+/** Types keys at a real pseudo-terminal, each once the screen shows what the one before was to bring. */
+async function atTerminal(
+  steps: readonly (readonly [shows: RegExp, keys: string])[],
+): Promise<{ code: number; screen: string }> {
+  const command = `stty rows 40 cols 200; exec ${process.execPath} ${countersign} replay --data-dir ${user.path('data')}`;
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], TERM: 'xterm', SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let screen = '';
+  let arrived = (): void => undefined;
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+    arrived();
+  });
+  const ended = once(child, 'close').then(([code]) => Number(code));
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+    arrived();
+  });
+  try {
+    let from = 0;
+    for (const [shows, keys] of steps) {
+      while (!shows.test(screen.slice(from))) {
+        if (isOver) throw new Error(`the terminal did not show ${String(shows)}: ${screen.slice(from)}`);
+        await new Promise<void>((resolve) => (arrived = resolve));
+      }
+      from = screen.length;
+      child.stdin.write(keys);
+    }
+    return { code: await ended, screen };
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+test('in a terminal the arrow keys move from event to event and from decision to decision', async () => {
+  const last = (await coordinator.events()).length - 1;
+  const { code, screen } = await atTerminal([
+    [new RegExp(`${last} of ${last} `), '\x1b[D'],
+    [new RegExp(`${last - 1} of ${last} `), '\x1b[A'],
+    [/ActivitySubmitted[^]*stamp verified/, 'g'],
+    [/go to: /, 'nowhere\r'],
+    [/is no point/, 'g'],
+    [/go to: /, '0\r'],
+    [new RegExp(`\\b0 of ${last}  OrganizationCreated`), 'm'],
+    [/0 is marked/, '\x1b[F'],
+    [new RegExp(`${last} of ${last} `), 'c'],
+    [/user 'Alice' was created/, 's'],
+    [/state behind/, '?'],
+    [/next decision, decision before/, '\x1b[H'],
+    [new RegExp(`\\b0 of ${last}  OrganizationCreated`), '\x1b[B'],
+    [/ActivitySubmitted/, 'q'],
+  ]);
+  expect(code).toBe(0);
+  // It leaves the terminal as it was.
+  expect(screen).toContain('\x1b[?1049h');
+  expect(screen.trimEnd().endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
+}, 60_000);
