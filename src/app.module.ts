@@ -135,6 +135,8 @@ export interface Adapters {
   /** The way to people; closed with the coordinator. */
   readonly delivery: Delivery & { close(): Promise<void> };
   readonly logger: Logger;
+  /** A test harness that goes on from an imported history: it is folded, and its webhooks are told nothing. */
+  readonly takesImported?: boolean;
 }
 
 /** Largest request body, in bytes. */
@@ -162,7 +164,7 @@ class AppModule {}
 
 function coordinatorModule(
   config: Config,
-  { store, projecting, snapshotFolder, clock, randomness, delivery, logger }: Adapters,
+  { store, projecting, snapshotFolder, clock, randomness, delivery, logger, takesImported = false }: Adapters,
   { vault, keys, oauthSecrets, proxyKeys, tokens, within }: OpenKeyring,
   { root: attestationRoot, proofs }: { readonly root: Uint8Array; readonly proofs: ProofSigner },
   address: () => string,
@@ -270,7 +272,7 @@ function coordinatorModule(
       provide: OrganizationLoader,
       inject: [Metrics, SNAPSHOTS, Children],
       useFactory: (metrics: Metrics, snapshots: Snapshots | undefined, children: Children) =>
-        new OrganizationLoader(store, metrics, snapshots ? { snapshots, children } : { children }),
+        new OrganizationLoader(store, metrics, { children, takesImported, ...(snapshots ? { snapshots } : {}) }),
     },
     {
       provide: COUNTERS,
@@ -840,7 +842,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   app.get(Freshness).begin(head);
   // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
-  const stopDelivering = config.restored ? () => Promise.resolve() : deliverWebhooks(config, adapters, app);
+  const isCopy = config.restored || adapters.takesImported === true;
+  const stopDelivering = isCopy ? () => Promise.resolve() : deliverWebhooks(config, adapters, app);
   const recorder = recordClaims(adapters, runner);
   const shredder = app.get(Shredder);
   const { rows } = adapters.projecting;

@@ -38,6 +38,19 @@ interface World {
   readonly randomness: Randomness;
   /** Seals the key of the auth proxy that the root organization begins with; without it, it begins with none. */
   readonly keyEncryption?: KeyEncryption;
+  /** Only a test harness goes on from a history that was imported: whoever has its test keys is whoever they like. */
+  readonly takesImported?: boolean;
+}
+
+/** A store that a test harness has filled with another installation's history: no coordinator starts on it. */
+export class ImportedHistory extends Error {
+  constructor() {
+    super(
+      'this store holds a history that was imported for tests, whose users have test keys and whose wallets have substitute ' +
+        'seeds: start on another store',
+    );
+    this.name = 'ImportedHistory';
+  }
 }
 
 /** What is remembered of an installation before it listens. */
@@ -46,6 +59,7 @@ type Remembered = Omit<RootCredentials, 'apiUrl' | 'authProxyUrl'>;
 /**
  * Makes the root organization on the first start, and finds it on every later one. Safe to interrupt: the credentials
  * are on disk before the fact that names them is recorded, and every step can be done again.
+ * @throws {ImportedHistory}
  */
 export async function install(
   { rootApiPublicKey }: Pick<Config, 'rootApiPublicKey'>,
@@ -56,6 +70,7 @@ export async function install(
   const { store, clock, randomness, keyEncryption } = world;
   const known = await recordedFounding(store);
   if (known) {
+    if (known.imported && !world.takesImported) throw new ImportedHistory();
     await found(world, known);
     return { founding: known, isNew: false };
   }
@@ -106,6 +121,11 @@ async function found({ store, clock, randomness, keyEncryption }: World, foundin
   const vault = new Vault({ store, keyEncryption, randomness, clock });
   const keys = new ProxyKeys({ vault, randomness, newId: () => vaultId });
   await foundOrganization(store, founding, await keys.create(organizationId));
+}
+
+/** Before anything is written to it. @throws {ImportedHistory} when the store is that of a test harness */
+export async function refuseImported(store: EventStore): Promise<void> {
+  if ((await recordedFounding(store))?.imported) throw new ImportedHistory();
 }
 
 /** Whether a store has an installation. */

@@ -13,7 +13,7 @@ import { eventsFile, openEventStore, warnOfLimit } from './ledger/stores/open-ev
 import { createLogger, nestLogger } from './http/logger.js';
 import { projectInMemory, projectIntoFile } from './read-models/projecting.js';
 import { readProxySecret } from './proxy-secret.js';
-import { install, isInstalled, RootFile } from './installation.js';
+import { install, isInstalled, refuseImported, RootFile } from './installation.js';
 import { makePrivate } from './private-files.js';
 import { readKeys, type KekSource } from './vault/kek-source.js';
 import { provideKeyEncryption } from './vault/provide-key-encryption.js';
@@ -83,7 +83,9 @@ async function start(given: Config): Promise<void> {
   };
   const madeKey = (file: string): void =>
     logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy');
-  const opening = checkData(given, world.store).then(() => provideKeyEncryption(world, source, keys, madeKey));
+  const opening = checkData(given, world.store)
+    .then(() => refuseImported(world.store))
+    .then(() => provideKeyEncryption(world, source, keys, madeKey));
   const keyEncryption = await opening.catch(async (error: unknown) => {
     // The end of the process alone would leave the store's files as after a crash.
     await world.store.close();

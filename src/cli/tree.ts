@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
 import { mountActivitiesList, mountActivitiesShow } from './commands/activities.js';
 import { mountCompletion } from './commands/completion.js';
+import { mountHistoryExport } from './commands/history-export.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
 import { mountLogout } from './commands/logout.js';
@@ -74,6 +75,7 @@ export function commandTree(terminal: Terminal): CliCommand {
   tree.commandsGroup('Store:');
   mountReplay(tree);
   mountVerify(tree);
+  mountHistoryExport(tree.command('history').summary('the history of one organization'));
   mountKekRotate(tree.command('kek').summary('the key-encryption key'));
   mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));
   mountProofVerify(tree.command('proof').summary('boot proofs and app proofs'));

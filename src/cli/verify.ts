@@ -60,10 +60,10 @@ function rowsOf(rows: RowsCompared | undefined, absent: string | undefined): Pic
 }
 
 function asText({ findings, isCut, rows, ...counts }: Whole): string {
-  const { events, streams, decisions, unnumbered, stamps, stampsNotKept } = counts;
+  const { events, streams, decisions, unnumbered, stamps, stampsNotKept, stampsRedacted } = counts;
   const looked = [
     `${events} events in ${streams} streams`,
-    `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept whole` : ''}`,
+    `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept whole` : ''}${stampsRedacted ? `, ${stampsRedacted} redacted` : ''}`,
     `${decisions} decisions made again${unnumbered ? `, ${unnumbered} of an earlier release folded only` : ''}`,
     ...(rows?.tables ? [`${rows.rows} rows of the read models built again`] : []),
   ].join('; ');

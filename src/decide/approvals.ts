@@ -5,9 +5,9 @@ import { mayChange, whoseWaysIn, type Word } from '../domain/organization/quorum
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import { eligibleApprovers, type Approval, type Authorization } from '../domain/policy/authorize.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { attestedCredential } from './resolve-caller.js';
+import { attestedCredential, credentialsOf } from './resolve-caller.js';
 import type { Basis, Waiting } from './basis.js';
-import { aboutStillThere, questionOf, policyContext, credentialsOf } from './question.js';
+import { aboutStillThere, questionOf, policyContext } from './question.js';
 
 /** Approvals of an activity that waits which still count, the oldest first. */
 export function countedApprovals(basis: Basis, open: OpenActivity): readonly Vote[] {

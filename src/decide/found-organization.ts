@@ -18,6 +18,8 @@ export interface Founding {
   readonly curve: ApiKeyCurve;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
+  /** It was recorded by another installation, and brought into a test harness (docs/adr/0065). */
+  readonly imported?: { readonly redacted: boolean };
 }
 
 /** What the auth proxy that an organization is founded with is known by. */

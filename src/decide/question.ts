@@ -3,15 +3,10 @@ import { CoordinatorError } from '../domain/errors.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
-import type {
-  AuthorizationContext,
-  AuthorizationRequest,
-  PolicyCredential,
-  PolicyUser,
-} from '../domain/policy/authorize.js';
+import type { AuthorizationContext, AuthorizationRequest, PolicyUser } from '../domain/policy/authorize.js';
 import { unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Registry } from './registry.js';
-import { apiKeyCredential, authenticatorCredential } from './resolve-caller.js';
+import { credentialsOf } from './resolve-caller.js';
 import { type Basis, ReadFirst, tenantOf } from './basis.js';
 
 /** Whether what policies read of a request has to be read out of something first. */
@@ -121,11 +116,4 @@ function policyUser(user: User): PolicyUser {
     tags: user.userTags,
     credentials: credentialsOf(user),
   };
-}
-
-export function credentialsOf(user: User): PolicyCredential[] {
-  return [
-    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
-    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
-  ];
 }

@@ -152,6 +152,8 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
       ? { user, organizationId, authenticator, credential: authenticatorCredential(user, authenticator) }
       : undefined;
   }
+  const standIn = testKeyCaller(organization, stamp.publicKey);
+  if (standIn) return { ...standIn, organizationId };
   const user = organization.users.get(organization.apiKeyOwners.get(stamp.publicKey) ?? '');
   const key = user?.apiKeys.find(({ publicKey }) => publicKey === stamp.publicKey);
   if (!user || !key) return undefined;
@@ -169,6 +171,28 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
     });
   }
   return { user, organizationId, credential: apiKeyCredential(user, key) };
+}
+
+/**
+ * The user whom a test harness lets a key of its own stamp for, with the credential that the key stands for, for as long as the
+ * user has it; undefined for every key of a history that was not imported.
+ */
+export function testKeyCaller(
+  { testKeys, users }: OrganizationView,
+  publicKey: string,
+): Pick<Caller, 'user' | 'credential'> | undefined {
+  const key = testKeys?.get(publicKey);
+  const user = key && users.get(key.userId);
+  const credential = user && credentialsOf(user).find(({ id }) => id === key?.credentialId);
+  return credential && { user, credential };
+}
+
+/** The API keys and passkeys of a user as policies see them. */
+export function credentialsOf(user: User): PolicyCredential[] {
+  return [
+    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
+    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
+  ];
 }
 
 /** An API key as policies see it. */

@@ -1051,7 +1051,8 @@ function voteOf(
     scheme: stamp.scheme,
     signature: stamp.signature,
     credentialId: credential.id,
-    publicKey: credential.publicKey,
+    // That of a test harness is not the key of the credential that it stands for.
+    publicKey: stamp.kind === 'api-key' ? stamp.publicKey : credential.publicKey,
   };
   if (stamp.kind === 'attested') return attestation ? { ...vote, attestation } : vote;
   if (stamp.kind === 'api-key') return vote;

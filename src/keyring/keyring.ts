@@ -37,8 +37,8 @@ interface KeyringPorts {
 }
 
 /** Names of secrets in the vault of a wallet, and of a pending import. */
-const mnemonicSecret = 'mnemonic';
-const seedSecret = 'seed';
+export const mnemonicSecret = 'mnemonic';
+export const seedSecret = 'seed';
 const targetSecret = 'target';
 
 /** Derivations and signatures are half a millisecond each: organizations take turns with theirs, and others with all of them. */

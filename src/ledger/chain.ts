@@ -11,6 +11,8 @@ export interface EventMetadata {
   readonly $correlationId: string;
   /** Id of what led to this event. EventStoreDB knows the name. */
   readonly $causationId: string;
+  /** Some of what it says was replaced in an export; its stamp does not verify any more. In no store but that of a test. */
+  readonly redacted?: true;
   /** Link of the stream's chain, 64 lower-case hex characters; see `chainEvent`. */
   readonly hash: string;
 }

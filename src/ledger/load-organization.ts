@@ -1,4 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
+import { marksImport } from '../domain/organization/imported.js';
 import type { ActivityEvent } from '../domain/activity/events.js';
 import {
   emptyOrganization,
@@ -61,6 +62,8 @@ export interface LoaderOptions {
   readonly cacheBytes?: number;
   /** Which sub-organizations their parents have recorded; without it none but those that say so themselves. */
   readonly children?: Pick<Children, 'finish' | 'isConfirmed'>;
+  /** Also histories that were imported for tests; else they cannot be loaded. */
+  readonly takesImported?: boolean;
 }
 
 /** Folds streams, and keeps the folded state by revision so that only what is new is read. */
@@ -255,6 +258,9 @@ export class OrganizationLoader {
           confirm(loaded, event);
           noteTime(loaded.organization, (event.metadata as EventMetadata).at);
         } else {
+          if (marksImport(event) && !this.options.takesImported) {
+            throw new Error(`the history of organization \`${organizationId}\` was imported for tests`);
+          }
           apply(loaded, event);
           events++;
         }

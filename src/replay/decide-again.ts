@@ -4,7 +4,7 @@ import type { Basis, Voter, Prepared, Submission, Verdict } from '../decide/basi
 import { fingerprintOf } from '../decide/fingerprint.js';
 import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
-import { apiKeyCredential, attestedCredential, authenticatorCredential, invitedBy } from '../decide/resolve-caller.js';
+import { attestedCredential, credentialsOf, invitedBy, testKeyCaller } from '../decide/resolve-caller.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validate } from '../wire/validate.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
@@ -176,7 +176,8 @@ export class Redeciding {
       rules,
       ...(limits ? { limits } : {}),
     };
-    return again(basis, event, effects, recorded.revision, this.parentAt);
+    const { redacted } = recorded.metadata as EventMetadata;
+    return again(basis, event, effects, recorded.revision, this.parentAt, redacted);
   }
 }
 
@@ -209,11 +210,13 @@ function again(
   effects: readonly OrganizationEvent[],
   revision: number,
   parentAt: ParentAt,
+  redacted = false,
 ): Redecided {
   const { vote } = event.data;
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
-  if (fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
+  // What was replaced in an export has the fingerprint of nothing; `verify` takes such events only from an import.
+  if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
   const { activityType, outcome, verdict } =
@@ -324,12 +327,12 @@ function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey
   if (invited?.user.userId === userId) return { userId, credential: invited.credential };
   const user = organization.users.get(userId);
   if (!user) throw new Error(`a vote of user \`${userId}\`, who is not there`);
+  const standIn = testKeyCaller(organization, publicKey);
+  if (standIn?.user.userId === userId && standIn.credential.id === credentialId) {
+    return { userId, credential: standIn.credential };
+  }
   const attested = attestation && attestedCredential(user, attestation, publicKey);
-  const credential = [
-    ...(attested ? [attested] : []),
-    ...user.apiKeys.map((key) => apiKeyCredential(user, key)),
-    ...user.authenticators.map((one) => authenticatorCredential(user, one)),
-  ].find(({ id }) => id === credentialId);
+  const credential = [...(attested ? [attested] : []), ...credentialsOf(user)].find(({ id }) => id === credentialId);
   if (credential?.publicKey !== publicKey) throw new Error(`user \`${userId}\` has no credential \`${credentialId}\``);
   return { userId, credential };
 }

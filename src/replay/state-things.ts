@@ -424,6 +424,8 @@ const scalars: Members<Scalars> = {
   authProxy: (value, now) => told(authProxy, value, now),
   // Only between the events of one append: whose word stands behind those that follow.
   acting: plain,
+  // Only in a test harness, which knows them.
+  testKeys: untold,
 };
 
 /** The organization itself, without what it has. */

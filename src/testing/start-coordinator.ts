@@ -19,7 +19,9 @@ import type { Delivery } from '../delivery/delivery.js';
 import { deliveryBy } from '../delivery/open-delivery.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { KeyEncryptionError, LocalKeyEncryption, type KeyEncryption } from '../vault/key-encryption.js';
+import { Vault } from '../vault/vault.js';
 import { ManualClock, SeededRandomness } from './deterministic.js';
+import { importHistory, readImport, type Imported, type ReadHistory } from './import-history.js';
 import { KeptMessages } from './kept-messages.js';
 import { ActivityClient, type ParametersOf } from '../client/activity-client.js';
 import { WebhookSink, type DeliveredWebhook } from './webhook-sink.js';
@@ -39,6 +41,12 @@ export interface StartOptions {
   readonly store?: 'memory' | 'sqlite' | `esdb${string}`;
   /** Settings by their environment names, such as `RATE_LIMIT_PER_ADDRESS`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * A file of `countersign history export`: goes on from there. `clientOf` stamps as its users, with keys that only this
+   * coordinator takes; wallets sign with substitutes for their keys, and webhooks are not told. The clock begins after its last
+   * event, unless `at` is later.
+   */
+  readonly history?: string;
   /** Log level; nothing is logged by default. */
   readonly logLevel?: string;
   /** Where log lines go; standard error by default. */
@@ -118,6 +126,8 @@ export interface TestCoordinator extends AsyncDisposable {
     walletName: string,
     accounts?: ParametersOf<'ACTIVITY_TYPE_CREATE_WALLET'>['accounts'],
   ): Promise<{ readonly walletId: string; readonly addresses: readonly string[] }>;
+  /** A client that stamps as a user: of an imported history, or one whom `createUser` has made. */
+  clientOf(userId: string, organizationId?: string): ActivityClient;
   /** A client for a key of the caller's choice. */
   clientFor(key: ApiKeyPair, organizationId?: string): ActivityClient;
   /** A new key pair that follows from the seed. */
@@ -169,22 +179,53 @@ export interface TestCoordinator extends AsyncDisposable {
  * as when a test fails, does not keep the process alive.
  */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
-  const { seed = 'countersign', at = new Date('2026-01-01T00:00:00Z'), store: kind = 'memory' } = options;
+  const { seed = 'countersign', store: kind = 'memory' } = options;
   refuseMisspelled(options.settings ?? {}, { only: true });
   const config = readConfig({ PORT: '0', ...options.settings });
+  const history = options.history === undefined ? undefined : await readImport(options.history);
+  const begins = options.at?.getTime() ?? (history ? 0 : Date.parse('2026-01-01T00:00:00Z'));
+  const at = Math.max(begins, (history?.lastAt ?? -1) + 1);
   const folder = kind === 'sqlite' ? await mkdtemp(join(tmpdir(), 'countersign-')) : undefined;
   const store = await openEventStore(kind.startsWith('esdb') ? kind : `${kind}:`, folder ?? '');
   const failing = new Set<Port>();
   const world = {
     failing,
-    clock: new SteeredClock(at.getTime(), failing),
+    clock: new SteeredClock(at, failing),
     randomness: new FailingRandomness(seed, failing),
     kek: new SeededRandomness(`kek of ${seed}`).bytes(32),
     kept: new KeptMessages((channel) => failing.has(channel) || failing.has('messages')),
   };
-  const whole = { store, folder, config, ...world };
   const callOff = folder === undefined ? () => undefined : removeAtExit(folder);
-  return handleOf(options, whole, await held(boot(options, whole, undefined)), callOff);
+  try {
+    const imported = history && (await importInto(store, history, world));
+    const whole = { store, folder, config, imported, ...world };
+    const credentials = imported && credentialsOf(imported);
+    return handleOf(options, whole, await held(boot(options, whole, credentials)), callOff);
+  } catch (error) {
+    await store.close();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    callOff();
+    throw error;
+  }
+}
+
+async function importInto(
+  store: EventStore,
+  history: ReadHistory,
+  { clock, randomness, kek }: Pick<World, 'clock' | 'randomness' | 'kek'>,
+): Promise<Imported> {
+  const vault = new Vault({ store, keyEncryption: new LocalKeyEncryption([kek], randomness), randomness, clock });
+  return importHistory(history, { store, vault, randomness, now: clock.now() });
+}
+
+function credentialsOf({ organizationId, userId, keys }: Imported): Credentials {
+  const key = keys.get(organizationId)?.get(userId);
+  return {
+    organizationId,
+    userId,
+    apiPublicKey: key?.publicKey ?? '',
+    ...(key ? { apiPrivateKey: key.privateKey } : {}),
+  };
 }
 
 /** Keeps the process alive until the work is done: nothing of an open coordinator does. */
@@ -213,6 +254,7 @@ interface World {
   readonly kek: Uint8Array;
   readonly kept: KeptMessages;
   readonly failing: Set<Port>;
+  readonly imported: Imported | undefined;
 }
 
 type Credentials = Omit<RootCredentials, 'apiUrl'>;
@@ -232,7 +274,8 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
   let credentials = earlier;
   const persistent = new SharedStore(world.store, failing);
   const keyEncryption = new FailingKeyEncryption(new LocalKeyEncryption([world.kek], randomness), failing);
-  await install(config, { store: persistent, clock, randomness, keyEncryption }, undefined, (root) => {
+  const takesImported = world.imported !== undefined;
+  await install(config, { store: persistent, clock, randomness, keyEncryption, takesImported }, undefined, (root) => {
     credentials = root;
     return Promise.resolve();
   });
@@ -258,6 +301,7 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
     delivery,
     logger: createLogger(options.logLevel ?? 'silent', options.log),
     projecting,
+    takesImported,
   });
   const server = coordinator.app.getHttpServer();
   server.on('connection', (socket) => socket.unref());
@@ -288,10 +332,15 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
   let closing: Promise<void> | undefined;
   const { organizationId } = first.credentials;
   const newKey = () => generateApiKeyPair((count) => randomness.bytes(count));
+  const keys = new Map([...(world.imported?.keys ?? [])].map(([id, pairs]) => [id, new Map(pairs)]));
+  const ownKeys = keys.get(organizationId) ?? new Map<string, ApiKeyPair>();
+  keys.set(organizationId, ownKeys);
   const clientFor = (key: ApiKeyPair, organization = organizationId) =>
     new ActivityClient(() => running.url, organization, key, clock);
   const { apiPrivateKey } = first.credentials;
-  const client = clientFor(apiPrivateKey ? apiKeyPairFromPrivate(apiPrivateKey) : newKey());
+  const ownKey = ownKeys.get(first.credentials.userId);
+  const client = clientFor(ownKey ?? (apiPrivateKey ? apiKeyPairFromPrivate(apiPrivateKey) : newKey()));
+  ownKeys.set(first.credentials.userId, client.key);
 
   /** What has not ended yet, in words. */
   async function openWork(): Promise<string | undefined> {
@@ -299,7 +348,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     await coordinator.app.get(ReadModelRunner).passed((await world.store.head()) ?? -1n, settle.longestMs);
     if (!coordinator.app.get(VoteNotices).isIdle) return 'notices of votes are not counted';
     if (delivery.open) return `${delivery.open} messages are not delivered`;
-    for (const { endpointId } of endpointsWithDeliveries(rows)) {
+    // Nobody delivers to the endpoints of an imported history.
+    for (const { endpointId } of world.imported ? [] : endpointsWithDeliveries(rows)) {
       const [due] = dueDeliveries(rows, endpointId, clock.now(), 1);
       if (due) return `a delivery to webhook endpoint ${endpointId} is due`;
     }
@@ -366,6 +416,14 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     client,
     clock,
     clientFor,
+    clientOf(userId, organization = organizationId) {
+      const key = keys.get(organization)?.get(userId);
+      if (key) return clientFor(key, organization);
+      throw new Error(
+        `there is no test key of user \`${userId}\` in organization \`${organization}\`: only users who have an API key or a ` +
+          'passkey when a history is imported, and those whom `createUser` makes, are stamped for',
+      );
+    },
     newKey,
     get url() {
       return running.url;
@@ -389,6 +447,7 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
         ],
       });
       const { userIds } = result['createUsersResult'] as { userIds: string[] };
+      ownKeys.set(userIds[0]!, key);
       return { userId: userIds[0]!, key, client: clientFor(key) };
     },
     async createPolicy({ effect = 'EFFECT_ALLOW', ...policy }) {
@@ -409,6 +468,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     beforeWrite: (writes, act) => running.persistent.beforeWrite(writes, act),
     messages: () => [...kept.messages],
     async listenForWebhooks() {
+      if (world.imported)
+        throw new Error('an imported history tells no webhooks, as their endpoints are not of this test');
       if (!world.config.allowPrivateNetwork) {
         throw new Error(
           "webhooks are delivered to loopback here: start with settings: { ALLOW_PRIVATE_NETWORK: 'true' }",

@@ -45,6 +45,8 @@ interface SealedSecret extends WrappedKey {
   readonly sealed: string;
   /** With the first secret of a vault that nothing recorded names yet. */
   readonly attempt?: VaultAttempt;
+  /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0065). */
+  readonly substitute?: true;
 }
 
 /** A vault's stream as far as it was read. Everything in it is sealed. */
@@ -101,6 +103,7 @@ export class Vault {
   /**
    * Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret.
    * @param attempt what the vault is made for, if nothing names it yet
+   * @param isSubstitute whether it stands for a secret that is elsewhere
    * @throws {CoordinatorError} NOT_FOUND for a vault that was shredded, UNAVAILABLE when the store cannot be had
    */
   async seal(
@@ -108,6 +111,7 @@ export class Vault {
     organizationId: string,
     secrets: readonly NamedSecret[],
     attempt?: VaultAttempt,
+    isSubstitute = false,
   ): Promise<void> {
     await this.change(vaultId, async (vault) => {
       const isNew = vault.revision < 0;
@@ -115,7 +119,8 @@ export class Vault {
       const events: VaultEvent[] = [];
       for (const { name, secret } of missing) {
         const sealed = await this.sealOne({ organizationId, vaultId, name }, secret);
-        const data = attempt && isNew && events.length === 0 ? { ...sealed, attempt } : sealed;
+        const named = attempt && isNew && events.length === 0 ? { ...sealed, attempt } : sealed;
+        const data = isSubstitute ? { ...named, substitute: true as const } : named;
         events.push({ type: 'SecretSealed', data });
       }
       return events;

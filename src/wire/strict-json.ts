@@ -23,6 +23,19 @@ export function parseStrictJson(
   mostValues = maxJsonValues,
 ): { readonly text: string; readonly value: Record<string, unknown> } {
   if (body.length === 0) throw bad('is empty; send a JSON object');
+  const { text, value } = parseWholeJson(body, mostValues);
+  return { text, value: withoutNulls(value) as Record<string, unknown> };
+}
+
+/**
+ * The same with its null members, for what is no request.
+ * @throws {CoordinatorError} as `parseStrictJson` does
+ */
+export function parseWholeJson(
+  body: Uint8Array,
+  mostValues = maxJsonValues,
+  maxDepth = maxJsonDepth,
+): { readonly text: string; readonly value: Record<string, unknown> } {
   let text: string;
   try {
     text = utf8.decode(body);
@@ -30,7 +43,7 @@ export function parseStrictJson(
     throw bad('is not valid UTF-8');
   }
   if (text.charCodeAt(0) === 0xfeff) throw bad('begins with a byte order mark; send plain UTF-8');
-  checkMembers(text, mostValues);
+  checkMembers(text, mostValues, maxDepth);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -40,14 +53,14 @@ export function parseStrictJson(
   // An escape can spell half of a surrogate pair, which is no text and has no canonical form to hash.
   if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('has a string with half of a surrogate pair');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('must be a JSON object');
-  return { text, value: withoutNulls(value) as Record<string, unknown> };
+  return { text, value: value as Record<string, unknown> };
 }
 
 /**
  * One pass over the text for what `JSON.parse` lets through: depth, members named twice, and how many values there are. It
  * only tracks strings, brackets and commas; whether the text is JSON at all is the parser's to say.
  */
-function checkMembers(text: string, mostValues: number): void {
+function checkMembers(text: string, mostValues: number, maxDepth: number): void {
   const open: (Set<string> | undefined)[] = [];
   let expectKey = false;
   let values = 0;
@@ -74,7 +87,7 @@ function checkMembers(text: string, mostValues: number): void {
       case 0x5b: {
         countValue();
         const isObject = text.charCodeAt(at) === 0x7b;
-        if (open.length >= maxJsonDepth) throw bad(`is nested deeper than ${maxJsonDepth} levels`);
+        if (open.length >= maxDepth) throw bad(`is nested deeper than ${maxDepth} levels`);
         open.push(isObject ? new Set() : undefined);
         expectKey = isObject;
         break;

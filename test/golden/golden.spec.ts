@@ -47,7 +47,10 @@ function parentOf(file: string): RecordedEvent[] {
 const registry = buildRegistry(activities);
 
 /** What no recorded stream has: a list that only grows shorter. */
-const untold: readonly OrganizationEvent['type'][] = [];
+const untold: readonly OrganizationEvent['type'][] = [
+  // No release records it: it is the mark of a history in a test harness.
+  'HistoryImported',
+];
 
 describe('streams of earlier releases', () => {
   it('are there, each with its state', () => {

@@ -116,6 +116,7 @@ describe('verifyHistory', () => {
       unnumbered: 0,
       stamps: all.filter(voteOf).length,
       stampsNotKept: 0,
+      stampsRedacted: 0,
       isCut: false,
     });
     expect(all.filter(isDeciding).length).toBeGreaterThan(100);

@@ -13,6 +13,7 @@ import { evolveOauth2Credentials, type Oauth2Credential, type Oauth2CredentialEv
 import { evolveOnRampCredentials, type OnRampCredential, type OnRampCredentialEvent } from './on-ramp-credentials.js';
 import { evolveOtps, type Otp, type OtpEvent } from './otps.js';
 import { evolveImports, type ImportEvent, type PendingImport } from './imports.js';
+import { evolveImported, type ImportedEvent, type TestKey } from './imported.js';
 import { evolveInvitations, type Invitation, type InvitationEvent } from './invitations.js';
 import { evolveOpenActivities, type OpenActivity } from './open-activities.js';
 import { evolvePolicies, type PolicyEvent } from './policies.js';
@@ -84,6 +85,8 @@ export interface Organization {
   readonly foundings: Map<string, readonly number[]>;
   /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
   readonly foundingContacts: Map<string, string>;
+  /** Of a history that was imported into a test harness, by public key; undefined for every other. */
+  testKeys: ReadonlyMap<string, TestKey> | undefined;
 }
 
 /** The organization as deciders see it. */
@@ -109,6 +112,7 @@ export type OrganizationEvent =
   | InvitationEvent
   | AuthProxyEvent
   | WebhookEndpointEvent
+  | ImportedEvent
   | ActivityEvent;
 
 const evolvers: Evolvers<OrganizationEvent> = {
@@ -127,6 +131,7 @@ const evolvers: Evolvers<OrganizationEvent> = {
   ...evolveInvitations,
   ...evolveAuthProxy,
   ...evolveWebhookEndpoints,
+  ...evolveImported,
   ...evolveOpenActivities,
 };
 
@@ -172,6 +177,7 @@ export function emptyOrganization(): Organization {
     additions: new Map(),
     foundings: new Map(),
     foundingContacts: new Map(),
+    testKeys: undefined,
   };
 }
 

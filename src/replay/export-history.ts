@@ -1,0 +1,351 @@
+import { isDeepStrictEqual } from 'node:util';
+import { beginningOf, recordedChild } from '../decide/found-organization.js';
+import type { Registry } from '../decide/registry.js';
+import { denialStream } from '../domain/activity/denial.js';
+import { readableDenial, readableEventData } from '../domain/activity/redaction.js';
+import { recordedForm } from '../domain/activity/recorded-form.js';
+import { organizationStream } from '../domain/organization/organization.js';
+import type { EventMetadata } from '../ledger/chain.js';
+import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
+import { emptyTail, seal, type Fact, type Tail } from '../ledger/seal.js';
+import { upcast } from '../ledger/upcast.js';
+import { decidingTypes, NotDecidable, Redeciding } from './decide-again.js';
+import { HistoryLines, streamsOf, type HistoryEvent, type HistoryHeader } from './history-file.js';
+import { Redactor } from './redact.js';
+
+export interface ExportOptions {
+  readonly organizationId: string;
+  readonly registry: Registry;
+  /** Milliseconds since the epoch: what is still alive then is left out. */
+  readonly now: number;
+  /** Key of the pseudonyms, 32 random bytes that nobody keeps; personal data stays without it. */
+  readonly redactionKey?: Uint8Array;
+}
+
+/** What is said of an export beside the file. */
+export interface ExportReport {
+  readonly header: HistoryHeader;
+  readonly events: number;
+  /** Events in which something was replaced. */
+  readonly changed: number;
+  /** Decisions that come out otherwise from the pseudonyms than they were, in words. */
+  readonly otherwise: readonly string[];
+  /** Names of members that were replaced because nobody has said what they hold. */
+  readonly unknownMembers: readonly string[];
+}
+
+/** The organization that is to be exported is not there. */
+export class NothingToExport extends Error {
+  constructor(organizationId: string) {
+    super(`no organization \`${organizationId}\` in this store`);
+    this.name = 'NothingToExport';
+  }
+}
+
+/**
+ * Writes the history of an organization, line by line: everything that its decisions have read. Reads the streams twice, since
+ * what quotes a name may stand before the name.
+ * @throws {NothingToExport}
+ * @throws {StoreUnavailable}
+ */
+export async function exportHistory(
+  store: EventReader,
+  options: ExportOptions,
+  write: (line: string) => Promise<void> | void,
+): Promise<ExportReport> {
+  const { organizationId, registry, now, redactionKey } = options;
+  const head = (await store.head()) ?? -1n;
+  const parentOrganizationId = await parentOf(store, organizationId);
+  const home = { organizationId, ...(parentOrganizationId === undefined ? {} : { parentOrganizationId }) };
+  const redactor = redactionKey && new Redactor(redactionKey, registry.policyEnvironment.vocabulary ?? {});
+  const completed = new Set<string>();
+  let hasLiveTokens = false;
+  const seen = { completed, now };
+  for await (const event of merged(store, streamsOf(home), head)) {
+    if (event.type === 'ActivityCompleted') completed.add((event.data as { activityId: string }).activityId);
+    redactor?.data(dataOf(event));
+  }
+  if (!redactor) {
+    for await (const event of merged(store, streamsOf(home), head)) {
+      hasLiveTokens ||= isWithheld(event, seen);
+      if (hasLiveTokens) break;
+    }
+  }
+  const lines = new HistoryLines();
+  const said = {
+    ...home,
+    exportedAt: now,
+    redacted: redactor ? 'personal-data' : hasLiveTokens ? 'tokens' : 'none',
+  } as const;
+  await write(lines.header(said));
+  const rewriting = new Rewriting(home, seen, registry, redactor);
+  let events = 0;
+  const put = async (rewritten: readonly HistoryEvent[]) => {
+    for (const event of rewritten) {
+      events++;
+      await write(lines.event(event));
+    }
+  };
+  for await (const event of merged(store, streamsOf(home), head)) await put(rewriting.take(event));
+  await put(rewriting.end());
+  await write(lines.end());
+  return {
+    header: { format: 'countersign history', version: 1, ...said },
+    events,
+    changed: rewriting.changed,
+    otherwise: rewriting.otherwise,
+    unknownMembers: [...(redactor?.unknown ?? [])],
+  };
+}
+
+type Home = Pick<HistoryHeader, 'organizationId' | 'parentOrganizationId'>;
+
+async function parentOf(store: EventReader, organizationId: string): Promise<string | undefined> {
+  for await (const { data } of store.read(organizationStream(organizationId))) {
+    return (data as { readonly parentOrganizationId?: string }).parentOrganizationId;
+  }
+  throw new NothingToExport(organizationId);
+}
+
+/** Events of several streams in the order of the store. */
+async function* merged(store: EventReader, streams: readonly string[], head: bigint): AsyncGenerator<RecordedEvent> {
+  const readers = streams.map((stream) => store.read(stream)[Symbol.asyncIterator]());
+  const take = async (reader: AsyncIterator<RecordedEvent>) => {
+    const next = await reader.next();
+    return next.done || next.value.position > head ? undefined : next.value;
+  };
+  try {
+    const heads = await Promise.all(readers.map(take));
+    for (;;) {
+      let first: number | undefined;
+      for (const [index, event] of heads.entries()) {
+        if (event && (first === undefined || event.position < heads[first]!.position)) first = index;
+      }
+      if (first === undefined) return;
+      yield heads[first]!;
+      heads[first] = await take(readers[first]!);
+    }
+  } finally {
+    for (const reader of readers) await reader.return?.();
+  }
+}
+
+interface Seen {
+  /** Ids of activities that were done: their codes are used up. */
+  readonly completed: ReadonlySet<string>;
+  readonly now: number;
+}
+
+/** The data of an event without what still proves something (R3); the very same if nothing of it does. */
+function withoutLiveSecrets(event: RecordedEvent, data: object, { completed, now }: Seen): object {
+  if (event.type === 'ActivityDenied') return readableDenial(data as Parameters<typeof readableDenial>[0], now);
+  const { $correlationId } = event.metadata as EventMetadata;
+  const status = completed.has($correlationId) ? 'ACTIVITY_STATUS_COMPLETED' : 'ACTIVITY_STATUS_PENDING';
+  return readableEventData({ type: event.type, data }, { status }, now);
+}
+
+/** As readers see it, not as it is stored. */
+function dataOf(event: RecordedEvent): object {
+  return upcast(event).data as object;
+}
+
+function isWithheld(event: RecordedEvent, seen: Seen): boolean {
+  const data = dataOf(event);
+  return withoutLiveSecrets(event, data, seen) !== data;
+}
+
+/** Events of one append of a stream that begin with a decision, or one event that belongs to none. */
+interface Unit {
+  readonly stream: string;
+  readonly events: RecordedEvent[];
+}
+
+/** Makes events anew whose data is told otherwise, and every link of the chain behind them. */
+class Rewriting {
+  changed = 0;
+  readonly otherwise: string[] = [];
+  private unit: Unit | undefined;
+  private readonly tails = new Map<string, Tail>();
+  /** Streams in which something was changed: from there on the chain is another. */
+  private readonly broken = new Set<string>();
+  private readonly redeciding = new Map<string, Redeciding>();
+  /** What the stream of the organization begins with, as its parent has recorded it. */
+  private beginning: readonly HistoryEvent[] = [];
+
+  constructor(
+    private readonly home: Home,
+    private readonly seen: Seen,
+    private readonly registry: Registry,
+    private readonly redactor: Redactor | undefined,
+  ) {
+    if (!redactor) return;
+    for (const id of [home.parentOrganizationId, home.organizationId]) {
+      if (id === undefined) continue;
+      const redeciding = new Redeciding(registry, (authority) => {
+        const parent = this.redeciding.get(organizationStream(home.parentOrganizationId ?? ''))?.folded();
+        if (parent?.revision !== authority.revision) throw new Error('the parent has gone on meanwhile');
+        return parent;
+      });
+      this.redeciding.set(organizationStream(id), redeciding);
+    }
+  }
+
+  /** Takes the next event; gives those that are settled by it. */
+  take(event: RecordedEvent): readonly HistoryEvent[] {
+    const { unit } = this;
+    if (unit && belongs(unit, event)) {
+      unit.events.push(event);
+      return [];
+    }
+    const settled = this.end();
+    this.unit = { stream: event.stream, events: [event] };
+    return settled;
+  }
+
+  end(): readonly HistoryEvent[] {
+    const { unit } = this;
+    this.unit = undefined;
+    return unit ? this.rewritten(unit) : [];
+  }
+
+  private rewritten({ stream, events }: Unit): readonly HistoryEvent[] {
+    const known = this.founded(stream, events);
+    if (known) return known;
+    const told = events.map((event) => {
+      const before = dataOf(event);
+      const readable = withoutLiveSecrets(event, before, this.seen);
+      return { event, before, data: this.redactor ? this.redactor.data(readable) : readable };
+    });
+    const isSame = told.every(({ before, data }) => data === before);
+    if (isSame && !this.broken.has(stream)) {
+      const { revision, metadata } = events.at(-1)!;
+      this.tails.set(stream, { revision, hash: (metadata as EventMetadata).hash });
+      return events;
+    }
+    this.broken.add(stream);
+    const facts = told.map(({ event, before, data }) => this.factOf(event, before, data));
+    return this.decided(stream, facts);
+  }
+
+  /** What a sub-organization begins with follows from its parent's event, ids and links included. */
+  private founded(stream: string, events: readonly RecordedEvent[]): readonly HistoryEvent[] | undefined {
+    if (!this.redactor || stream !== organizationStream(this.home.organizationId)) return undefined;
+    const known = this.beginning.slice(events[0]!.revision, events[0]!.revision + events.length);
+    if (known.length !== events.length) return undefined;
+    this.changed += known.length;
+    const redeciding = this.redeciding.get(stream);
+    if (redeciding) this.follow(redeciding, known);
+    this.keep(stream, known);
+    return known;
+  }
+
+  private factOf({ id, type, metadata }: RecordedEvent, before: object, said: object): Fact {
+    const { at, $correlationId, $causationId } = metadata as EventMetadata;
+    const isChanged = !isDeepStrictEqual(said, before);
+    if (isChanged) this.changed++;
+    // Ids of events are made of what they said.
+    const given = this.redactor ? {} : { id };
+    return {
+      ...given,
+      type,
+      data: recordedForm(type, said),
+      metadata: {
+        at,
+        $correlationId,
+        $causationId: this.redactor && $causationId !== $correlationId ? this.cause($causationId) : $causationId,
+        ...(isChanged ? { redacted: true as const } : {}),
+      },
+    };
+  }
+
+  private cause(id: string): string {
+    return id.startsWith('sha256:') ? this.redactor!.fingerprint(id) : this.redactor!.id(id);
+  }
+
+  /** Decisions say what they rest on in words, with names in them: those words come from deciding on the pseudonyms. */
+  private decided(stream: string, facts: readonly Fact[]): readonly HistoryEvent[] {
+    const tail = this.tails.get(stream) ?? emptyTail;
+    let made = this.sealed(stream, tail, facts);
+    const redeciding = this.redeciding.get(stream);
+    if (redeciding) {
+      this.follow(redeciding, made);
+      const again = this.settle(redeciding, stream, made);
+      if (again) {
+        const isSameLength = again.length <= made.length;
+        const patched = facts.map((fact, index) => {
+          const event = again[index] as { readonly type: string; readonly data: object } | undefined;
+          return isSameLength && event?.type === fact.type
+            ? { ...fact, data: recordedForm(fact.type, event.data) }
+            : fact;
+        });
+        made = this.sealed(stream, tail, patched);
+      }
+    }
+    this.keep(stream, made);
+    return made;
+  }
+
+  private follow(redeciding: Redeciding, events: readonly HistoryEvent[]): void {
+    for (const event of events) {
+      redeciding.take({ ...event, position: 0n }, (event.metadata as EventMetadata).hash);
+    }
+  }
+
+  /** The events as they come out where they are otherwise in words only. */
+  private settle(redeciding: Redeciding, stream: string, made: readonly HistoryEvent[]): readonly object[] | undefined {
+    try {
+      const decided = redeciding.settle();
+      if (!decided || isDeepStrictEqual(decided.recorded, decided.again)) return undefined;
+      const { revision, activityType, outcome, outcomeAgain, recorded, again } = decided;
+      const types = (events: readonly object[]) =>
+        events.map((event) => (event as { readonly type: string }).type).join();
+      if (outcome === outcomeAgain && types(recorded) === types(again)) return again;
+      this.otherwise.push(
+        `${stream} @ ${revision}: ${activityType} was decided \`${outcome}\`, and on the pseudonyms \`${outcomeAgain}\``,
+      );
+    } catch (error) {
+      if (!(error instanceof NotDecidable)) throw error;
+      const [{ revision }] = made as readonly [HistoryEvent];
+      this.otherwise.push(`${stream} @ ${revision}: ${error.message}`);
+    }
+    return undefined;
+  }
+
+  private sealed(stream: string, tail: Tail, facts: readonly Fact[]): HistoryEvent[] {
+    return seal(stream, tail, facts).events.map(({ id, type, data, metadata }, index) => ({
+      stream,
+      revision: tail.revision + 1 + index,
+      id,
+      type,
+      data,
+      metadata,
+    }));
+  }
+
+  private keep(stream: string, events: readonly HistoryEvent[]): void {
+    const { revision, metadata } = events.at(-1)!;
+    this.tails.set(stream, { revision, hash: (metadata as EventMetadata).hash });
+    const { organizationId, parentOrganizationId } = this.home;
+    if (parentOrganizationId === undefined || stream !== organizationStream(parentOrganizationId)) return;
+    for (const event of events) {
+      const child = recordedChild(event, event.revision);
+      if (child?.subOrganizationId !== organizationId) continue;
+      const childStream = organizationStream(organizationId);
+      this.beginning = beginningOf(child).map(({ id, type, data, metadata: about }, index) => {
+        return { stream: childStream, revision: index, id, type, data, metadata: about };
+      });
+    }
+  }
+}
+
+/** One append: a decision with its effects, or what an organization was founded with. */
+function belongs({ stream, events }: Unit, event: RecordedEvent): boolean {
+  if (event.stream !== stream || decidingTypes.has(event.type)) return false;
+  if (stream.startsWith(denialStream(''))) return false;
+  const [first] = events as [RecordedEvent];
+  const of = ({ metadata }: RecordedEvent) => {
+    const { at, $correlationId, $causationId } = metadata as EventMetadata;
+    return `${at} ${$correlationId} ${$causationId}`;
+  };
+  return of(first) === of(event);
+}

@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { CoordinatorError } from '../domain/errors.js';
+import type { RecordedEvent } from '../ledger/event-store.js';
+import { parseWholeJson } from '../wire/strict-json.js';
+
+/**
+ * The file of a history: lines of JSON. The first says what it is, the last how many events there are and the SHA-256 of all
+ * lines before; each between them is an event, as it was recorded, in the order of the store (docs/how-to/production-bugs.md).
+ */
+
+/** What the first line says. */
+export interface HistoryHeader {
+  readonly format: typeof historyFormat;
+  readonly version: typeof historyVersion;
+  /** Whose history it is. */
+  readonly organizationId: string;
+  /** Whose stream is there too, as the organization's decisions read it. */
+  readonly parentOrganizationId?: string;
+  /** Milliseconds since the epoch. */
+  readonly exportedAt: number;
+  /** `none`; `tokens`: what was still alive when it was exported lacks its signature; `personal-data`: that, and all that is personal. */
+  readonly redacted: 'none' | 'tokens' | 'personal-data';
+}
+
+/** An event in the file. Places in a store are the store's own. */
+export type HistoryEvent = Omit<RecordedEvent, 'position'>;
+
+const historyFormat = 'countersign history';
+const historyVersion = 1;
+
+/** What a file may have at most: it may be a stranger's. */
+export interface HistoryLimits {
+  readonly bytes: number;
+  readonly lineBytes: number;
+  readonly events: number;
+}
+
+export const historyLimits: HistoryLimits = {
+  bytes: 512 * 1024 * 1024,
+  lineBytes: 8 * 1024 * 1024,
+  events: 1_000_000,
+};
+
+/** Values in one line: a request of 2 MiB may have had so many before they were limited. */
+const mostValues = 1_000_000;
+/** Deeper than any request may be, as an event has one inside. */
+const deepest = 40;
+
+/** A file that is no history, or not a whole one. */
+export class NotAHistory extends Error {
+  constructor(file: string, problem: string) {
+    super(`${file} is not a history that can be imported: ${problem}`);
+    this.name = 'NotAHistory';
+  }
+}
+
+/** Writes the lines of a file; the last one is made of all before. */
+export class HistoryLines {
+  private readonly hash = createHash('sha256');
+  private events = 0;
+
+  header(header: Omit<HistoryHeader, 'format' | 'version'>): string {
+    return this.line({ format: historyFormat, version: historyVersion, ...header });
+  }
+
+  event({ stream, revision, id, type, data, metadata }: HistoryEvent): string {
+    this.events++;
+    return this.line({ stream, revision, id, type, data, metadata });
+  }
+
+  end(): string {
+    return `${JSON.stringify({ events: this.events, sha256: this.hash.digest('hex') })}\n`;
+  }
+
+  private line(value: object): string {
+    const line = `${JSON.stringify(value)}\n`;
+    this.hash.update(line);
+    return line;
+  }
+}
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const uuidPattern = new RegExp(`^${uuid}$`);
+const hashPattern = /^[0-9a-f]{64}$/;
+
+/**
+ * Reads a whole file. Nothing of it is believed: every line is plain JSON of the shape it must have, streams are those of the
+ * organization and its parent, in order from their first event, and nothing is larger than it may be.
+ * @throws {NotAHistory}
+ */
+export async function readHistory(
+  file: string,
+  limits = historyLimits,
+): Promise<{ readonly header: HistoryHeader; readonly events: readonly HistoryEvent[] }> {
+  const wrong = (problem: string) => new NotAHistory(file, problem);
+  const hash = createHash('sha256');
+  const next = new Map<string, number>();
+  const events: HistoryEvent[] = [];
+  let header: HistoryHeader | undefined;
+  let ending: Readonly<Record<string, unknown>> | undefined;
+  let count = 0;
+  for await (const line of linesOf(file, limits, wrong)) {
+    const place = `line ${++count}`;
+    if (ending) throw wrong(`${place} stands behind its last line`);
+    const value = jsonOf(line, place, wrong);
+    if (!header) {
+      header = headerOf(value, wrong);
+      hash.update(line).update('\n');
+    } else if ('sha256' in value) {
+      ending = value;
+    } else {
+      if (events.length >= limits.events) throw wrong(`it has more than ${limits.events} events`);
+      const event = eventOf(value, header, place, wrong);
+      const expected = next.get(event.stream) ?? 0;
+      if (event.revision !== expected) {
+        throw wrong(`${place} has revision ${event.revision} of ${event.stream}, and revision ${expected} comes next`);
+      }
+      next.set(event.stream, expected + 1);
+      events.push(event);
+      hash.update(line).update('\n');
+    }
+  }
+  if (!header) throw wrong('it is empty');
+  if (!ending) throw wrong('its last line is missing: it was cut off');
+  if (ending['events'] !== events.length || ending['sha256'] !== hash.digest('hex')) {
+    throw wrong('its last line is of other events: it was changed, or cut');
+  }
+  if (!next.has(`organization-${header.organizationId}`)) throw wrong('the stream of its organization is not in it');
+  if (header.parentOrganizationId && !next.has(`organization-${header.parentOrganizationId}`)) {
+    throw wrong('the stream of the parent is not in it');
+  }
+  return { header, events };
+}
+
+type Wrong = (problem: string) => NotAHistory;
+
+/** Lines as bytes, read in pieces: neither the file nor a line may be larger than is allowed. */
+async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): AsyncGenerator<Buffer> {
+  const handle = await open(file, 'r').catch((error: unknown) => {
+    throw wrong(`it cannot be read (${error instanceof Error ? error.message : String(error)})`);
+  });
+  try {
+    const about = await handle.stat();
+    if (!about.isFile()) throw wrong('it is no file');
+    if (about.size > limits.bytes) throw wrong(`it has ${about.size} bytes; the most are ${limits.bytes}`);
+    let read = 0;
+    let parts: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+      read += chunk.length;
+      // It may grow while it is read.
+      if (read > limits.bytes) throw wrong(`it has more than ${limits.bytes} bytes`);
+      let from = 0;
+      for (let to = chunk.indexOf(0x0a); to !== -1; to = chunk.indexOf(0x0a, from)) {
+        parts.push(chunk.subarray(from, to));
+        if (length + to - from > limits.lineBytes) throw wrong(`a line has more than ${limits.lineBytes} bytes`);
+        yield Buffer.concat(parts);
+        parts = [];
+        length = 0;
+        from = to + 1;
+      }
+      parts.push(chunk.subarray(from));
+      length += chunk.length - from;
+      if (length > limits.lineBytes) throw wrong(`a line has more than ${limits.lineBytes} bytes`);
+    }
+    if (length > 0) throw wrong('its last line has no end: it was cut off');
+  } finally {
+    await handle.close();
+  }
+}
+
+function jsonOf(line: Buffer, place: string, wrong: Wrong): Readonly<Record<string, unknown>> {
+  try {
+    return parseWholeJson(line, mostValues, deepest).value;
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    throw wrong(`${place}: ${error.message.replace(/^request body /, 'it ')}`);
+  }
+}
+
+function headerOf(value: Readonly<Record<string, unknown>>, wrong: Wrong): HistoryHeader {
+  const { format, version, organizationId, parentOrganizationId, exportedAt, redacted } = value;
+  if (format !== historyFormat) throw wrong(`its first line does not say \`"format":"${historyFormat}"\``);
+  if (version !== historyVersion) {
+    throw wrong(`it has version ${JSON.stringify(version)} of the format, and this release reads ${historyVersion}`);
+  }
+  if (!isUuid(organizationId)) throw wrong('its organizationId is no UUID in lower case');
+  if (
+    parentOrganizationId !== undefined &&
+    (!isUuid(parentOrganizationId) || parentOrganizationId === organizationId)
+  ) {
+    throw wrong('its parentOrganizationId is no UUID of another organization');
+  }
+  if (!Number.isSafeInteger(exportedAt)) throw wrong('its exportedAt is no time in milliseconds');
+  if (redacted !== 'none' && redacted !== 'tokens' && redacted !== 'personal-data') {
+    throw wrong('its redacted is neither none, tokens nor personal-data');
+  }
+  return value as unknown as HistoryHeader;
+}
+
+/** Streams that an export has. */
+export function streamsOf({
+  organizationId,
+  parentOrganizationId,
+}: Pick<HistoryHeader, 'organizationId' | 'parentOrganizationId'>): readonly string[] {
+  return [
+    ...(parentOrganizationId ? [`organization-${parentOrganizationId}`] : []),
+    `organization-${organizationId}`,
+    `denials-${organizationId}`,
+    `claims-${parentOrganizationId ?? organizationId}`,
+  ];
+}
+
+function eventOf(
+  value: Readonly<Record<string, unknown>>,
+  header: HistoryHeader,
+  place: string,
+  wrong: Wrong,
+): HistoryEvent {
+  const { stream, revision, id, type, data, metadata, ...rest } = value;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw wrong(`${place} has a member \`${unknown.slice(0, 64)}\`, which no event has`);
+  if (typeof stream !== 'string' || !streamsOf(header).includes(stream)) {
+    throw wrong(`${place} is of a stream that is not the organization's: ${JSON.stringify(stream)?.slice(0, 128)}`);
+  }
+  if (typeof revision !== 'number' || !Number.isSafeInteger(revision)) throw wrong(`${place} has no revision`);
+  if (!isUuid(id)) throw wrong(`${place} has no id`);
+  if (typeof type !== 'string' || !/^[A-Z]\w{0,63}$/.test(type)) throw wrong(`${place} has no type`);
+  if (!isObject(data)) throw wrong(`${place} has no data`);
+  if (!isObject(metadata)) throw wrong(`${place} has no metadata`);
+  const { at, schemaVersion, $correlationId, $causationId, redacted, hash, ...more } = metadata;
+  const isWhole =
+    Number.isSafeInteger(at) &&
+    Number.isSafeInteger(schemaVersion) &&
+    typeof $correlationId === 'string' &&
+    typeof $causationId === 'string' &&
+    typeof hash === 'string' &&
+    hashPattern.test(hash) &&
+    (redacted === undefined || redacted === true) &&
+    Object.keys(more).length === 0;
+  if (!isWhole) throw wrong(`${place} has metadata that no event has`);
+  if (redacted && header.redacted === 'none')
+    throw wrong(`${place} is redacted, and the first line says that nothing is`);
+  return { stream, revision, id, type, data, metadata };
+}
+
+function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && uuidPattern.test(value);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

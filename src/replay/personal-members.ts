@@ -1,0 +1,95 @@
+/**
+ * What each member of events and signed bodies holds, by its name: what a redacted export replaces, and how. A test sees to it
+ * that no text of an event or an activity is missing here; what is not here is replaced as a text.
+ */
+
+/** How a text is replaced. `kept`: it is not, but for contacts in it. */
+export type MemberKind =
+  | 'kept'
+  /** By a name of its own, the same everywhere. */
+  | 'name'
+  /** An e-mail address or a phone number by one of its shape; `kept` where it is neither. */
+  | 'contact'
+  /** A contact, or whatever else callers are told apart by. */
+  | 'identifier'
+  /** What somebody is called by somebody else, such as an OpenID provider. */
+  | 'subject'
+  | 'url'
+  /** Prose that nothing compares. */
+  | 'text'
+  /** Prose of ours, in which what was replaced elsewhere is replaced. */
+  | 'quotes'
+  /** A clause of a policy, in which what was replaced elsewhere is replaced. */
+  | 'clause'
+  /** A signed body, or prose. */
+  | 'message'
+  /** JSON of a proof. */
+  | 'json'
+  /** Header, payload and signature between dots. */
+  | 'token'
+  /** Digits or letters that could confirm a guess of what was signed: as many zeros. */
+  | 'zeros'
+  | 'fingerprint'
+  | 'vote-id';
+
+const named = <Kind extends MemberKind>(kind: Kind, names: string) =>
+  Object.fromEntries(names.split(/\s+/).map((name) => [name, kind]));
+
+export const memberKinds: Readonly<Record<string, MemberKind>> = {
+  ...named(
+    'name',
+    `alias apiKeyName authenticatorName appName label name newPrivateKeyTagName newUserTagName organizationName policyName
+     privateKeyName privateKeyTagName providerName receiverUserName sendFromEmailSenderName subOrganizationName tagName userName
+     username userTagName walletName`,
+  ),
+  ...named(
+    'contact',
+    `contact email receiverUserEmail replyToEmailAddress sendFromEmailAddress userEmail userPhoneNumber value`,
+  ),
+  userIdentifier: 'identifier',
+  ...named('subject', 'sub subject'),
+  ...named('url', 'allowedOrigins logoUrl magicLinkTemplate oauthRedirectUrl redirectUri url'),
+  ...named('text', 'notes policyNotes templateVariables emailCustomizationParams smsCustomizationParams'),
+  ...named('quotes', 'description error reason'),
+  ...named('clause', 'condition consensus time policyCondition policyConsensus target targets'),
+  message: 'message',
+  proofPayload: 'json',
+  ...named('token', 'oidcToken session verificationToken'),
+  ...named(
+    'zeros',
+    'attestationObject authCode authenticatorData challenge clientDataJson codeVerifier otpCode signature',
+  ),
+  fingerprint: 'fingerprint',
+  voteId: 'vote-id',
+  ...named(
+    'kept',
+    `@type aaguid activityId addPrivateKeyIds addUserIds address addresses allowedAuthMethods apiKeyId apiKeyIds apiPublicKey app
+     apple askedBy attemptId attestationDocument attestationType aud audience authenticatorId authenticatorIds
+     bearerTokenTargetPublicKey by category certificate clientId code codeHash configId credentialBundle credentialId
+     credentialType curve deploymentLabel discord doubt effect emailAuthTemplateId encryptedBundle encryptedClientSecret
+     encryptedOtpBundle encryptedPrivateApiKey encryptedSecretApiKey endpointId ephemeralPublicKey eventId expirationSeconds
+     exportBundle facebook fiatOnRampCredentialId fiatOnrampCredentialId field filtersJson foundedBy google id importBundle
+     importId invitationId invitationIds iss issuer issuerOrganizationId kekId kind manifest manifestEnvelope manifestVersion
+     nonce oauth2CredentialId of operator organizationId otpEncryptionTargetBundle otpExpirationSeconds otpId otpLength
+     otpTemplateId outcome owner parentOrganizationId path payload payloads policyId policyIds privateKeyId privateKeyIds
+     privateKeyTagId privateKeyTagIds privateKeyTags projectId provider providerId providerIds publicKey publishableApiKey r
+     rawId receiverUserTags ref removePrivateKeyIds removeUserIds replacedVaultId rootUserIds rpIdHash s scheme sealed
+     senderUserId sessionExpirationSeconds sessionExpiry sessionProfileId signWith signedTransaction smartContractAddress
+     smartContractInterface smartContractInterfaceId socialLinkingClientIds status subOrganizationId subOrganizationUuid tagId
+     targetPublicKey template templateId timestampMs tokenId transports turnkeyErrorCode type unsignedTransaction usage userId
+     userIds userTagId userTagIds userTags v vaultId vaultIds verificationTokenExpirationSeconds walletAccountId
+     walletAccountIds walletId walletIds walletKitSettings wrappedKey x`,
+  ),
+  // One of a list of ours.
+  ...named(
+    'kept',
+    `accessType addressFormat addressFormats authenticatorAttachment curveType enabledSocialProviders encoding eventType format
+     hashFunction language logsInToIssuer onrampProvider otpType outranks pathFormat policyEffect purpose selection
+     verificationType`,
+  ),
+  // Claims of tokens.
+  ...named(
+    'kept',
+    'alg azp exp expiry iat id jti kid nbf organization_id public_key session_type tokenId typ user_id verification_type',
+  ),
+};
