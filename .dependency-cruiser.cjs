@@ -70,6 +70,7 @@ module.exports = {
       '^src/vault/',
     ]),
     only('vault-knows-the-store', '^src/vault/', [
+      '^src/fairness/',
       '^src/domain/(errors|vault-attempt)\\.ts$',
       '^src/ids\\.ts$',
       '^src/ledger/(event-store|chain|seal)\\.ts$',
@@ -173,6 +174,7 @@ module.exports = {
       '^src/worker-file\\.ts$',
     ]),
     only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [
+      '^src/fairness/',
       '^src/client/',
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
@@ -181,6 +183,7 @@ module.exports = {
       '^src/stamps/',
     ]),
     only('http-knows-doors', '^src/http/', [
+      '^src/fairness/',
       '^src/decide/registry\\.ts$',
       '^src/engine/(answers|auth-proxies|requests|run-query|submit-activity)\\.ts$',
       '^src/ports/',

@@ -1,4 +1,5 @@
 import type { VaultAttempt } from '../domain/vault-attempt.js';
+import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { derivedId, uuidV7 } from '../ids.js';
 import type { Clock, Randomness } from '../ports/engine.js';
 
@@ -20,6 +21,8 @@ export class Attempt {
     /** The parent of the organization that it is for. */
     readonly parentOrganizationId: string | undefined,
     private readonly ports: { readonly clock: Clock; readonly randomness: Randomness },
+    /** Whose turns it takes. */
+    readonly path: QueuePath = organizationPath(said.organizationId, parentOrganizationId),
   ) {}
 
   /** A name for something that it makes: another attempt, at the same moment and for the same bytes, has others. */

@@ -21,7 +21,7 @@ import { decisionSteps, decodingSteps, Meter, MeterSpent, type Steps } from '../
 import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import { seal } from '../ledger/seal.js';
 import { WrongRevision, type EventStore, type NewEvent } from '../ledger/event-store.js';
-import { organizationPath } from '../fairness/fair-queue.js';
+import { organizationPath, pathAmongAll } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { proveEnded } from '../decide/app-proofs.js';
 import { Attempt } from './attempts.js';
@@ -41,6 +41,7 @@ import { countedApprovals, submissionOf } from '../decide/approvals.js';
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { decisionTime, noteTime } from '../decide/decision-time.js';
+import { DecisionQueue } from './decision-queue.js';
 import type { DenialLog } from './denials.js';
 import { recordedChild } from '../decide/found-organization.js';
 import { derivedId, uuidV7 } from '../ids.js';
@@ -196,12 +197,11 @@ const notComputed: Rights = { ...noRights, notComputed: true };
 /** What rights could not be told without, as it takes long to read. */
 export type Unread = { readonly ahead: ToReadAhead; readonly organization: OrganizationView }[];
 
-/** Requests of one organization that go into one append at most. */
-const maxBatch = 256;
-/** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
-const maxBatchBytes = 256 * 1024;
-/** How long a batch is decided for, turns of others not counted, until what is left of it goes into the next, in milliseconds. */
-const longestBatchMs = 2_000;
+/**
+ * How long a batch is decided for, turns of others not counted, until what is left of it goes into the next, in milliseconds:
+ * whoever is in it waits so long for the costly requests of others.
+ */
+const longestBatchMs = 500;
 /** How long a batch is decided again while other writers are first, in milliseconds. */
 const patienceMs = 5_000;
 /** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
@@ -220,7 +220,7 @@ const unsettled = 2n ** 63n;
  * in order, each on the state left by the one before it, and recorded in one append at the revision that was read.
  */
 export class Driver {
-  private readonly queues = new Map<string, Job[]>();
+  private readonly queues = new Map<string, DecisionQueue<Job>>();
   private readonly running = new Set<Promise<void>>();
   private readonly attempts = new Set<Attempt>();
   private readonly room = new Room();
@@ -429,7 +429,9 @@ export class Driver {
       revision: revision - pending.length,
       at: clock.now(),
     };
-    const attempt = new Attempt(said, submitterId, organization.parentOrganizationId, this.ports);
+    const { parentOrganizationId } = organization;
+    const path = pathAmongAll(request.from, organizationId, parentOrganizationId);
+    const attempt = new Attempt(said, submitterId, parentOrganizationId, this.ports, path);
     this.attempts.add(attempt);
     try {
       const prepared = await this.prepare(request, organization, attempt, course.meter).catch(
@@ -495,13 +497,11 @@ export class Driver {
     return new Promise((resolve, reject) => {
       // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
       const entry: Job = { request, course, passkey, prepared, attempt, callerUserId: '', resolve, reject };
-      const waiting = this.queues.get(organizationId);
-      if (waiting) {
-        waiting.push(entry);
-        return;
-      }
-      this.queues.set(organizationId, [entry]);
-      this.keep(this.runQueue(organizationId));
+      const waiting = this.queues.get(organizationId) ?? new DecisionQueue<Job>();
+      waiting.push(entry);
+      if (this.queues.has(organizationId)) return;
+      this.queues.set(organizationId, waiting);
+      this.keep(this.runQueue(organizationId, waiting));
     });
   }
 
@@ -510,13 +510,11 @@ export class Driver {
     this.running.add(kept);
   }
 
-  private async runQueue(organizationId: string): Promise<void> {
-    const waiting = this.queues.get(organizationId)!;
-    while (waiting.length > 0) {
+  private async runQueue(organizationId: string, waiting: DecisionQueue<Job>): Promise<void> {
+    while (waiting.size > 0) {
       const others = this.ports.store.exclusive ? 0 : this.room.waitMs(organizationId, performance.now());
       if (others > 0) await pause(others);
-      const left = await this.settle(organizationId, waiting.splice(0, batchSize(waiting)));
-      waiting.unshift(...left);
+      waiting.putBack(await this.settle(organizationId, waiting.batch()));
     }
     this.queues.delete(organizationId);
   }
@@ -955,16 +953,6 @@ function isTooLarge(error: unknown): boolean {
 /** Its body takes as long as a turn. */
 function isLarge({ request }: Job): boolean {
   return request.body.length > largeBody;
-}
-
-/** How many of the waiting requests go into the next append. */
-function batchSize(waiting: readonly Job[]): number {
-  let bytes = 0;
-  const end = waiting.findIndex(({ request }, index) => {
-    bytes += request.body.length;
-    return index >= maxBatch || (index > 0 && bytes > maxBatchBytes);
-  });
-  return end === -1 ? waiting.length : end;
 }
 
 /** @throws {CoordinatorError} when the stamp is nobody's, or its owner may not submit this here */

@@ -4,6 +4,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { canonicalUuid, DecimalString, Flag, Text, Uuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
 import type { Stamp } from '../stamps/verify.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
@@ -15,6 +16,8 @@ export interface StampedRequest {
   readonly path: string;
   readonly body: Uint8Array;
   readonly stamp: Stamp;
+  /** Who takes turns in its organization; nobody in particular unless told. See `senderPath`. */
+  readonly from?: QueuePath;
 }
 
 /** A submit that is well formed: what it asks for can be decided. */
@@ -32,6 +35,7 @@ export interface SubmitRequest {
   readonly body: Uint8Array;
   readonly fingerprint: string;
   readonly stamp: Stamp;
+  readonly from: QueuePath;
   /** Why it is for this organization, when its body names the parent only. */
   readonly found?: Found;
   /** What the token of an attested stamp was found to prove. */
@@ -59,7 +63,11 @@ const maxAheadMs = 5 * 60 * 1000;
  * Reads a submit: strict JSON, a known type on its own path, alive, a valid intent.
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong
  */
-export function readSubmit({ path, body, stamp }: StampedRequest, registry: Registry, now: number): SubmitRequest {
+export function readSubmit(
+  { path, body, stamp, from = [] }: StampedRequest,
+  registry: Registry,
+  now: number,
+): SubmitRequest {
   const { text, value } = parseStrictJson(body);
   const version = versionOf(path, value, registry);
   const { parameters, ...rest } = value;
@@ -81,6 +89,7 @@ export function readSubmit({ path, body, stamp }: StampedRequest, registry: Regi
     body,
     fingerprint: fingerprintOf(body),
     stamp,
+    from,
   };
 }
 

@@ -22,14 +22,24 @@ export class FairQueue<Item> {
   }
 
   push(path: QueuePath, item: Item): void {
+    this.#levelOf(path).items.push(item);
+    this.#size += 1;
+  }
+
+  /** As `push`, before whatever has the same path. */
+  putBack(path: QueuePath, item: Item): void {
+    this.#levelOf(path).items.unshift(item);
+    this.#size += 1;
+  }
+
+  #levelOf(path: QueuePath): Level<Item> {
     let level = this.#root;
     for (const key of path) {
       let next = level.below.get(key);
       if (!next) level.below.set(key, (next = emptyLevel()));
       level = next;
     }
-    level.items.push(item);
-    this.#size += 1;
+    return level;
   }
 
   /**
@@ -88,4 +98,35 @@ export function organizationPath(organizationId: string, parentOrganizationId?: 
 /** The path of a caller of whom nothing is known yet but an address. */
 export function callerPath(address: string): QueuePath {
   return ['callers', address];
+}
+
+/** Who sends a request: where it comes from, whether an auth proxy has forwarded it, and with which credential. */
+export interface Sender {
+  readonly network: string;
+  readonly isThroughProxy: boolean;
+  readonly credential: string;
+}
+
+/** The path of a sender within the organization that its request is for: strangers have half of the turns together. */
+export function senderPath({ network, isThroughProxy, credential }: Sender): QueuePath {
+  return isThroughProxy ? strangerPath(network) : ['members', network, credential];
+}
+
+const strangerPath = (network: string): QueuePath => ['strangers', network];
+
+/** The path of a stranger who calls the auth proxy of an organization; among all that there is. */
+export function strangersPath(organizationId: string, network: string): QueuePath {
+  return ['organizations', organizationId, ...strangerPath(network)];
+}
+
+/** The path of a request for an organization among all that there is, by its path within. */
+export function pathAmongAll(
+  from: QueuePath,
+  organizationId: string,
+  parentOrganizationId: string | undefined,
+): QueuePath {
+  const [kind, network = ''] = from;
+  return kind === 'strangers'
+    ? strangersPath(organizationId, network)
+    : organizationPath(organizationId, parentOrganizationId);
 }

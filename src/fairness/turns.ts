@@ -42,6 +42,11 @@ export class Turns {
     this.#later = later;
   }
 
+  /** How many wait for a turn. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /** What to wait for before going on; undefined when there is no need to. */
   next(path: QueuePath, { alone = false }: Wanted = {}): Promise<void> | undefined {
     const now = this.#now();

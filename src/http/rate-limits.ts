@@ -52,7 +52,8 @@ export class RateLimits {
   }
 }
 
-function credentialIn(by: Stamp | SessionHeader): string {
+/** What names the credential of a request: whoever sends it may have made it up. */
+export function credentialIn(by: Stamp | SessionHeader): string {
   if (by.kind === 'session') return by.token;
   return by.kind === 'webauthn' ? by.credentialId : by.publicKey;
 }

@@ -6,9 +6,10 @@ import { REGISTRY } from '../ports/engine.js';
 import type { Registry } from '../decide/registry.js';
 import { SubmitActivity } from '../engine/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';
+import { senderPath } from '../fairness/fair-queue.js';
 import { rawBody, StampGuard, turnOfLarge } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
-import { RateLimits } from './rate-limits.js';
+import { credentialIn, RateLimits } from './rate-limits.js';
 
 /** POST /public/v1/submit/<activity>: one stamped intent. */
 @Controller('public/v1/submit')
@@ -37,7 +38,8 @@ export class SubmitController {
     const body = rawBody(request);
     const stamp = request.stamp!;
     this.limits.check(request, reply, body, stamp);
-    const submit = new SubmitActivity({ path, body, stamp }, this.freshness.wanted(request));
+    const from = senderPath({ ...request.caller, credential: credentialIn(stamp) });
+    const submit = new SubmitActivity({ path, body, stamp, from }, this.freshness.wanted(request));
     const { activity, position } = await this.commands.execute(submit);
     this.freshness.answered(position, reply);
     // The answer has what was sent, or voted on.

@@ -1,6 +1,7 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { accountSecret, privateKeySecret } from '../domain/organization/signing-keys.js';
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
 import type { SecretVault } from '../vault/attempt-vault.js';
 import type { NamedSecret, SecretRef } from '../vault/vault.js';
@@ -34,15 +35,14 @@ interface KeyringPorts {
   readonly randomness: { bytes(count: number): Uint8Array };
   /** Makes the id of a new vault. */
   readonly newId: () => string;
+  /** Whose turns derivations and signatures take, which are half a millisecond each; everybody's together unless told. */
+  readonly path?: QueuePath;
 }
 
 /** Names of secrets in the vault of a wallet, and of a pending import. */
 export const mnemonicSecret = 'mnemonic';
 export const seedSecret = 'seed';
 const targetSecret = 'target';
-
-/** Derivations and signatures are half a millisecond each: organizations take turns with theirs, and others with all of them. */
-const turnOf = (organizationId: string) => thisThread.next(['keys', organizationId]);
 
 /**
  * Key material in use: everything secret is made here, sealed into the vault, and opened again only inside a method of
@@ -67,9 +67,7 @@ export class Keyring {
 
   /** Accounts of a wallet; with `keep` their keys are sealed, so that signing needs no derivation. */
   async deriveAccounts(wallet: Place, accounts: readonly AccountToDerive[], keep: boolean): Promise<DerivedAccount[]> {
-    const derived = await this.ports.vault.open({ ...wallet, name: seedSecret }, (seed) =>
-      derive(wallet.organizationId, seed, accounts),
-    );
+    const derived = await this.ports.vault.open({ ...wallet, name: seedSecret }, (seed) => this.derive(seed, accounts));
     try {
       if (keep) await this.ports.vault.seal(wallet.vaultId, wallet.organizationId, derived.secrets);
       return derived.accounts;
@@ -176,7 +174,8 @@ export class Keyring {
       const signPayload = payloadSigner({ curve, privateKey, ...(addressFormat ? { addressFormat } : {}) });
       const signatures: Signature[] = [];
       for (const payload of payloads) {
-        await turnOf(place.organizationId);
+        const turn = this.turn();
+        if (turn) await turn;
         signatures.push(signPayload(payload));
       }
       return signatures;
@@ -188,7 +187,7 @@ export class Keyring {
     try {
       const seed = await mnemonicToSeed(phrase);
       secrets.push({ name: mnemonicSecret, secret: Buffer.from(phrase) }, { name: seedSecret, secret: seed });
-      const derived = await derive(organizationId, seed, accounts);
+      const derived = await this.derive(seed, accounts);
       secrets.push(...derived.secrets);
       const vaultId = this.ports.newId();
       await this.ports.vault.seal(vaultId, organizationId, secrets);
@@ -246,33 +245,37 @@ export class Keyring {
       plaintext.fill(0);
     }
   }
-}
 
-/** Derives accounts from a seed, with the keys behind them as secrets to be sealed. The caller wipes both. */
-async function derive(
-  organizationId: string,
-  seed: Uint8Array,
-  accounts: readonly AccountToDerive[],
-): Promise<{ accounts: DerivedAccount[]; secrets: NamedSecret[] }> {
-  const secrets = new Map<string, Uint8Array>();
-  const derived: DerivedAccount[] = [];
-  try {
-    for (const { curve, path: asked, addressFormat } of accounts) {
-      checkAddressFormat(addressFormat, curve);
-      const path = canonicalPath(curve, asked);
-      await turnOf(organizationId);
-      const name = accountSecret(curve, path);
-      const key = secrets.get(name) ?? derivePrivateKey(curve, seed, path);
-      secrets.set(name, key);
-      const publicKey = publicKeyOf(curve, key);
-      const address = addressOf(addressFormat, curve, publicKey);
-      derived.push({ curve, path, addressFormat, address, publicKey: publicKey.toString('hex') });
-    }
-  } catch (error) {
-    for (const key of secrets.values()) key.fill(0);
-    throw error;
+  private turn(): Promise<void> | undefined {
+    return thisThread.next(this.ports.path ?? ['keys']);
   }
-  return { accounts: derived, secrets: [...secrets].map(([name, secret]) => ({ name, secret })) };
+
+  /** Derives accounts from a seed, with the keys behind them as secrets to be sealed. The caller wipes both. */
+  private async derive(
+    seed: Uint8Array,
+    accounts: readonly AccountToDerive[],
+  ): Promise<{ accounts: DerivedAccount[]; secrets: NamedSecret[] }> {
+    const secrets = new Map<string, Uint8Array>();
+    const derived: DerivedAccount[] = [];
+    try {
+      for (const { curve, path: asked, addressFormat } of accounts) {
+        checkAddressFormat(addressFormat, curve);
+        const path = canonicalPath(curve, asked);
+        const turn = this.turn();
+        if (turn) await turn;
+        const name = accountSecret(curve, path);
+        const key = secrets.get(name) ?? derivePrivateKey(curve, seed, path);
+        secrets.set(name, key);
+        const publicKey = publicKeyOf(curve, key);
+        const address = addressOf(addressFormat, curve, publicKey);
+        derived.push({ curve, path, addressFormat, address, publicKey: publicKey.toString('hex') });
+      }
+    } catch (error) {
+      for (const key of secrets.values()) key.fill(0);
+      throw error;
+    }
+    return { accounts: derived, secrets: [...secrets].map(([name, secret]) => ({ name, secret })) };
+  }
 }
 
 function wipe(secrets: readonly NamedSecret[]): void {

@@ -51,11 +51,18 @@ export async function openKeyring(world: World): Promise<OpenKeyring> {
     ...makersWith(ports),
     tokens: new Tokens(keys),
     within: (attempt) =>
-      makersWith({ ...ports, vault: vaultWithin(vault, attempt), newId: () => attempt.newVaultId() }),
+      makersWith({
+        ...ports,
+        vault: vaultWithin(vault, attempt),
+        newId: () => attempt.newVaultId(),
+        path: attempt.path,
+      }),
   };
 }
 
-function makersWith(ports: ConstructorParameters<typeof LoginSecrets>[0]): SecretMakers {
+function makersWith(
+  ports: ConstructorParameters<typeof LoginSecrets>[0] & ConstructorParameters<typeof Keyring>[0],
+): SecretMakers {
   return {
     keyring: new Keyring(ports),
     loginSecrets: new LoginSecrets(ports),

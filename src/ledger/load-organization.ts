@@ -39,6 +39,9 @@ export interface LoadedOrganization {
   snapshotRevision: number;
 }
 
+/** How long a history is folded until others have their turn, in milliseconds. */
+const usualTurnMs = 10;
+
 /** Events until a snapshot is worth its file: so many are folded in a fifth of a second (bench/README.md). */
 const worthSnapshot = 10_000;
 /** A kept copy that is so many events behind is taken anew: between copying the state and reading events twice. */
@@ -60,6 +63,8 @@ export interface LoaderOptions {
   readonly snapshotEvery?: number;
   /** Memory for folded organizations, in bytes, default 256 MiB. */
   readonly cacheBytes?: number;
+  /** How long a history is folded until others have their turn, in milliseconds, default 10. */
+  readonly turnMs?: number;
   /** Which sub-organizations their parents have recorded; without it none but those that say so themselves. */
   readonly children?: Pick<Children, 'finish' | 'isConfirmed'>;
   /** Also histories that were imported for tests; else they cannot be loaded. */
@@ -244,13 +249,19 @@ export class OrganizationLoader {
     begin?: bigint,
   ): Promise<LoadedOrganization> {
     const started = performance.now();
+    const { turnMs = usualTurnMs } = this.options;
     let events = 0;
+    let foldedMs = 0;
     try {
       const from = loaded.revision + 1 - loaded.pending.length;
       for await (const event of this.store.read(organizationStream(organizationId), from)) {
         // A history may be as long as it likes, and its events as large as bodies are.
-        const turn = thisThread.next(organizationPath(organizationId, loaded.organization.parentOrganizationId));
-        if (turn) await turn;
+        if (foldedMs >= turnMs) {
+          foldedMs = 0;
+          const turn = thisThread.next(organizationPath(organizationId, loaded.organization.parentOrganizationId));
+          if (turn) await turn;
+        }
+        const begun = performance.now();
         if (event.revision <= loaded.revision) {
           if (begin !== undefined && event.position !== begin) {
             throw new BrokenChain(event.stream, event.revision, `it is at position ${event.position}, not at ${begin}`);
@@ -264,6 +275,7 @@ export class OrganizationLoader {
           apply(loaded, event);
           events++;
         }
+        foldedMs += performance.now() - begun;
       }
     } catch (error) {
       throw storeUnreadable(error);

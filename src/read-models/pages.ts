@@ -215,10 +215,13 @@ export interface Elements<Element extends object = object, Turn = Iterable<Eleme
   readonly isBackward: boolean;
 }
 
+/** An element that took so long to read has another turn to be written, in milliseconds. */
+const longElementMs = 10;
+
 interface WriterPorts {
   /** What to wait for until there is room for an answer of so many bytes. */
   readonly room: (bytes: number) => Promise<void> | undefined;
-  /** What to wait for before an element is read, told how many bytes the one before it had, and before it is written. */
+  /** What to wait for before an element is read, told how many bytes the one before it had. */
   readonly turn: (bytes: number) => Promise<void> | undefined;
 }
 
@@ -233,11 +236,13 @@ export function pageWriter({ room, turn }: WriterPorts): (elements: Elements) =>
     while (!isFull) {
       const wait = latest === undefined ? undefined : turn(latest);
       if (wait) await wait;
+      const begun = performance.now();
       const next = elements.next();
       // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
       const { done, value } = next instanceof Promise ? await next : next;
       if (done) break;
-      const again = turn(0);
+      // What took long to read takes long to write.
+      const again = performance.now() - begun < longElementMs ? undefined : turn(0);
       if (again) await again;
       const text = JSON.stringify(value);
       latest = Buffer.byteLength(text) + 1;

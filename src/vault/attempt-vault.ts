@@ -1,3 +1,4 @@
+import type { QueuePath } from '../fairness/fair-queue.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import type { Vault } from './vault.js';
 
@@ -7,6 +8,8 @@ export type SecretVault = Pick<Vault, 'seal' | 'open'>;
 /** A run of `prepare`, which names the vaults that it makes. */
 export interface VaultMaker {
   readonly said: VaultAttempt;
+  /** Whose turns it takes. */
+  readonly path: QueuePath;
   newVaultId(): string;
 }
 

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { getHeapStatistics } from 'node:v8';
+import { thisThread } from '../../src/fairness/turns.js';
 import { bytesInFlight } from '../../src/rate-limits/bodies-in-flight.js';
 import {
   startCoordinator,
@@ -11,6 +12,7 @@ import {
 import { exchange, refusal } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';
 import { clientSignature, codeOf, messageOf } from './one-time-codes.js';
+import { startTenants, type Tenant } from './tenants.js';
 import { until } from './until.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
@@ -83,6 +85,53 @@ describe('the auth proxy', () => {
       const answer = await exchange(`${coordinator.url}/v1/signup`, { method: 'POST', headers, body });
       expect(answer).toMatchObject({ status: 400, body: { message: 'request body is nested deeper than 32 levels' } });
     }
+  });
+});
+
+describe('a flood through the auth proxy', () => {
+  let tenants: Awaited<ReturnType<typeof startTenants>>;
+  let [flooded, others]: [string, string] = ['', ''];
+  const answered: string[] = [];
+
+  const ask = async (configId: string, address: string) => {
+    const headers = { 'x-auth-proxy-config-id': configId, 'x-forwarded-for': address };
+    const { status } = await exchange(`${tenants.url}/v1/wallet_kit_config`, { method: 'POST', headers });
+    answered.push(address);
+    return status;
+  };
+
+  beforeAll(async () => {
+    const limits = ['ADDRESS', 'CONFIGURATION'].map((of) => [`PROXY_RATE_LIMIT_PER_${of}`, '0']);
+    tenants = await startTenants({ TRUST_PROXY: 'true', ...(Object.fromEntries(limits) as Record<string, string>) });
+    const enabled = async ({ client }: Tenant) => {
+      const { result } = await client.submit('ACTIVITY_TYPE_ENABLE_AUTH_PROXY', {});
+      return (Object.values(result)[0] as { configId: string }).configId;
+    };
+    [flooded, others] = [await enabled(tenants.parent), await enabled(tenants.stranger)];
+    for (const configId of [flooded, others]) expect(await ask(configId, '198.51.100.1')).toBe(200);
+  });
+
+  afterAll(() => tenants.close());
+
+  test.each<[string, () => string, (at: number) => string]>([
+    ['of one address, that names configurations which nobody has', () => tenants.parent.userId, () => '203.0.113.66'],
+    ['of many addresses, to one configuration', () => flooded, (at) => `203.0.113.${at}`],
+  ])('%s, lets whoever calls another in after a turn', async (_name, configId, address) => {
+    answered.length = 0;
+    // As long as so many want the thread, hardly any call begins.
+    const hurdle = { isOver: false };
+    const taking = Array.from({ length: 200 }, async (_, at) => {
+      while (!hurdle.isOver) await thisThread.next([`hurdle ${at}`], { alone: true });
+    });
+    const flood = Array.from({ length: 50 }, (_, at) => ask(configId(), address(at)));
+    await until('the flood has come', () => thisThread.size + answered.length >= 200 + 50 - 2);
+    const one = ask(others, '198.51.100.2');
+    await until('somebody else has come', () => thisThread.size + answered.length >= 200 + 51 - 2);
+    const before = answered.length;
+    hurdle.isOver = true;
+    await Promise.all([...taking, ...flood]);
+    expect(await one).toBe(200);
+    expect(answered.indexOf('198.51.100.2') - before).toBeLessThan(15);
   });
 });
 

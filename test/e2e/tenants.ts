@@ -21,7 +21,7 @@ export interface Tenant {
 }
 
 /** A coordinator with two organizations that have nothing to do with each other, and a sub-organization of the first. */
-export async function startTenants() {
+export async function startTenants(settings: Readonly<Record<string, string>> = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const randomness = new SeededRandomness('tenants');
   const store = new InMemoryEventStore();
@@ -79,7 +79,7 @@ export async function startTenants() {
   await confirm(parent.organizationId, child.organizationId);
   const logger = createLogger('silent');
   const projecting = projectInMemory();
-  const config = readConfig({ PORT: '0' });
+  const config = readConfig({ PORT: '0', ...settings });
   const kept = new KeptMessages();
   const coordinator = await createCoordinator(config, {
     store,

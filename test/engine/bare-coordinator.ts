@@ -6,6 +6,7 @@ import { DenialLog } from '../../src/engine/denials.js';
 import { Driver, type DriveAnswer } from '../../src/engine/drive.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { derivedId } from '../../src/ids.js';
+import type { QueuePath } from '../../src/fairness/fair-queue.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import type { DriverMetrics, KnownActivities } from '../../src/ports/engine.js';
 import { buildRegistry, type Registry } from '../../src/decide/registry.js';
@@ -44,6 +45,8 @@ export interface Stamped {
   readonly path: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Who takes turns; nobody in particular unless said. */
+  readonly from?: QueuePath;
 }
 
 type RealPorts = Awaited<ReturnType<typeof preparePorts>>;
@@ -209,11 +212,11 @@ export class BareCoordinator {
   }
 
   /** As `send`, before what was recorded is made an answer. */
-  async drive({ path, body, headers }: Stamped): Promise<DriveAnswer> {
+  async drive({ path, body, headers, from = [] }: Stamped): Promise<DriveAnswer> {
     const bytes = Buffer.from(body);
     const stamp = readStamp(headers);
     if (stamp.kind === 'api-key') await verifyApiKeyStamp(stamp, bytes);
-    const request = readSubmit({ path, body: bytes, stamp }, this.registry, this.clock.now());
+    const request = readSubmit({ path, body: bytes, stamp, from }, this.registry, this.clock.now());
     this.counts.driven += 1;
     return this.driver.drive(request);
   }

@@ -1,3 +1,5 @@
+import { DecisionQueue } from '../../src/engine/decision-queue.js';
+import { senderPath, type QueuePath, type Sender } from '../../src/fairness/fair-queue.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PreparePorts } from '../../src/ports/prepare.js';
 import type { ActivityAnswer } from '../../src/engine/answers.js';
@@ -118,6 +120,66 @@ const refusalOf = async (request: Promise<unknown>): Promise<CoordinatorError> =
 
 const correlations = async (coordinator: BareCoordinator): Promise<string[]> =>
   (await coordinator.events()).map(({ metadata }) => (metadata as EventMetadata).$correlationId);
+
+describe('a queue', () => {
+  it('gives strangers and members turns, and each of them, however much one of them has sent before', async () => {
+    const { store, coordinator, tag } = await alone();
+    const sent = (name: string, count: number, sender: Partial<Sender>) => {
+      const from = senderPath({ network: '203.0.113.1', isThroughProxy: false, credential: name, ...sender });
+      return Array.from({ length: count }, (_, at) => ({ ...tag(`${name} ${at}`), from }));
+    };
+    const flood = { network: '203.0.113.66', isThroughProxy: true };
+    await asOneBatch(coordinator, store, [
+      ...sent('flood', 300, flood),
+      ...sent('busy', 10, {}),
+      ...sent('caller', 1, { network: '203.0.113.2', isThroughProxy: true }),
+      ...sent('member', 1, {}),
+      ...sent('elsewhere', 1, { network: '203.0.113.3' }),
+    ]);
+    const order = (await coordinator.events()).flatMap(({ type, data }) =>
+      type === 'ActivitySubmitted'
+        ? String(/"userTagName":"(\w+)/.exec(JSON.stringify(data).replaceAll('\\', ''))?.[1])
+        : [],
+    );
+    const begun = order.indexOf('flood');
+    expect(order.slice(begun, begun + 10)).toEqual([
+      'flood',
+      'busy',
+      'caller',
+      'elsewhere',
+      'flood',
+      'member',
+      'flood',
+      'busy',
+      'flood',
+      'busy',
+    ]);
+  });
+
+  it('ends a batch where its bodies become too many, and nobody waits for ever', () => {
+    const queue = new DecisionQueue<{
+      readonly name: string;
+      readonly request: { body: Uint8Array; from: QueuePath };
+    }>();
+    const push = (name: string, kilobytes: number, from: QueuePath = [name]) =>
+      queue.push({ name, request: { body: new Uint8Array(kilobytes * 1024), from } });
+    const batch = () => queue.batch().map(({ name }) => name);
+    push('small', 100);
+    push('large', 2_000);
+    push('small', 100);
+    push('other', 1);
+    expect(batch()).toEqual(['small']);
+    push('small', 1);
+    expect(batch()).toEqual(['large']);
+    const left = queue.batch();
+    expect(left.map(({ name }) => name)).toEqual(['other', 'small', 'small']);
+    push('small', 2);
+    queue.putBack(left.slice(1));
+    expect(queue.size).toBe(3);
+    expect(queue.batch().map(({ request }) => request.body.length / 1024)).toEqual([100, 1, 2]);
+    expect(queue.size).toBe(0);
+  });
+});
 
 describe('a batch', () => {
   it('takes everything that waits into one append, each decided on the state left by the one before it', async () => {

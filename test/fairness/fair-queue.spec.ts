@@ -171,7 +171,7 @@ describe('turns', () => {
   test('of several lists that are asked for at once, one large element is read in a turn', async () => {
     const { clock, turns, loop } = steered();
     const read: number[] = [];
-    let turn = 0;
+    let turn = -1;
     function* elements() {
       for (let count = 0; count < 3; count++) {
         read.push(turn);
@@ -189,7 +189,7 @@ describe('turns', () => {
       return write({ inTurn: elements(), isBackward: false });
     };
     const lists = ['a', 'b', 'c', 'd', 'e', 'f'].map(list);
-    for (; turn < 60; turn++) {
+    for (turn = 0; turn < 60; turn++) {
       await loop();
       await new Promise(setImmediate);
     }
