@@ -239,7 +239,7 @@ export function pageWriter({ room, turn }: WriterPorts): (elements: Elements) =>
       const begun = performance.now();
       const next = elements.next();
       // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
-      const { done, value } = next instanceof Promise ? await next : next;
+      const { done, value }: IteratorResult<object, unknown> = next instanceof Promise ? await next : next;
       if (done) break;
       // What took long to read takes long to write.
       const again = performance.now() - begun < longElementMs ? undefined : turn(0);
