@@ -648,7 +648,7 @@ describe('prepare', () => {
       message: expect.stringMatching(/has changed while this was decided.*send the same request again/s) as string,
     });
     // A while later, as `prepare` may take one: it is decided by the time at which it was.
-    meanwhile.push(() => Promise.resolve((coordinator.clock).advance(3_000)));
+    meanwhile.push(() => Promise.resolve(coordinator.clock.advance(3_000)));
     const { meter, record } = await coordinator.drive(request);
     expect(record?.status).toBe('ACTIVITY_STATUS_COMPLETED');
     expect(meter.spent).toBeGreaterThan(250_000);
