@@ -16,11 +16,28 @@ function newest(path) {
 }
 
 const lastBuilt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-if (madeOf.every((path) => newest(root + path) < lastBuilt)) process.exit(0);
+if (madeOf.some((path) => newest(root + path) >= lastBuilt)) {
+  const began = new Date();
+  run('npx', ['--no-install', 'nest', 'build']);
+  writeFileSync(built, '');
+  // What was changed meanwhile is built the next time.
+  utimesSync(built, began, began);
+}
 
-const began = new Date();
-const { status } = spawnSync('npx', ['--no-install', 'nest', 'build'], { cwd: root, stdio: 'inherit' });
-if (status !== 0) process.exit(status ?? 1);
-writeFileSync(built, '');
-// What was changed meanwhile is built the next time.
-utimesSync(built, began, began);
+const pages = `${root}dist/site/search.json`;
+const pagesMadeOf = [
+  'docs',
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'scripts/site',
+  'scripts/build-docs.mjs',
+];
+const pagesBuilt = statSync(pages, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+if (pagesMadeOf.some((path) => newest(root + path) >= pagesBuilt)) run(process.execPath, ['scripts/build-docs.mjs']);
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}

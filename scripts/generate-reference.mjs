@@ -216,7 +216,7 @@ function indexPage() {
         ],
       ],
     ),
-    'A running server serves the same as OpenAPI 3.1: `/openapi.json`, and `/docs` to read it.',
+    'A running server serves the same as OpenAPI 3.1: `/openapi.json`, and `/docs/api` to read it.',
   );
 }
 

@@ -145,7 +145,7 @@ async function start(given: Config): Promise<void> {
       '',
       `  API            ${apiUrl}`,
       ...(authProxyUrl ? [`  Auth proxy     ${authProxyUrl}`] : []),
-      `  Reference      ${apiUrl}/docs`,
+      `  Docs           ${apiUrl}/docs`,
       `  Health         ${apiUrl}/health/ready    metrics: ${apiUrl}/metrics`,
       `  Organization   ${founding.organizationId}`,
       `  Events         ${whereEventsAre(config)}`,

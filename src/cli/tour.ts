@@ -41,5 +41,5 @@ export async function tour(terminal: Terminal, { dataDir }: { readonly dataDir?:
   const { authProxyUrl, authProxyConfigId } = root;
   if (authProxyUrl && authProxyConfigId)
     await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, { run, dataDir: folder });
-  say(`\n${green('That was it.')} The reference is at ${apiUrl}/docs`);
+  say(`\n${green('That was it.')} The docs are at ${apiUrl}/docs`);
 }

@@ -1,6 +1,8 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { CONFIG } from './config.token.js';
@@ -13,6 +15,33 @@ import { openApiDocument, type ProxyEndpoint } from './openapi.js';
 
 const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
+/** The pages made of the Markdown in `docs/`; seen from `dist/http`, and from `src/http` in tests. */
+const site = ['../site/', '../../dist/site/']
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path));
+
+/** What of it is served, by its path below /docs/: nothing is looked up by what a request says. */
+const pages: ReadonlySet<string> = new Set(
+  site === undefined
+    ? []
+    : readdirSync(site, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) =>
+          join(parentPath, name)
+            .slice(site.length)
+            .replace(/\.html$/, ''),
+        ),
+);
+
+const pageTypes: Readonly<Record<string, string>> = {
+  '': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+};
+
 const contentTypes: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -20,8 +49,8 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 const page = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Countersign API</title><link rel="stylesheet" href="/docs/swagger-ui.css"></head>
-<body><div id="swagger-ui"></div><script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body>
+<head><meta charset="utf-8"><title>Countersign API</title><link rel="icon" href="/docs/icon.svg"><link rel="stylesheet" href="/docs/swagger-ui.css"></head>
+<body><p><a href="/docs">All documentation</a></p><div id="swagger-ui"></div><script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body>
 </html>
 `;
 
@@ -38,7 +67,7 @@ const start = `window.ui = SwaggerUIBundle({
 /** Injects the endpoints of the auth proxy, if it is served here. */
 export const PROXY_ENDPOINTS = Symbol('ProxyEndpoints');
 
-/** The OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
+/** The documentation, the OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
 @Controller()
 export class DocsController {
   private readonly document: object;
@@ -64,9 +93,23 @@ export class DocsController {
   }
 
   @Get('docs')
+  docs(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    return this.page('index', reply);
+  }
+
+  @Get('docs/api')
   @Header('content-type', 'text/html; charset=utf-8')
-  docs(): string {
+  api(): string {
     return page;
+  }
+
+  @Get('docs/:folder/:file')
+  nested(
+    @Param('folder') folder: string,
+    @Param('file') file: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Buffer> {
+    return this.page(`${folder}/${file}`, reply);
   }
 
   @Get('docs/:file')
@@ -76,8 +119,17 @@ export class DocsController {
       return start;
     }
     const contentType = Object.hasOwn(contentTypes, file) ? contentTypes[file] : undefined;
-    if (!contentType) throw new CoordinatorError('NOT_FOUND', 'no such file: /docs is the page');
+    if (!contentType) return this.page(file, reply);
     void reply.type(contentType);
     return readFile(join(assets, file));
+  }
+
+  private async page(path: string, reply: FastifyReply): Promise<Buffer> {
+    if (site === undefined || !pages.has(path)) {
+      throw new CoordinatorError('NOT_FOUND', 'page not found: /docs lists all pages');
+    }
+    const extension = extname(path);
+    void reply.type(pageTypes[extension] ?? 'application/octet-stream');
+    return readFile(join(site, extension === '' ? `${path}.html` : path));
   }
 }

@@ -234,13 +234,18 @@ describe('the reference', () => {
   });
 
   test('its page and what the page needs come from here, and from nowhere else', async () => {
-    const page = await get('/docs');
+    const page = await get('/docs/api');
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
     const assets = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => path!);
     expect(assets.length).toBeGreaterThanOrEqual(3);
-    const types: Record<string, RegExp> = { js: /^text\/javascript/, css: /^text\/css/ };
+    const types: Record<string, RegExp> = {
+      js: /^text\/javascript/,
+      css: /^text\/css/,
+      svg: /^image\/svg/,
+      '/docs': /^text\/html/,
+    };
     for (const path of assets) {
-      expect(path).toMatch(/^\/docs\//);
+      expect(path).toMatch(/^\/docs(?:\/|$)/);
       const { status, headers, text } = await get(path);
       expect(status).toBe(200);
       expect(headers.get('content-type')).toMatch(types[path.split('.').at(-1)!]!);
@@ -255,9 +260,38 @@ describe('the reference', () => {
     expect(start).toContain("url: '/openapi.json'");
   });
 
+  test('the documentation is a set of pages whose links all lead to pages, and nothing comes from elsewhere', async () => {
+    const seen = new Map<string, string>();
+    const queue = ['/docs'];
+    for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+      if (seen.has(path)) continue;
+      const { status, headers, text } = await get(path);
+      expect([path, status]).toEqual([path, 200]);
+      seen.set(path, text);
+      if (!/^text\/html/.test(headers.get('content-type')!)) continue;
+      expect(text).not.toMatch(
+        /<script(?![^>]* src="\/docs\/)|<style|\sstyle=|\son[a-z]+="|<(?:img|link|script)[^>]*="https?:/,
+      );
+      for (const [, link] of text.matchAll(/(?:href|src)="(\/[^"#]*)/g)) queue.push(link!);
+    }
+    expect([...seen.keys()]).toEqual(
+      expect.arrayContaining([
+        '/docs/api',
+        '/docs/how-to/webhooks',
+        '/docs/reference/policy-language',
+        '/docs/search.js',
+      ]),
+    );
+    const index = (await get('/docs/search.json')).text;
+    expect(index).toContain('/docs/how-to/why-was-it-denied#what-am-i-asked-to-approve');
+    expect((await get('/docs/minisearch.js')).headers.get('content-type')).toMatch(/^text\/javascript/);
+  });
+
   test.each([
     'package.json',
     'index.html',
+    'how-to/..%2f..%2fmain.js',
+    'how-to%2fwebhooks.html',
     '..%2fpackage.json',
     '%2e%2e%2fpackage.json',
     'constructor',
