@@ -51,7 +51,7 @@ export const memberKinds: Readonly<Record<string, MemberKind>> = {
   ...named('url', 'allowedOrigins logoUrl magicLinkTemplate oauthRedirectUrl redirectUri url'),
   ...named('text', 'notes policyNotes templateVariables emailCustomizationParams smsCustomizationParams'),
   ...named('quotes', 'description error reason'),
-  ...named('clause', 'condition consensus time policyCondition policyConsensus target targets'),
+  ...named('clause', 'condition consensus time policyCondition policyConsensus target targets text'),
   message: 'message',
   proofPayload: 'json',
   ...named('token', 'oidcToken session verificationToken'),
