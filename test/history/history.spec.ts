@@ -106,7 +106,9 @@ async function outcomeOf(coordinator: TestCoordinator, client: ActivityClient, t
     return { name, status, decision: { ...decision, voteId: '', revision: 0 } };
   });
   return JSON.parse(
-    JSON.stringify({ answer, events }, (member, value: unknown) => (['policyName', 'text'].includes(member) ? '' : value)),
+    JSON.stringify({ answer, events }, (member, value: unknown) =>
+      ['policyName', 'text'].includes(member) ? '' : value,
+    ),
   ) as object;
 }
 
