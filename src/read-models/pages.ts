@@ -239,12 +239,12 @@ export function pageWriter({ room, turn }: WriterPorts): (elements: Elements) =>
       const begun = performance.now();
       const next = elements.next();
       // Awaited only where it is to come: whatever else has its turn would be let in before the element is written.
-      const { done, value }: IteratorResult<object, unknown> = next instanceof Promise ? await next : next;
-      if (done) break;
+      const step: IteratorResult<object> = next instanceof Promise ? await next : next;
+      if (step.done) break;
       // What took long to read takes long to write.
       const again = performance.now() - begun < longElementMs ? undefined : turn(0);
       if (again) await again;
-      const text = JSON.stringify(value);
+      const text = JSON.stringify(step.value);
       latest = Buffer.byteLength(text) + 1;
       isFull = bytes > 0 && bytes + latest > mostBytesOfPages;
       if (isFull) break;
