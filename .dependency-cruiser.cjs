@@ -149,7 +149,7 @@ module.exports = {
       '^src/wire/',
       '^src/proofs/verify\\.ts$',
       '^src/stamps/',
-      '^src/vault/rotate-kek\\.ts$',
+      '^src/vault/(rotate-kek|kek-record|kek-source|key-encryption)\\.ts$',
       '^src/webhooks/redeliver\\.ts$',
     ]),
     only('read-models-know-domain-and-store', '^src/read-models/', [

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CliCommand } from './command.js';
 import { mountActivitiesList, mountActivitiesShow } from './commands/activities.js';
 import { mountCompletion } from './commands/completion.js';
+import { mountDoctor } from './commands/doctor.js';
 import { mountHistoryExport } from './commands/history-export.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
@@ -50,6 +51,7 @@ export function commandTree(terminal: Terminal): CliCommand {
   tree.commandsGroup('Coordinator:');
   mountStart(tree);
   mountTour(tree);
+  mountDoctor(tree);
 
   tree.commandsGroup('Profile:');
   mountLogin(tree);

@@ -23,7 +23,7 @@ export interface KekRecord {
 const stream = 'installation-kek';
 
 /** Undefined as long as nothing was sealed in this store. @throws {BrokenChain} */
-export async function readKekRecord(store: EventStore): Promise<KekRecord | undefined> {
+export async function readKekRecord(store: Pick<EventStore, 'read'>): Promise<KekRecord | undefined> {
   let known: KekRecord | undefined;
   for await (const event of store.read(stream)) {
     const hash = verifyChain((known ?? emptyTail).hash, event);

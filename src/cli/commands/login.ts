@@ -10,6 +10,7 @@ import { clientOf } from '../callers.js';
 import { clientSignature } from '../client-signature.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { exitCodes } from '../exit-codes.js';
+import { printable } from '../layout.js';
 import { Profiles, type Profile } from '../profiles.js';
 import type { Terminal } from '../terminal.js';
 
@@ -143,7 +144,7 @@ async function byKey(terminal: Terminal, options: LoginOptions): Promise<LoggedI
   const place = placeOf(options, found);
   const known = clientOf({ ...place, key: given });
   const { userId, username, organizationName } = await known.query<Readonly<Record<string, string>>>('whoami');
-  const hello = `Logged in to ${place.address} as ${username} of ${organizationName}.`;
+  const hello = `Logged in to ${place.address} as ${printable(`${username} of ${organizationName}`)}.`;
   if (options.keepKey) return { profile: { ...place, key: given, userId: userId! }, text: hello, json: { username } };
   const key = newKeyPair();
   const { id, status, fingerprint, result } = await known.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
@@ -243,7 +244,7 @@ async function byEmail(
     await clientOf(profile).query<Readonly<Record<string, string>>>('whoami');
   return {
     profile: { ...profile, userId: userId! },
-    text: `Logged in to ${place.address} as ${username} of ${organizationName}, until ${until}.`,
+    text: `Logged in to ${place.address} as ${printable(`${username} of ${organizationName}`)}, until ${until}.`,
     json: { username, expiresAt: until },
   };
 }

@@ -14,7 +14,7 @@ const wantedBytes = 4 * 1024 * 1024;
 /**
  * Says when the store takes smaller requests than the server does, and what to change.
  */
-export async function warnOfLimit(store: EventStore, warn: (message: string) => void): Promise<void> {
+export async function warnOfLimit(store: EventReader, warn: (message: string) => void): Promise<void> {
   const { EventStoreDbEventStore } = await import('./event-store-db/event-store-db.js');
   if (!(store instanceof EventStoreDbEventStore)) return;
   const limit = await store.lowerLimit(wantedBytes);

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { appendFile, chmod, cp, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { versionFinding } from '../../src/cli/doctor.js';
+import { Installation, stop } from '../e2e/installation.js';
+import { EventStoreDouble } from '../ledger/stores/double/double.js';
+import { TypingUser } from './typed.js';
+
+let installation: Installation;
+let user: TypingUser;
+
+/** A real installation, which a coordinator has made and left; each test breaks a copy of it. */
+beforeAll(async () => {
+  installation = await Installation.make();
+  await stop(await installation.start());
+}, 120_000);
+
+afterAll(() => installation.remove());
+
+beforeEach(async () => {
+  user = await TypingUser.sitDown();
+  await cp(installation.dataDir, user.path('data'), { recursive: true });
+  await chmod(user.path('data'), 0o700);
+});
+
+afterEach(() => user.leaves());
+
+interface Finding {
+  readonly about: string;
+  readonly level: string;
+  readonly found: string;
+  readonly toDo?: string;
+}
+
+async function findings(env: Readonly<Record<string, string>> = {}): Promise<readonly Finding[]> {
+  const { code, out, error } = await user.types(['doctor', '--data-dir', 'data', '--json'], { env });
+  const answer = JSON.parse(out) as { readonly isWell: boolean; readonly findings: readonly Finding[] };
+  expect({ error, code }).toEqual({ error: '', code: answer.isWell ? 0 : 1 });
+  return answer.findings.filter(({ level }) => level !== 'ok');
+}
+
+const like = (pattern: RegExp) => expect.stringMatching(pattern) as string;
+
+test('an installation in order has no problem, and says what is only worth knowing', async () => {
+  const { code, out } = await user.types(['doctor', '--data-dir', 'data']);
+  expect(out).toMatch(/^ok {7}Node\.js: 2\d\./);
+  expect(out).toMatch(
+    /\nok {7}data folder: \S+, for its owner only\nok {7}key-encryption key: one key in \S+\nok {7}event store: /,
+  );
+  expect(out).toMatch(/\nwarning {2}coordinator: nobody answers at \S+\n {9}→ start it with countersign start\n/);
+  expect(out).toMatch(/\nwarning {2}mail: is not sent: it goes to outbox\.jsonl\n {9}→ set SMTP_URL/);
+  expect(code).toBe(0);
+});
+
+test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, object]>([
+  [
+    'files that others may read',
+    () => chmod(user.path('data', 'root.json'), 0o644),
+    {
+      about: 'data folder',
+      found: like(/^others may read \S+root\.json$/),
+      toDo: like(/^run chmod go-rwx \S+root\.json$/),
+    },
+  ],
+  [
+    'a key that others may read',
+    () => chmod(user.path('data', 'kek'), 0o604),
+    { about: 'key-encryption key', found: like(/^others may read \S+kek$/), toDo: like(/^run chmod 600/) },
+  ],
+  [
+    'a key that is gone',
+    () => rm(user.path('data', 'kek')),
+    { about: 'key-encryption key', found: like(/is not there$/) },
+  ],
+  [
+    'a key that is none',
+    () => writeFile(user.path('data', 'kek'), 'none\n'),
+    { about: 'key-encryption key', found: like(/is not 64 hex characters/) },
+  ],
+  [
+    'a key of another store',
+    () => writeFile(user.path('data', 'kek'), `${randomBytes(32).toString('hex')}\n`),
+    { about: 'event store', found: like(/^is sealed under key-encryption key \w+, and \S+kek holds \w+$/) },
+  ],
+  ['a store that is gone', () => rm(user.path('data', 'events.db')), { about: 'event store', found: like(/ENOENT/) }],
+  [
+    'a store that is none',
+    () => writeFile(user.path('data', 'events.db'), 'no database at all, but long enough to be read as one'),
+    { about: 'event store', toDo: like(/restore it from a backup/) },
+  ],
+  [
+    'a clock that is behind',
+    async () => {
+      const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000);
+      await utimes(user.path('data', 'events.db'), tomorrow, tomorrow);
+    },
+    { about: 'clock', found: like(/^the store was written 1\d\d\d minutes from now$/), toDo: like(/NTP/) },
+  ],
+  [
+    'a proxy secret that nobody has made',
+    async () => ({ PROXY_SECRET_FILE: user.path('secret') }),
+    { about: 'proxy secret', found: like(/secret cannot be read$/), toDo: like(/start the API first/) },
+  ],
+  [
+    'a proxy secret that is too short',
+    async () => {
+      await writeFile(user.path('secret'), 'short');
+      return { PROXY_SECRET_FILE: user.path('secret') };
+    },
+    { about: 'proxy secret', found: like(/holds no secret$/) },
+  ],
+  [
+    'a mail server that is not there',
+    async () => ({ SMTP_URL: 'smtp://127.0.0.1:9' }),
+    { about: 'mail', found: '127.0.0.1:9 cannot be reached (ECONNREFUSED)', toDo: like(/SMTP_URL/) },
+  ],
+  [
+    'a setting that is misspelled',
+    async () => ({ SMTP_ULR: 'smtp://127.0.0.1:9' }),
+    { about: 'settings', found: like(/SMTP_ULR=…: is no setting; did you mean SMTP_URL/) },
+  ],
+  [
+    'root.json that is broken',
+    () => writeFile(user.path('data', 'root.json'), '{', { mode: 0o600 }),
+    { about: 'coordinator', found: like(/is not JSON$/) },
+  ],
+  [
+    'a folder that is not there',
+    () => rm(user.path('data'), { recursive: true }),
+    { about: 'data folder', found: like(/ENOENT/), toDo: like(/set DATA_DIR/) },
+  ],
+])('%s is a problem, with what to do', async (_what, breakIt, finding) => {
+  const env = await breakIt();
+  expect(await findings(env ?? {})).toContainEqual(expect.objectContaining({ level: 'problem', ...finding }));
+});
+
+test('an event store that takes less in one append than requests may need is named', async () => {
+  const double = await EventStoreDouble.start();
+  double.maxAppendBytes = 1024 * 1024;
+  try {
+    expect(await findings({ EVENT_STORE: double.connectionString })).toContainEqual({
+      about: 'event store',
+      level: 'warning',
+      found: like(/^the event store takes 1048576 bytes in one append, .*EVENTSTORE_MAX_APPEND_SIZE/),
+      toDo: 'raise the limit of the server',
+    });
+  } finally {
+    await double.stop();
+  }
+});
+
+test('a rotation that was interrupted is named, and nothing is changed by looking', async () => {
+  await appendFile(user.path('data', 'kek'), `${randomBytes(32).toString('hex')}\n`);
+  const before = await readFile(user.path('data', 'kek'), 'utf8');
+  expect(await findings()).toContainEqual({
+    about: 'key-encryption key',
+    level: 'warning',
+    found: like(/holds 2 keys: a rotation has begun and not ended$/),
+    toDo: 'run countersign kek rotate again',
+  });
+  expect(await readFile(user.path('data', 'kek'), 'utf8')).toBe(before);
+});
+
+test('a Node.js that is too old is a problem', async () => {
+  await mkdir(user.path('empty'));
+  expect(versionFinding('18.20.0')).toMatchObject({ level: 'problem', toDo: 'install Node.js 20.19 or newer' });
+  expect([versionFinding('20.19.0'), versionFinding('24.1.0')]).toMatchObject([{ level: 'ok' }, { level: 'ok' }]);
+});
