@@ -1,3 +1,5 @@
+import { bounds } from './bounds.mjs';
+
 /**
  * Every repair of the security rules, and how it is taken out: `from`, which stands exactly once in `file`, becomes `to`.
  * One of `tests` must then be red; `named` is a part of the title of the test. `npm run repairs` shows it.
@@ -1145,4 +1147,5 @@ export const repairs = [
     test: 'test/engine/drive.spec.ts',
     named: 'gives strangers and members turns',
   },
+  ...bounds,
 ];
