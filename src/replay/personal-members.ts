@@ -90,6 +90,6 @@ export const memberKinds: Readonly<Record<string, MemberKind>> = {
   // Claims of tokens.
   ...named(
     'kept',
-    'alg azp exp expiry iat id jti kid nbf organization_id public_key session_type tokenId typ user_id verification_type',
+    'issuer_login decisionContextDigest organizationDataDigest derivationPath alg azp exp expiry iat id jti kid nbf organization_id public_key session_type tokenId typ user_id verification_type',
   ),
 };

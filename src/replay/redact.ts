@@ -158,7 +158,9 @@ export class Redactor {
     if (!/^https?:\/\//i.test(text)) return text === '*' ? text : this.prose(text);
     const [, scheme, host, rest] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(text)!;
     const made = `${scheme!}h${this.short('host', host!)}.example`;
-    return rest === '' || rest === '/' ? `${made}${rest}` : `${made}/${this.short('path', text)}`;
+    // A template has a place for what is filled in.
+    const place = rest!.includes('%s') ? '%s' : '';
+    return rest === '' || rest === '/' ? `${made}${rest}` : `${made}/${this.short('path', text)}${place}`;
   }
 
   private prose(text: string): string {
