@@ -31,6 +31,7 @@ module.exports = {
       '^src/ports/',
       '^src/transactions/',
       '^src/delivery/(templates|mail-layout)\\.ts$',
+      '^src/fairness/shared-memory\\.ts$',
     ]),
     only('wire-knows-names-of-the-domain', '^src/wire/', [
       '^src/domain/(errors|without-nulls|activity/events|organization/limits)\\.ts$',
