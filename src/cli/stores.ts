@@ -24,7 +24,7 @@ export function withStore<Given extends CliCommand>(command: Given): Given {
  */
 export function storeSettings(terminal: Terminal, { dataDir: folder }: StoreOptions): Config {
   const from = environment(terminal.env);
-  const config = readConfig(folder === undefined ? from : { ...from, DATA_DIR: terminal.path(folder) });
+  const config = readConfig({ ...from, DATA_DIR: terminal.path(folder ?? (from['DATA_DIR']?.trim() || './data')) });
   const { eventStore, dataDir } = config;
   if (eventStore === 'memory:') throw new BadUsage('EVENT_STORE=memory: keeps nothing between starts');
   if (eventStore === 'sqlite:' && !existsSync(eventsFile(dataDir))) {
