@@ -409,7 +409,7 @@ const retries = {
   PERMISSION_DENIED: "Not allowed. A denial by policies has each policy's outcome in `details`.",
   RESOURCE_EXHAUSTED: 'A limit: of requests a second (wait), or of how many there may be (delete some).',
   FAILED_PRECONDITION: 'The state of the organization does not allow it now.',
-  ABORTED: 'Others were faster several times: send the same bytes again.',
+  ABORTED: 'Concurrent changes kept conflicting: send the same bytes again.',
   OUT_OF_RANGE: 'Larger than what the event store of this installation takes: send less, or have its limit raised.',
   UNIMPLEMENTED: 'This server cannot do it yet.',
   INTERNAL: 'A defect; the message has an id that the log has too.',
@@ -427,7 +427,7 @@ function errorsPage() {
   const categories = categoryNames();
   return page(
     'Errors',
-    'Every answer that is no success is `{ code, message, details, turnkeyErrorCode }`. `code` is a number of google.rpc.Code; ' +
+    'Every error response is `{ code, message, details, turnkeyErrorCode }`. `code` is a number of google.rpc.Code; ' +
       '`message` says what was wrong, with which value, and what to do; `details` holds typed objects (`@type`); ' +
       '`turnkeyErrorCode` is a category that a client can branch on, empty when there is none. 503, and 429 for too many requests a second, carry `Retry-After`.',
     'An activity that waits for votes is no error: it is HTTP 200 with `ACTIVITY_STATUS_CONSENSUS_NEEDED`.',

@@ -110,7 +110,7 @@ export interface Config {
   readonly smtp: SmtpServer | undefined;
   /** Undefined: a sender at the SMTP server, and callers may name any other. */
   readonly mailFrom: MailFrom | undefined;
-  /** Undefined: text messages go to the outbox. Holds a token. */
+  /** Undefined: text messages are written to the outbox. Holds a token. */
   readonly sms: SmsGateway | undefined;
 }
 

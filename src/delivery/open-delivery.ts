@@ -9,7 +9,7 @@ import { SmtpCarrier } from './smtp.js';
 /** The delivery of a process, and where its messages go. */
 interface OpenDelivery {
   readonly delivery: Delivery & { close(): Promise<void> };
-  /** For the operator, without secrets; `undefined` where nothing is set up and messages go to the outbox. */
+  /** For the operator, without secrets; `undefined` where nothing is set up and messages are written to the outbox. */
   readonly destinations: Readonly<Record<Channel, string | undefined>>;
   /** The file of the messages that are not sent. */
   readonly outboxFile: string;

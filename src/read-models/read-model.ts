@@ -21,7 +21,7 @@ export interface ProjectedEvent {
 }
 
 /**
- * One table, or a few, made from events and from nothing else: rows, projection and queries stand in one file.
+ * One table, or a few, derived only from events: rows, projection and queries stand in one file.
  * Raise `version` when rows would come out differently: the model is then built again from the first event.
  */
 export interface ReadModel {

@@ -42,7 +42,7 @@ test('without settings everything goes to the outbox, and reports say that it wa
   expect(reports).toMatchObject([{ outcome: 'sent' }, { outcome: 'sent' }]);
 });
 
-test('with SMTP_URL alone e-mail is sent, and text messages still go to the outbox', async () => {
+test('with SMTP_URL alone e-mail is sent, and text messages are still written to the outbox', async () => {
   const inbox = await openInbox();
   const config = readConfig({ DATA_DIR: folder, SMTP_URL: `smtp://127.0.0.1:${inbox.port}` });
   const { delivery, destinations, outboxFile } = openDelivery(config, () => undefined);

@@ -23,7 +23,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** An answer that is no success, with the status it came with. */
+/** An error response, with its status. */
 export type Refusal = ApiError['body'] & { readonly status: number };
 
 /** How a request was refused; fails when it was not. */

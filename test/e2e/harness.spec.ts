@@ -100,7 +100,7 @@ test('the clock stands at the given time, and what is recorded carries it', asyn
   }
 });
 
-test('a clock goes on by every unit, never back, and refuses what is no duration', () => {
+test('a clock advances by every unit, never goes back, and refuses an invalid duration', () => {
   const clock = new ManualClock(0);
   for (const [by, now] of [
     [5, 5],
