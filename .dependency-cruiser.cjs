@@ -47,8 +47,6 @@ module.exports = {
       '^src/domain/',
       '^src/ports/',
       '^src/fairness/',
-      '^src/decide/(decision-time|refusals)\\.ts$',
-      '^src/engine/children\\.ts$',
       '^src/ids\\.ts$',
       '^src/file-lock\\.ts$',
       '^src/worker-file\\.ts$',
@@ -59,7 +57,7 @@ module.exports = {
       '^src/ports/',
       '^src/stamps/(attested|verify)\\.ts$',
       '^src/ids\\.ts$',
-      '^src/ledger/(event-store|chain|seal)\\.ts$',
+      '^src/ledger/(event-store|chain|recorded-time|seal)\\.ts$',
     ]),
     only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
     only('keyring-knows-the-vault', '^src/keyring/', [
@@ -74,7 +72,7 @@ module.exports = {
       '^src/fairness/',
       '^src/domain/(errors|vault-attempt)\\.ts$',
       '^src/ids\\.ts$',
-      '^src/ledger/(event-store|chain|seal)\\.ts$',
+      '^src/ledger/(event-store|chain|recorded-time|seal)\\.ts$',
     ]),
     only('proofs-know-the-keyring', '^src/proofs/', [
       '^src/config\\.ts$',

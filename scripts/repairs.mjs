@@ -447,7 +447,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'The key of the proxy logs nobody in to its own organization.',
-    file: 'src/engine/drive.ts',
+    file: 'src/decide/caller.ts',
     from: 'checkNoProxyLogin(version, organization, caller);',
     to: '',
     test: 'test/nets/replayed-proofs.spec.ts',
@@ -575,7 +575,7 @@ export const repairs = [
     rule: 'R4',
     repair: 'A counter of a passkey grows over the parent and its sub-organizations.',
     file: 'src/engine/passkeys.ts',
-    from: 'if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);',
+    from: 'if (signCount > 0 && signCount <= highest) throw counterNotAbove(signCount, highest);',
     to: '',
     test: 'test/nets/identifiers.spec.ts',
     named: 'a key or a passkey leads where',
@@ -583,7 +583,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'Nothing is done in a public sign-up that has lapsed.',
-    file: 'src/engine/drive.ts',
+    file: 'src/engine/decide-request.ts',
     from: 'if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);',
     to: '',
     test: 'test/nets/identifiers.spec.ts',
@@ -790,7 +790,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'What an attempt has sealed is destroyed when it has lost.',
-    file: 'src/engine/drive.ts',
+    file: 'src/engine/preparations.ts',
     from: 'await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));',
     to: 'await Promise.all(attempts.map((attempt) => attempt.end([])));',
     test: 'test/nets/losers.spec.ts',
@@ -814,7 +814,7 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'A stream that no parent has recorded is no organization.',
-    file: 'src/ledger/load-organization.ts',
+    file: 'src/ledger/existence.ts',
     from: 'parentOrganizationId === undefined || parentRevision !== undefined || isDeleted || this.confirmed.has(loaded)',
     to: 'isDeleted || parentRevision !== undefined || parentOrganizationId !== null || this.confirmed.has(loaded)',
     test: 'test/nets/losers.spec.ts',
@@ -823,8 +823,8 @@ export const repairs = [
   {
     rule: 'R7',
     repair: 'An attempt older than half an hour is never recorded.',
-    file: 'src/engine/drive.ts',
-    from: 'if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId };',
+    file: 'src/engine/decide-request.ts',
+    from: 'if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };',
     to: '',
     test: 'test/nets/losers.spec.ts',
     named: 'what was made half an hour before',
@@ -1056,8 +1056,8 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'What takes long to read is read in a thread of its own.',
-    file: 'src/engine/drive.ts',
-    from: 'const reading = this.ports.reading && { reading: steps };',
+    file: 'src/engine/basis.ts',
+    from: 'const reading = ports.reading && { reading: steps };',
     to: 'const reading = {};',
     test: 'test/nets/noninterference.spec.ts',
     named: 'what was shown to freeze others',

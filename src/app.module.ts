@@ -21,7 +21,8 @@ import { CastVoteHandler } from './engine/cast-vote.js';
 import { Children, type ChildLookUps } from './engine/children.js';
 import { ClaimRecorder } from './engine/claim-recorder.js';
 import { DenialLog } from './engine/denials.js';
-import { Driver, type DriverPorts } from './engine/drive.js';
+import { Driver } from './engine/drive.js';
+import type { DriverPorts } from './engine/job.js';
 import { uuidV7 } from './ids.js';
 import { Lease } from './engine/lease.js';
 import { OrganizationLoader } from './ledger/load-organization.js';
@@ -370,15 +371,9 @@ function coordinatorModule(
     },
     {
       provide: ActivityAnswers,
-      inject: [Driver, OrganizationLoader, ReadModelRunner, ROWS, REGISTRY, Metrics],
-      useFactory: (
-        driver: Driver,
-        loader: OrganizationLoader,
-        runner: ReadModelRunner,
-        rows: Rows,
-        registry: Registry,
-        metrics: Metrics,
-      ) => new ActivityAnswers(driver, loader, knownActivities(runner, rows), registry, { tokens, clock, metrics }),
+      inject: [Driver, ReadModelRunner, ROWS, REGISTRY, Metrics],
+      useFactory: (driver: Driver, runner: ReadModelRunner, rows: Rows, registry: Registry, metrics: Metrics) =>
+        new ActivityAnswers(driver, knownActivities(runner, rows), registry, { tokens, clock, metrics }),
     },
     {
       provide: Whereabouts,
@@ -677,7 +672,7 @@ function deliverWebhooks(
       // Nobody asks: it is said whether there is anything to vote on at all.
       const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
       const { organization } = await loader.load(sourceOrganizationId);
-      const decoded = waits ? await app.get(Driver).decoded(organization, record) : undefined;
+      const decoded = waits ? await app.get(Driver).rights.decoded(organization, record) : undefined;
       const rights = { canApprove: waits, canReject: waits, ...(decoded ? { decoded } : {}) };
       // As of the event, so that every attempt says the same.
       return activityEnvelope(record, { keys: versions.get(activityType)!.keys, rights, now: record.updatedAt });
@@ -836,6 +831,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   measure(adapter, metrics);
   await app.init();
   const runner = app.get(ReadModelRunner);
+  runner.watch((event) => loader?.follow(event));
   runner.start();
   // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
   const head = (await adapters.store.head()) ?? -1n;

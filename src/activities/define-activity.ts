@@ -178,6 +178,11 @@ export interface ActivityDefinition<
    */
   prepare?(intent: Intent, ports: PreparePorts, context: PrepareContext): Promise<Prepared>;
   /**
+   * `prepare` leaves nothing outside, and asks nobody outside: what it gives is nobody's until the append has proved that it
+   * was allowed. Of all others it is first made sure that they are allowed at the newest revision.
+   */
+  readonly preparesWithoutTrace?: true;
+  /**
    * What happens, and what is answered. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
    */

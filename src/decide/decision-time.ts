@@ -1,22 +1,10 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Clock } from '../ports/engine.js';
+import { lastTime } from '../ledger/recorded-time.js';
 
 /** How far a clock may be behind the last event of a stream, in milliseconds: what clocks of one installation may differ. */
 const toleranceMs = 5_000;
-
-/** Recorded time of the last event that each folded organization has seen. */
-const lastEvents = new WeakMap<OrganizationView, number>();
-
-/** Takes note that a folded organization has seen an event of that recorded time. */
-export function noteTime(organization: OrganizationView, at: number): void {
-  if (at > lastTime(organization)) lastEvents.set(organization, at);
-}
-
-/** Recorded time of the last event, in milliseconds since the epoch. */
-export function lastTime(organization: OrganizationView): number {
-  return lastEvents.get(organization) ?? -Infinity;
-}
 
 /**
  * The time to decide at, in milliseconds since the epoch: the clock's, and never before the last event of the organization

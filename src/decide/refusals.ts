@@ -2,7 +2,6 @@ import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { Approval, Authorization } from '../domain/policy/authorize.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
-import { StoreRefused, StoreUnavailable, WrongRevision } from '../ledger/event-store.js';
 
 /** What a denial says of policies, and to whom. */
 interface Explanation {
@@ -168,35 +167,6 @@ export function credentialConflict(what: string): CoordinatorError {
   });
 }
 
-/** What a caller is told when the store cannot be read. */
-export function storeUnreadable(error: unknown): unknown {
-  if (error instanceof StoreRefused) return refusedByStore(error);
-  if (!(error instanceof StoreUnavailable)) return error;
-  return new CoordinatorError('UNAVAILABLE', 'the event store did not answer; send the same request again shortly', {
-    cause: error,
-  });
-}
-
-/** What a caller is told when an append did not succeed. */
-export function storeRefusal(error: unknown, organizationId: string, attempts: number): unknown {
-  if (error instanceof WrongRevision) {
-    return new CoordinatorError(
-      'ABORTED',
-      `organization \`${organizationId}\` changed ${attempts} times while this was decided; send the same request again`,
-      { cause: error },
-    );
-  }
-  if (error instanceof StoreRefused) return refusedByStore(error);
-  if (error instanceof StoreUnavailable) {
-    return new CoordinatorError(
-      'UNAVAILABLE',
-      'the event store did not confirm the write; send the same request again: it takes effect once at most',
-      { cause: error },
-    );
-  }
-  return error;
-}
-
 /** The events of one request would be larger than what is published. */
 export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError {
   return new CoordinatorError(
@@ -204,24 +174,5 @@ export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError 
     `too large to be recorded, and nothing was: the body, what it creates and its proofs would take ${bytes} bytes, one ` +
       `activity may take ${limit}; create less at once`,
     { category: 'REQUEST_INVALID' },
-  );
-}
-
-/** What no repetition helps against, until somebody changes a setting; `errors.filter.ts` logs the cause. */
-function refusedByStore(error: StoreRefused): CoordinatorError {
-  const { refusal } = error;
-  if (refusal.kind === 'too-large') {
-    return new CoordinatorError(
-      'OUT_OF_RANGE',
-      `too large to be recorded, and nothing was: the event store takes ${refusal.limit} bytes in one append, and an ` +
-        'activity has its body and what it creates; send less, or ask the operator to raise MaxAppendSize of the event store',
-      { category: 'REQUEST_INVALID', cause: error },
-    );
-  }
-  return new CoordinatorError(
-    'UNAVAILABLE',
-    'the event store refuses access to this server, which sending again does not change: its operator has to give back ' +
-      'the right to read and write; what is sent again after that takes effect once at most',
-    { cause: error },
   );
 }

@@ -6,8 +6,9 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
-import type { DriveAnswer, Driver, Unread } from './drive.js';
-import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { Driver } from './drive.js';
+import type { DriveAnswer } from './job.js';
+import type { Unread } from './voting-rights.js';
 import { Meter } from '../domain/steps.js';
 import type { Clock, DriverMetrics, KnownActivities } from '../ports/engine.js';
 import { toldOnce } from '../decide/refusals.js';
@@ -29,7 +30,6 @@ export function sizeOf({ votes }: { readonly votes: readonly { readonly message:
 export class ActivityAnswers {
   constructor(
     private readonly driver: Driver,
-    private readonly loader: OrganizationLoader,
     private readonly known: KnownActivities,
     private readonly registry: Registry,
     private readonly ports: Pick<PreparePorts, 'tokens'> & {
@@ -50,6 +50,7 @@ export class ActivityAnswers {
 
   async of({
     organizationId,
+    organization,
     activityId,
     callerUserId,
     record,
@@ -59,12 +60,11 @@ export class ActivityAnswers {
   }: DriveAnswer): Promise<ActivityAnswer> {
     const current = record ?? (await this.known.read(organizationId, activityId, position));
     const { keys, definition } = this.registry.versions.get(current.type)!;
-    const { organization } = await this.loader.load(organizationId);
     const unread: Unread = [];
-    const atOnce = this.driver.rightsIfRead(organization, activityId, callerUserId, meter, unread);
-    await this.driver.readUnread(unread, meter);
+    const atOnce = this.driver.rights.ifRead(organization, activityId, callerUserId, meter, unread);
+    await this.driver.rights.readUnread(unread, meter);
     const rights =
-      unread.length === 0 ? atOnce : this.driver.rightsIfRead(organization, activityId, callerUserId, meter, []);
+      unread.length === 0 ? atOnce : this.driver.rights.ifRead(organization, activityId, callerUserId, meter, []);
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;

@@ -4,7 +4,8 @@ import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import type { Clock } from '../ports/engine.js';
-import { PolicyDenial, storeRefusal } from '../decide/refusals.js';
+import { PolicyDenial } from '../decide/refusals.js';
+import { storeRefusal } from '../ledger/store-refusals.js';
 import type { SubmitRequest } from './requests.js';
 
 /** Denials of one organization that are recorded one by one within a minute; more are only counted. */

@@ -1,22 +1,14 @@
-import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Stamp } from '../stamps/verify.js';
 import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
 import { decisionTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Clock, PasskeyCounters } from '../ports/engine.js';
-import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
-
-/** What a passkey stamp has shown once its signature was verified. */
-export interface VerifiedPasskey {
-  /** The key it was verified against: COSE, base64url. */
-  readonly publicKey: string;
-  readonly signCount: number;
-}
+import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
+import { resolveCaller } from '../decide/resolve-caller.js';
 
 /** What passkeys are verified with. */
 interface PasskeyPorts {
-  readonly loader: OrganizationLoader;
   readonly counters: PasskeyCounters;
   readonly clock: Clock;
   /** The operator's allowed origins, for organizations that have named none, and whose parent has not either. */
@@ -30,19 +22,17 @@ interface PasskeyPorts {
 export async function verifyPasskey(
   stamp: Extract<Stamp, { kind: 'webauthn' }>,
   body: Uint8Array,
-  organizationId: string,
-  { loader, counters, clock, passkeyOrigins }: PasskeyPorts,
+  { organization, parent }: { readonly organization: OrganizationView; readonly parent?: OrganizationView | undefined },
+  { counters, clock, passkeyOrigins }: PasskeyPorts,
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);
-  const { organization } = await loader.load(organizationId);
-  const parent = await loader.parentOf(organization);
-  const now = decisionTime(clock, organization, parent?.organization);
-  const caller = resolveCaller(stamp, organization, parent?.organization, now);
+  const { organizationId } = organization;
+  const now = decisionTime(clock, organization, parent);
+  const caller = resolveCaller(stamp, organization, parent, now);
   const { authenticator } = caller;
   // Of the organization that the passkey belongs to: a sub-organization does not say where its parent's may be used.
-  const isOwn = caller.organizationId === organization.organizationId;
-  const owner = isOwn ? organization : parent!.organization;
-  const origins = await allowedOrigins(owner, { loader, passkeyOrigins });
+  const isOwn = caller.organizationId === organizationId;
+  const origins = (isOwn ? originsOf(organization) : undefined) ?? originsOf(parent) ?? passkeyOrigins;
   const { signCount } = await verifyWebAuthnStamp(
     stamp,
     body,
@@ -53,14 +43,17 @@ export async function verifyPasskey(
   // It has stamped elsewhere under the same parent since: a counter is the passkey's, not an organization's.
   const familyId = organization.parentOrganizationId ?? organizationId;
   const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
-  if (signCount > 0 && signCount <= highest) throw notAbove(signCount, highest);
+  if (signCount > 0 && signCount <= highest) throw counterNotAbove(signCount, highest);
   return { publicKey, signCount };
 }
 
 /** Where passkeys of an organization may be used: as it says, or else its parent, or the operator; empty is the usual rule. */
 export async function allowedOrigins(
   organization: OrganizationView,
-  { loader, passkeyOrigins }: Pick<PasskeyPorts, 'loader' | 'passkeyOrigins'>,
+  {
+    loader,
+    passkeyOrigins,
+  }: { readonly loader: OrganizationLoader; readonly passkeyOrigins: PasskeyPorts['passkeyOrigins'] },
 ): Promise<readonly string[]> {
   const own = originsOf(organization);
   return own ?? originsOf((await loader.parentOf(organization))?.organization) ?? passkeyOrigins;
@@ -69,26 +62,4 @@ export async function allowedOrigins(
 function originsOf(organization: OrganizationView | undefined): readonly string[] | undefined {
   const origins = organization?.features.get('FEATURE_NAME_WEBAUTHN_ORIGINS');
   return origins?.split(',').map((origin) => origin.trim());
-}
-
-/**
- * The signature was verified before the request waited its turn; what it was verified against may have changed since.
- * @throws {CoordinatorError} UNAUTHENTICATED
- */
-export function checkPasskeyUnchanged(
-  passkey: VerifiedPasskey,
-  authenticator: NonNullable<Caller['authenticator']>,
-): void {
-  const isCounted = passkey.signCount > 0 || authenticator.signCount > 0;
-  const isStale = isCounted && passkey.signCount <= authenticator.signCount;
-  if (passkey.publicKey === authenticator.publicKey && !isStale) return;
-  throw notAbove(passkey.signCount, authenticator.signCount);
-}
-
-function notAbove(signCount: number, highest: number): CoordinatorError {
-  return new CoordinatorError(
-    'UNAUTHENTICATED',
-    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highest}; stamp the request anew`,
-    { category: 'SIGNATURE_INVALID' },
-  );
 }

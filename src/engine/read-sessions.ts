@@ -1,6 +1,7 @@
 import type { TokenPort } from '../ports/prepare.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isExpired } from '../domain/organization/credentials.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { readSessionOf, type ReadSession } from '../domain/read-session.js';
 import { decisionTime } from '../decide/decision-time.js';
@@ -15,6 +16,12 @@ interface Ports {
   readonly clock: Clock;
 }
 
+/** Who reads, and the organization as it was read for that. */
+export interface Reader {
+  readonly caller: Caller;
+  readonly organization: OrganizationView;
+}
+
 /** Finds who reads with a read-only session (client protocol, section 8.5). */
 export class ReadSessions {
   constructor(private readonly ports: Ports) {}
@@ -25,7 +32,7 @@ export class ReadSessions {
    * @param whereTheCredentialLives the query may name the parent instead
    * @throws {CoordinatorError} UNAUTHENTICATED; NOT_FOUND once the organization was deleted
    */
-  async callerOf(session: string, organizationId: string, whereTheCredentialLives: boolean): Promise<Caller> {
+  async callerOf(session: string, organizationId: string, whereTheCredentialLives: boolean): Promise<Reader> {
     const { loader, tokens, clock } = this.ports;
     const publicHalf = await tokens.readSessionProved(session);
     if (publicHalf === undefined) {
@@ -55,7 +62,7 @@ export class ReadSessions {
     if (organization.isDeleted) throw organizationDeleted(claims.organizationId);
     const user = organization.users.get(claims.userId);
     const credential = user && credentialOf(user, claims, now);
-    if (credential) return { user, organizationId: claims.organizationId, credential };
+    if (credential) return { organization, caller: { user, organizationId: claims.organizationId, credential } };
     throw new CoordinatorError(
       'UNAUTHENTICATED',
       `this read-only session ended with credential \`${claims.credentialId}\` of user \`${claims.userId}\`: ${makeAnother}`,

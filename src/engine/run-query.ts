@@ -6,7 +6,6 @@ import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
-import { hasLapsed } from '../domain/organization/claims.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventStore } from '../ledger/event-store.js';
@@ -23,7 +22,8 @@ import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { decisionTime } from '../decide/decision-time.js';
-import { Driver, type Unread } from './drive.js';
+import { Driver } from './drive.js';
+import type { Unread, VotingRights } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { verifyPasskey } from './passkeys.js';
 import {
@@ -41,8 +41,9 @@ import {
   type PasskeyCounters,
 } from '../ports/engine.js';
 import type { Registry } from '../decide/registry.js';
-import { ReadSessions } from './read-sessions.js';
-import { attestedElsewhere, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
+import { ReadSessions, type Reader } from './read-sessions.js';
+import { checkMayRead } from '../decide/caller.js';
+import { attestedElsewhere } from '../decide/refusals.js';
 import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
 import { validate } from '../wire/validate.js';
 import { Whereabouts } from './whereabouts.js';
@@ -78,7 +79,7 @@ export class RunQuery extends Query<WrittenAnswer> {
 export class RunQueryHandler implements IQueryHandler<RunQuery> {
   constructor(
     @Inject(REGISTRY) private readonly registry: Registry,
-    @Inject(CLOCK) private readonly clock: Clock,
+    @Inject(CLOCK) readonly clock: Clock,
     @Inject(ROWS) private readonly rows: Rows,
     @Inject(EVENT_STORE) private readonly store: EventStore,
     private readonly runner: ReadModelRunner,
@@ -90,22 +91,22 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     private readonly telling: TellingThread,
     private readonly stateThread: StateThread,
     @Inject(OIDC) private readonly oidc: OidcPort,
-    @Inject(COUNTERS) private readonly counters: PasskeyCounters,
-    @Inject(PASSKEY_ORIGINS) private readonly passkeyOrigins: readonly string[],
+    @Inject(COUNTERS) readonly counters: PasskeyCounters,
+    @Inject(PASSKEY_ORIGINS) readonly passkeyOrigins: readonly string[],
     @Inject(LIMITS) private readonly limits: LimitsOfOperator,
   ) {}
 
   async execute({ definition, request, minPosition }: RunQuery): Promise<WrittenAnswer> {
     const { body } = request;
     const asked = validate(definition.request, parseStrictJson(body).value);
-    const { organizationId, caller } = await this.reader(
+    const { organization, caller } = await this.reader(
       definition,
       request,
       canonicalUuid(asked.organizationId),
       minPosition,
     );
+    const { organizationId } = organization;
     const question = { ...asked, organizationId };
-    const { organization } = await this.loader.load(organizationId);
     if (definition.readsHistory) await this.checkReadsHistory(definition.path, request.by, organization, caller);
     await this.runner.passed(minPosition, readWaitMs);
     const failed = this.runner.failures();
@@ -125,7 +126,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
     const answer = (unread: Unread) => {
-      let rights: ReturnType<Driver['rightsOnPage']> | undefined;
+      let rights: ReturnType<VotingRights['onPage']> | undefined;
       const enter = async () => void (gone = await answerRoom.enter(turn));
       const page = pageWriter({
         room: (bytes) => (bytes > smallAnswer && !gone ? enter() : undefined),
@@ -160,17 +161,18 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
         envelope: (record) => {
-          rights ??= this.driver.rightsOnPage(organization, caller.user.userId, meter, unread);
+          rights ??= this.driver.rights.onPage(organization, caller.user.userId, meter, unread);
           const { keys } = this.registry.versions.get(record.type)!;
           return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
         },
         explained: (record) => {
           const { keys } = this.registry.versions.get(record.type)!;
           const { userId } = caller.user;
-          const rights = this.driver.rightsIfRead(organization, record.activityId, userId, meter, unread);
+          const rights = this.driver.rights.ifRead(organization, record.activityId, userId, meter, unread);
           return activityEnvelope(record, { now, keys, rights });
         },
-        saysNow: (activityId) => this.driver.saysNow(organization, activityId, caller.user.userId, meter, unread),
+        saysNow: (activityId) =>
+          this.driver.rights.saysNow(organization, activityId, caller.user.userId, meter, unread),
       };
       return definition.answer(question, context);
     };
@@ -179,7 +181,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
       let answered = await answer(unread);
       if (unread.length > 0) {
         // Rights in an activity that takes long to read, and was not read since the start.
-        await this.driver.readUnread(unread, meter);
+        await this.driver.rights.readUnread(unread, meter);
         answered = await answer([]);
       }
       // Put together from a few large texts, it is copied once more.
@@ -224,37 +226,34 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
   private async reader(
     { path, whereTheCredentialLives }: AnyQuery,
     { by, body }: QueryRequest,
-    named: string,
+    name: string,
     minPosition: bigint,
-  ): Promise<{ readonly organizationId: string; readonly caller: Caller }> {
+  ): Promise<Reader> {
     if (by.kind === 'attested') throw attestedElsewhere(`query ${path}`);
     if (by.kind === 'session') {
-      const caller = await this.sessions.callerOf(by.token, named, whereTheCredentialLives === true);
-      const { organization } = await this.loader.load(caller.organizationId);
+      const { organization, caller } = await this.sessions.callerOf(by.token, name, whereTheCredentialLives === true);
       checkAuthProxyQuery(organization, caller.user.userId, path);
-      return { organizationId: caller.organizationId, caller };
+      return { organization, caller };
     }
-    const { organizationId } = whereTheCredentialLives
-      ? await this.whereabouts.placeOf(by, named, minPosition)
-      : { organizationId: named };
-    const { organization } = await this.loader.load(organizationId);
-    const parent = await this.loader.parentOf(organization);
+    const { organization: named } = await this.loader.load(name);
+    const organization = whereTheCredentialLives ? await this.home(by, named, minPosition) : named;
+    // The organization's own key needs no word of the parent.
+    const isOwn = by.kind === 'api-key' && organization.apiKeyOwners.has(by.publicKey);
+    const parent = isOwn ? undefined : (await this.loader.parentOf(organization))?.organization;
     // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
-    const now = decisionTime(this.clock, organization, parent?.organization);
-    const caller = resolveCaller(by, organization, parent?.organization, now);
-    if (caller.organizationId === organizationId) {
-      if (organization.isDeleted) throw organizationDeleted(organizationId);
-      if (hasLapsed(organization, now)) throw signUpLapsed(organizationId);
-    }
-    const home = caller.organizationId === organizationId ? organization : parent?.organization;
-    if (home) checkAuthProxyQuery(home, caller.user.userId, path);
-    if (by.kind === 'webauthn')
-      await verifyPasskey(by, body, organizationId, {
-        loader: this.loader,
-        counters: this.counters,
-        clock: this.clock,
-        passkeyOrigins: this.passkeyOrigins,
-      });
-    return { organizationId, caller };
+    const now = decisionTime(this.clock, organization, parent);
+    const caller = resolveCaller(by, organization, parent, now);
+    checkMayRead(path, caller, organization, parent, now);
+    if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent }, this);
+    return { organization, caller };
+  }
+
+  private async home(
+    by: Parameters<Whereabouts['placeOf']>[0],
+    named: OrganizationView,
+    minPosition: bigint,
+  ): Promise<OrganizationView> {
+    const { organizationId } = await this.whereabouts.placeOf(by, named, minPosition);
+    return organizationId === named.organizationId ? named : (await this.loader.load(organizationId)).organization;
   }
 }

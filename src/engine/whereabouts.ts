@@ -46,10 +46,8 @@ export class Whereabouts {
     const isActivity = definition.kind === 'activity';
     if (stamp.kind === 'attested' && !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
     if (!isActivity || !definition.whereTheCredentialLives) return request;
-    if (stamp.kind !== 'attested') {
-      return { ...request, ...(await this.placeOf(stamp, organizationId, position)) };
-    }
     const { organization } = await this.ports.loader.load(organizationId);
+    if (stamp.kind !== 'attested') return { ...request, ...(await this.placeOf(stamp, organization, position)) };
     const attestation = await this.attestationOf(stamp, organization, position);
     checkIssuer(attestation, organization);
     const place = attestedUser(organization, attestation)
@@ -63,8 +61,12 @@ export class Whereabouts {
    * sub-organizations that its key leads to (docs/adr/0028).
    * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT when several have it
    */
-  async placeOf(stamp: Exclude<Stamp, AttestedStamp>, organizationId: string, position: bigint): Promise<Place> {
-    const { organization } = await this.ports.loader.load(organizationId);
+  async placeOf(
+    stamp: Exclude<Stamp, AttestedStamp>,
+    organization: OrganizationView,
+    position: bigint,
+  ): Promise<Place> {
+    const { organizationId } = organization;
     if (stamp.kind === 'webauthn') return this.placeOfPasskey(stamp, organization, position);
     if (organization.apiKeyOwners.has(stamp.publicKey)) return { organizationId };
     return this.home(organization, { kind: 'PUBLIC_KEY', value: stamp.publicKey }, position);

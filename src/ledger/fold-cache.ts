@@ -1,6 +1,6 @@
 import { isMap } from 'node:util/types';
 import { getHeapStatistics } from 'node:v8';
-import type { LoadedOrganization } from './load-organization.js';
+import type { LoadedOrganization } from './loaded-organization.js';
 
 /** Memory for folded organizations, in bytes as estimated: a quarter of a small heap. A small one takes 6 KiB (bench/README.md). */
 const defaultBytes = Math.min(256 * 1024 * 1024, getHeapStatistics().heap_size_limit / 4);
@@ -98,6 +98,10 @@ export class FoldCache {
       if (holders > 0) this.held.set(organizationId, holders);
       else this.held.delete(organizationId);
     };
+  }
+
+  isHeld(organizationId: string): boolean {
+    return this.held.has(organizationId);
   }
 
   delete(organizationId: string): void {

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isMap } from 'node:util/types';
 import { deserialize, serialize } from 'node:v8';
 import { emptyOrganization } from '../domain/organization/organization.js';
-import type { LoadedOrganization } from './load-organization.js';
+import type { LoadedOrganization } from './loaded-organization.js';
 
 /**
  * Version of what a folded organization is made of, and of what its events make of it. Raise it whenever the same events

@@ -41,6 +41,7 @@ export class ReadModelRunner {
   private working: Promise<void> | undefined;
   private makeRoom: () => void = () => undefined;
   private readonly followers: (() => void)[] = [];
+  private readonly watchers: ((event: RecordedEvent) => void)[] = [];
 
   constructor(
     private readonly store: EventStore,
@@ -64,6 +65,11 @@ export class ReadModelRunner {
   /** Calls whenever there are new rows to read. */
   follow(follower: () => void): void {
     this.followers.push(follower);
+  }
+
+  /** Calls with each event as it is received, before it is in the rows; with some more than once. */
+  watch(watcher: (event: RecordedEvent) => void): void {
+    this.watchers.push(watcher);
   }
 
   /** Position up to which every event is in the rows of that model; -1 before the first. */
@@ -122,6 +128,7 @@ export class ReadModelRunner {
       const { data, metadata } = storedEvent(kept);
       this.receivedText += data.length + metadata.length;
       this.received.push(kept);
+      for (const watcher of this.watchers) watcher(kept);
     }
     this.working ??= this.work();
     if (this.received.length >= backlog) this.hurry();

@@ -2,7 +2,7 @@ import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import type { Basis, Voter, Prepared, Submission, Verdict } from '../decide/basis.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { attestedCredential, credentialsOf, invitedBy, testKeyCaller } from '../decide/resolve-caller.js';
 import { parseStrictJson } from '../wire/strict-json.js';

@@ -1,5 +1,5 @@
 import { isMap } from 'node:util/types';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { organizationStream, type Organization, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventReader } from '../ledger/event-store.js';
 import type { Point } from '../read-models/states.js';

@@ -1,7 +1,7 @@
 import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { isSameAppend } from '../read-models/events.js';
 import type { Point } from '../read-models/states.js';
 import { decidingTypes } from './decide-again.js';

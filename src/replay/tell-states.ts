@@ -1,4 +1,4 @@
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Steps } from '../domain/steps.js';

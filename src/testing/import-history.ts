@@ -6,7 +6,7 @@ import { organizationStream, type OrganizationView } from '../domain/organizatio
 import type { User } from '../domain/organization/users.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import type { EventStore, NewEvent } from '../ledger/event-store.js';
-import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { emptyTail, seal } from '../ledger/seal.js';
 import { NotAHistory, readHistory, type HistoryEvent, type HistoryHeader } from '../replay/history-file.js';
 import { generateApiKeyPair, type ApiKeyPair } from '../stamps/sign.js';

@@ -273,7 +273,7 @@ describe('everything is asked again at every vote', () => {
   it('canApprove and canReject say what would be taken, of every user, before and after', async () => {
     const rights = async () => {
       const { organization } = await coordinator.loader.load(organizationId);
-      return [ann, bob, eve].map(({ userId }) => coordinator.driver.rights(organization, activityId, userId));
+      return [ann, bob, eve].map(({ userId }) => coordinator.driver.rights.of(organization, activityId, userId));
     };
     const may = { canApprove: true, canReject: true };
     const hasApproved = { canApprove: false, canReject: true };
@@ -349,12 +349,15 @@ describe('what a user may do about an activity', () => {
     const { organization } = await coordinator.loader.load(organizationId);
     const { driver } = coordinator;
     const steps = new Meter();
-    expect(driver.rights(organization, activityId, bob.userId, steps)).toEqual({ canApprove: true, canReject: true });
+    expect(driver.rights.of(organization, activityId, bob.userId, steps)).toEqual({
+      canApprove: true,
+      canReject: true,
+    });
     const { spent } = steps;
     expect(spent).toBeGreaterThan(0);
     // What the decision took is taken from the same.
     steps.note(steps.budget - spent * 1.5);
-    expect(driver.rights(organization, activityId, bob.userId, steps)).toEqual({
+    expect(driver.rights.of(organization, activityId, bob.userId, steps)).toEqual({
       canApprove: false,
       canReject: false,
       notComputed: true,

@@ -3,7 +3,8 @@ import type { PreparePorts } from '../../src/ports/prepare.js';
 import { ActivityAnswers, type ActivityAnswer } from '../../src/engine/answers.js';
 import { Children } from '../../src/engine/children.js';
 import { DenialLog } from '../../src/engine/denials.js';
-import { Driver, type DriveAnswer } from '../../src/engine/drive.js';
+import { Driver } from '../../src/engine/drive.js';
+import type { DriveAnswer } from '../../src/engine/job.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { derivedId } from '../../src/ids.js';
 import type { QueuePath } from '../../src/fairness/fair-queue.js';
@@ -93,7 +94,6 @@ export class BareCoordinator {
     this.clock = clock ?? new ManualClock(startedAt);
     this.registry = registry ?? buildRegistry(activities);
     this.runner = runnerOn(this.store, this.projecting);
-    if (isProjecting !== false) this.runner.start();
     const { runner } = this;
     const { rows } = this.projecting;
     const known: KnownActivities = {
@@ -113,6 +113,8 @@ export class BareCoordinator {
     };
     const children = this.childrenReporting({});
     this.loader = new OrganizationLoader(this.store, metrics, { children });
+    this.runner.watch((event) => this.loader.follow(event));
+    if (isProjecting !== false) this.runner.start();
     this.driver = new Driver({
       passkeyOrigins: [],
       store: this.store,
@@ -134,7 +136,7 @@ export class BareCoordinator {
       metrics,
       ...(patienceMs === undefined ? {} : { patienceMs }),
     });
-    this.answers = new ActivityAnswers(this.driver, this.loader, known, this.registry, {
+    this.answers = new ActivityAnswers(this.driver, known, this.registry, {
       ...prepare,
       clock: this.clock,
       metrics,

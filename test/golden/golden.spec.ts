@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
-import { apply, nothingLoaded } from '../../src/ledger/load-organization.js';
+import { apply, nothingLoaded } from '../../src/ledger/loaded-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import {

@@ -1,5 +1,6 @@
 import { FoldCache } from '../../src/ledger/fold-cache.js';
-import { nothingLoaded, OrganizationLoader, type LoadedOrganization } from '../../src/ledger/load-organization.js';
+import { nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-organization.js';
+import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
 import { evolve } from '../../src/domain/organization/organization.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';

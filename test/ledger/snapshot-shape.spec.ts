@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { apply, nothingLoaded } from '../../src/ledger/load-organization.js';
+import { apply, nothingLoaded } from '../../src/ledger/loaded-organization.js';
 import { snapshotVersion } from '../../src/ledger/snapshots.js';
 import { emptyOrganization } from '../../src/domain/organization/organization.js';
 import { canonicalJson } from '../../src/ledger/chain.js';

@@ -4,12 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
-import {
-  apply,
-  nothingLoaded,
-  OrganizationLoader,
-  type LoadedOrganization,
-} from '../../src/ledger/load-organization.js';
+import { apply, nothingLoaded, type LoadedOrganization } from '../../src/ledger/loaded-organization.js';
+import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { Snapshots, snapshotVersion } from '../../src/ledger/snapshots.js';
 import { BrokenChain } from '../../src/ledger/chain.js';
 import type { EventStore, RecordedEvent } from '../../src/ledger/event-store.js';

@@ -67,6 +67,7 @@ export const signTransaction = defineActivity({
     readTransaction(intent, organization);
   },
 
+  preparesWithoutTrace: true,
   async prepare(intent, { keyring }, { organization }) {
     const { key, transaction } = readTransaction(intent, organization);
     const signatures = await signAll(keyring, organization.organizationId, key, transaction.parts);

@@ -88,3 +88,12 @@ function countSignature(organization: Organization, { userId, webauthn }: Vote):
     ),
   }));
 }
+
+/** The activity that waits for votes and was submitted with that fingerprint. */
+export function openByFingerprint(
+  organization: { readonly openActivities: ReadonlyMap<string, OpenActivity> },
+  fingerprint: string,
+): OpenActivity | undefined {
+  for (const open of organization.openActivities.values()) if (open.fingerprint === fingerprint) return open;
+  return undefined;
+}

@@ -201,7 +201,14 @@ export function evolve(organization: Organization, event: { type: string; data: 
   apply(organization, event.data, at);
 }
 
+const prefix = 'organization-';
+
 /** The name of the stream that holds an organization. */
 export function organizationStream(organizationId: string): string {
-  return `organization-${organizationId}`;
+  return `${prefix}${organizationId}`;
+}
+
+/** The organization that a stream holds; undefined for a stream of another kind. */
+export function organizationOf(stream: string): string | undefined {
+  return stream.startsWith(prefix) ? stream.slice(prefix.length) : undefined;
 }

@@ -1,0 +1,41 @@
+import type { ToReadAhead } from '../activities/define-activity.js';
+import type { Basis } from '../decide/basis.js';
+import { decisionTime } from '../decide/decision-time.js';
+import { limitsSetFor } from '../domain/organization/limits.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import type { Meter, Steps } from '../domain/steps.js';
+import { organizationPath } from '../fairness/fair-queue.js';
+import type { DriverPorts } from './job.js';
+
+export type BasisPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
+
+/** What is decided on: the organization at a revision, now, under the limits that hold. */
+export function basisOf(
+  ports: BasisPorts,
+  organization: OrganizationView,
+  revision: number,
+  parent: OrganizationView | undefined,
+  steps: Steps,
+): Basis {
+  const now = decisionTime(ports.clock, organization, parent);
+  const reading = ports.reading && { reading: steps };
+  const limits = limitsSetFor(organization, parent, ports.limits);
+  const { registry } = ports;
+  return { registry, organization, revision, now, ...reading, ...(limits ? { limits } : {}) };
+}
+
+/**
+ * Has read elsewhere what takes long, so that a decision finds it read.
+ * @throws {CoordinatorError} when it was not read at all
+ */
+export async function readElsewhere(
+  { reading }: Pick<DriverPorts, 'reading'>,
+  { job, keep }: ToReadAhead,
+  { organizationId, parentOrganizationId }: OrganizationView,
+  { decoding }: Meter,
+): Promise<void> {
+  const outcome = await reading?.read(job, organizationPath(organizationId, parentOrganizationId));
+  if (!outcome) return;
+  decoding.note(outcome.spent);
+  keep(outcome, parentOrganizationId ?? organizationId);
+}

@@ -1,0 +1,217 @@
+import { recordedChild } from '../decide/found-organization.js';
+import { storeRefusal } from '../ledger/store-refusals.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { organizationStream, type OrganizationView } from '../domain/organization/organization.js';
+import { vaultsEndedBy } from '../domain/organization/vaults.js';
+import { organizationPath } from '../fairness/fair-queue.js';
+import { thisThread } from '../fairness/turns.js';
+import { WrongRevision, type NewEvent } from '../ledger/event-store.js';
+import { forgetCovered, noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
+import type { RequestDecider } from './decide-request.js';
+import { decideBatch, isLarge, type DecidedBatch } from './decided-batch.js';
+import type { Decided, DriverPorts, Job } from './job.js';
+import type { Preparations } from './preparations.js';
+import { Room } from './room.js';
+
+/** How long a batch is decided again while other writers are first, in milliseconds. */
+const patienceMs = 5_000;
+/** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
+const longestPauseMs = 16;
+
+/** What is there beside a batch when it is recorded. */
+interface Beside {
+  readonly decider: RequestDecider;
+  readonly preparations: Preparations;
+  /** Refuses a request. */
+  readonly refuse: (job: Job, error: unknown, organizationId: string) => void;
+  /** Told what has begun to wait for votes. */
+  readonly waits: (decided: Decided, organization: OrganizationView) => void;
+}
+
+/**
+ * Decides the requests of a batch on the head that is held, and records what follows in one append at the revision they were
+ * decided on. That the store takes it proves that the head was current (docs/adr/0062); what appends nothing first looks.
+ */
+export class Batches {
+  private readonly room = new Room();
+
+  constructor(
+    private readonly ports: DriverPorts,
+    private readonly beside: Beside,
+  ) {}
+
+  /** Resolves when others on the same store have had their room. */
+  async turn(organizationId: string): Promise<void> {
+    const others = this.ports.store.exclusive ? 0 : this.room.waitMs(organizationId, performance.now());
+    if (others > 0) await pause(others);
+  }
+
+  /** Returns those of a batch that are to go into the next one. */
+  async settle(organizationId: string, batch: readonly Job[]): Promise<readonly Job[]> {
+    const letGo = this.ports.loader.hold(organizationId);
+    try {
+      return await this.run(organizationId, batch);
+    } catch (error) {
+      // Whatever it was, the folded state may be ahead of what was recorded.
+      this.ports.loader.drop(organizationId);
+      if (batch.length > 1 && isTooLarge(error)) {
+        // Together: who did not ask for much is not refused for it.
+        for (const job of batch) await this.settle(organizationId, [job]);
+      } else {
+        for (const job of batch) job.reject(error);
+      }
+      return [];
+    } finally {
+      letGo();
+    }
+  }
+
+  private async run(organizationId: string, jobs: readonly Job[]): Promise<readonly Job[]> {
+    const { loader, metrics, known } = this.ports;
+    const { preparations } = this.beside;
+    let pending = jobs;
+    const begun = performance.now();
+    let readFrom = begun;
+    let head = await loader.held(organizationId);
+    for (let attempt = 1; ; attempt++) {
+      const { loaded } = head;
+      // An append proves nothing of another stream: what the parent says is read.
+      const parent = await loader.parentOf(loaded.organization);
+      forgetCovered(loaded, known.checkpoint());
+      const path = organizationPath(organizationId, loaded.organization.parentOrganizationId);
+      const own = thisThread.next(path, { alone: isLarge(pending[0]!) });
+      if (own) await own;
+      const readAt = loaded.revision;
+      const batch = await decideBatch(this.beside.decider, pending, loaded, parent, path, head.isNewest);
+      if (!head.isNewest && batch.events.length === 0 && tellsSomething(batch)) {
+        const newest = await loader.load(organizationId);
+        if (newest !== loaded || newest.revision !== readAt) {
+          head = { loaded: newest, isNewest: true };
+          await preparations.lose(...batch.lost);
+          pending = askedAgain(batch);
+          continue;
+        }
+      }
+      try {
+        // Writing out what was decided takes as long as deciding it.
+        if (batch.decided.some(({ job }) => isLarge(job))) await thisThread.next(path, { alone: true });
+        await this.append(loaded, readAt, batch);
+      } catch (error) {
+        loader.drop(organizationId);
+        const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
+        if (!(error instanceof WrongRevision) || isOutOfTime) {
+          // What the store has not confirmed may be recorded all the same; what it has refused never will be.
+          const given = error instanceof WrongRevision ? [...batch.refused, ...batch.decided] : batch.refused;
+          await preparations.lose(...batch.lost, ...given.flatMap(({ job }) => job.attempt ?? []));
+          throw storeRefusal(error, organizationId, attempt);
+        }
+        await preparations.lose(...batch.lost);
+        metrics.conflict();
+        loader.overtaken(organizationId);
+        await pauseAfter(attempt);
+        // Nothing is held any more, and a whole stream takes long to read: what has come meanwhile is read at the top, so that
+        // whoever has lost decides on a state as new as that of those who have not.
+        await loader.load(organizationId);
+        readFrom = performance.now();
+        head = { loaded: await loader.load(organizationId), isNewest: true };
+        // What was refused was refused on a state that another writer has left behind, so it is asked again too.
+        pending = askedAgain(batch);
+        continue;
+      }
+      await this.answer(organizationId, loaded, batch, { readAt, readFrom, attempt });
+      return batch.left;
+    }
+  }
+
+  private async append(loaded: LoadedOrganization, readAt: number, { events, decided }: DecidedBatch): Promise<void> {
+    if (events.length === 0) return;
+    const stream = organizationStream(loaded.organization.organizationId);
+    const started = performance.now();
+    const { position } = await this.ports.store.append(stream, events, readAt);
+    this.ports.metrics.appended((performance.now() - started) / 1000, decided.length);
+    loaded.pending.length = 0;
+    // A reader may have folded another writer's later events meanwhile.
+    if (position > loaded.position) loaded.position = position;
+    for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);
+  }
+
+  /** Everything is durable: does what follows from it, and answers. */
+  private async answer(
+    organizationId: string,
+    loaded: LoadedOrganization,
+    { events, decided, refused, allowed, lost }: DecidedBatch,
+    { readAt, readFrom, attempt }: { readonly readAt: number; readonly readFrom: number; readonly attempt: number },
+  ): Promise<void> {
+    if (events.length > 0) {
+      this.room.wrote(organizationId, readAt, readAt + events.length, readFrom, performance.now());
+    }
+    for (const { job, outcome } of allowed) job.resolve(outcome);
+    const inVain = refused.flatMap(({ job }) => job.attempt ?? []);
+    const [founded] = await Promise.all([
+      this.foundChildren(readAt, events),
+      this.shredEnded(decided),
+      this.beside.preparations.lose(...lost, ...inVain),
+    ]);
+    for (const { job, error } of refused) this.beside.refuse(job, error, organizationId);
+    // Also for what was known before: votes on it may have been recorded long after its submission.
+    for (const { job, answer, refusal, afterwards } of decided) {
+      try {
+        if (refusal) throw refusal;
+        if (job.attempt) afterwards?.(this.ports.prepare(job.attempt));
+        const position = await founded.get(answer.activityId)?.catch((error: unknown) => {
+          throw storeRefusal(error, organizationId, attempt);
+        });
+        job.resolve({ ...answer, position: position ?? loaded.position });
+      } catch (error) {
+        job.reject(error);
+      }
+    }
+    for (const one of decided) this.beside.waits(one, loaded.organization);
+  }
+
+  /**
+   * Writes the streams of sub-organizations that were just recorded: whoever is told of one may use it at once. By the
+   * activity that made each, its position or why it is not there yet.
+   */
+  private async foundChildren(
+    readAt: number,
+    events: readonly NewEvent[],
+  ): Promise<ReadonlyMap<string, Promise<bigint>>> {
+    const founded = new Map<string, Promise<bigint>>();
+    for (const [index, event] of events.entries()) {
+      const child = recordedChild(event, readAt + 1 + index);
+      if (child) founded.set(child.activityId, this.ports.children.found(child));
+    }
+    await Promise.allSettled(founded.values());
+    return founded;
+  }
+
+  /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */
+  private async shredEnded(decided: readonly Decided[]): Promise<void> {
+    const ended = decided.flatMap(({ added }) => added.flatMap(vaultsEndedBy));
+    const unnamed = decided.flatMap(({ job, added }) => job.attempt?.end(added) ?? []);
+    await Promise.all([...ended, ...unnamed].map((vaultId) => this.ports.shred(vaultId)));
+  }
+}
+
+/** Whether somebody is told something, or has something done, on the word of the head alone. */
+function tellsSomething({ decided, refused, allowed }: DecidedBatch): boolean {
+  return decided.length + refused.length + allowed.length > 0;
+}
+
+function askedAgain({ decided, refused, allowed, left }: DecidedBatch): readonly Job[] {
+  return [...[...decided, ...refused, ...allowed].map(({ job }) => job), ...left];
+}
+
+/** Lets other writers pass: a little less each time, so that the turn comes of whoever has waited longest. */
+function pauseAfter(attempts: number): Promise<void> {
+  return pause((Math.random() * longestPauseMs) / attempts);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof CoordinatorError && error.code === 'OUT_OF_RANGE';
+}

@@ -1,0 +1,192 @@
+import { decideSubmit } from '../decide/submit.js';
+import { decideVote } from '../decide/vote.js';
+import { submissionOf } from '../decide/approvals.js';
+import { clausesOf, type Basis, type Verdict } from '../decide/basis.js';
+import { isVoteOf } from '../decide/rights.js';
+import { callerOf, checkMaySubmit } from '../decide/caller.js';
+import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
+import { activityVersion } from '../decide/registry.js';
+import type { Caller } from '../decide/resolve-caller.js';
+import type { ActivityEvent, Vote } from '../domain/activity/events.js';
+import { evolveRecord, type ActivityRecord } from '../domain/activity/record.js';
+import { hasLapsed } from '../domain/organization/claims.js';
+import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
+import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
+import type { User } from '../domain/organization/users.js';
+import { rulesNumber } from '../domain/activity/rules.js';
+import { uuidV7 } from '../ids.js';
+import type { NewEvent } from '../ledger/event-store.js';
+import type { LoadedOrganization } from '../ledger/loaded-organization.js';
+import { basisOf } from './basis.js';
+import type { Course, Decided, DriverPorts, Job, PrepareFirst } from './job.js';
+import { proofOf } from './ended-proofs.js';
+import type { SubmitRequest } from './requests.js';
+import { takeOn } from './take-on.js';
+import { voteOf } from './vote-of.js';
+
+/** How long a decision stays as it has begun, as long as nothing is recorded: what clocks may differ, in milliseconds. */
+const longestDecisionMs = 5_000;
+
+/** Decides requests on the folded state of their organization, each on what the one before it has left. */
+export class RequestDecider {
+  constructor(private readonly ports: DriverPorts) {}
+
+  /** Decides one request on the folded state, and takes what follows into that state and into the batch. */
+  decide(
+    job: Job,
+    loaded: LoadedOrganization,
+    parent: LoadedOrganization | undefined,
+    batch: NewEvent[],
+  ): Decided | PrepareFirst {
+    const { request } = job;
+    const { meter } = job.course;
+    const { organization } = loaded;
+    const { organizationId } = organization;
+    const today = basisOf(this.ports, organization, loaded.revision, parent?.organization, meter.reading);
+    const caller = this.callerOf(job, organization, parent?.organization, today.now);
+    const answer = { organizationId, organization, callerUserId: caller.user.userId, meter };
+    const basis = this.underWay(job.course, today, loaded, parent);
+
+    const known = this.knownActivity(loaded, request.fingerprint);
+    if (known && !this.isWordOfAnother(basis, known, request, caller)) {
+      const record = organization.openActivities.get(known);
+      return { job, answer: { ...answer, activityId: known, record }, added: [] };
+    }
+
+    // After what was known: whoever asks again for the deletion itself is told that it was done.
+    if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
+    if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
+    if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
+    const outcome = this.verdict(job, caller, basis, loaded, parent);
+    if ('submitterId' in outcome) return outcome;
+    const { activityId, events, refusal, afterwards } = outcome;
+    const record = recordAfter(organization, activityId, events, basis.now);
+    batch.push(...takeOn(loaded, events, activityId, request.fingerprint, basis.now));
+    const isSubmission = events.some(({ type }) => type === 'ActivitySubmitted');
+    const given = job.prepared && 'value' in job.prepared ? job.prepared.value : undefined;
+    const appended = isSubmission ? { appended: { prepared: given } } : {};
+    return { job, answer: { ...answer, ...appended, activityId, record }, added: events, refusal, afterwards };
+  }
+
+  private callerOf(
+    job: Job,
+    organization: OrganizationView,
+    parent: OrganizationView | undefined,
+    now: number,
+  ): Caller {
+    const asked = { ...job.request, passkey: job.passkey };
+    const caller = callerOf(asked, organization, parent, now);
+    // Known before what is denied to this very user: a denial names who it was.
+    job.callerUserId = caller.user.userId;
+    checkMaySubmit(asked, caller, organization, parent);
+    return caller;
+  }
+
+  /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
+  private isWordOfAnother(
+    basis: Basis,
+    activityId: string,
+    { fingerprint, version: { definition } }: SubmitRequest,
+    { user: { userId } }: Caller,
+  ): boolean {
+    const { organization } = basis;
+    const open = organization.openActivities.get(activityId);
+    if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
+    // A vote is decided as one: who may not cast it must be told so, not shown the activity as if it had counted.
+    if (definition.kind === 'vote') return true;
+    return !organization.isDeleted && organization.users.has(userId) && isVoteOf(basis, open, userId);
+  }
+
+  /** The decision as it has begun, if it was on the same state; otherwise another, with what is left of the meter. */
+  private underWay(
+    course: Course,
+    today: Basis,
+    loaded: LoadedOrganization,
+    parent: LoadedOrganization | undefined,
+  ): Basis {
+    const heads = `${loaded.hash} ${parent?.hash}`;
+    const { begun } = course;
+    if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {
+      const steps = course.meter.decision(rulesNumber);
+      course.begun = { heads, now: today.now, steps, clauses: clausesOf(today), found: {} };
+    }
+    const { now, steps, clauses, found } = course.begun!;
+    return { ...today, now, steps, clauses, found };
+  }
+
+  private knownActivity({ recent, organization }: LoadedOrganization, fingerprint: string): string | undefined {
+    return (
+      recent.get(fingerprint)?.activityId ??
+      this.ports.known.findByFingerprint(organization.organizationId, fingerprint)
+    );
+  }
+
+  private verdict(
+    job: Job,
+    caller: Caller,
+    basis: Basis,
+    loaded: LoadedOrganization,
+    parent: LoadedOrganization | undefined,
+  ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
+    const { request, passkey, prepared } = job;
+    const { version, intent, fingerprint } = request;
+    const isParents = caller.organizationId !== request.organizationId;
+    const authority: { readonly authority?: LoadedOrganization } = isParents && parent ? { authority: parent } : {};
+    const voter = { userId: caller.user.userId, credential: caller.credential, ...authority };
+    const target = this.targetOf(request, loaded);
+    const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
+    let outcome: Verdict;
+    if (target) {
+      const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
+      const vote = voteOf(request, passkey, caller, activityId, selection);
+      outcome = decideVote(basis, target, vote, voter, prepared);
+    } else {
+      const { parameters, timestampMs, generateAppProofs, found } = request;
+      const { type } = version;
+      const vote = voteOf(request, passkey, caller, activityId, 'VOTE_SELECTION_APPROVED');
+      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs, found };
+      outcome = decideSubmit(basis, submission, vote, voter, prepared);
+    }
+    if (outcome === 'prepare-first') {
+      const { definition } = activityVersion(this.ports.registry, target?.type ?? version.type);
+      const submitterId = target ? submissionOf(target).userId : voter.userId;
+      return { submitterId, leavesTraces: !definition.preparesWithoutTrace };
+    }
+    this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
+    const proof = proofOf(this.ports, job, outcome.events, target, basis, loaded.hash, authority.authority?.hash);
+    return { ...outcome, events: [...outcome.events, ...proof], activityId };
+  }
+
+  /** The open activity that a request is a vote on; undefined for a submit of something new. */
+  private targetOf(
+    { version, intent, fingerprint }: SubmitRequest,
+    loaded: LoadedOrganization,
+  ): OpenActivity | undefined {
+    const { organization } = loaded;
+    if (version.definition.kind === 'activity') return openByFingerprint(organization, fingerprint);
+    const { fingerprint: wanted } = intent as { fingerprint: string };
+    const target = openByFingerprint(organization, wanted);
+    if (target) return target;
+    const finished = this.knownActivity(loaded, wanted);
+    // One that is known and open was named by a vote's fingerprint and not by its own.
+    const isUnknown = finished === undefined || organization.openActivities.has(finished);
+    throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
+  }
+}
+
+/** The activity as the events will leave it, each voter as known now. */
+function recordAfter(
+  organization: OrganizationView,
+  activityId: string,
+  events: readonly OrganizationEvent[],
+  at: number,
+): ActivityRecord<User | undefined> | undefined {
+  const voter = ({ userId }: Vote) => organization.users.get(userId);
+  const recording = { organizationId: organization.organizationId, at, voter };
+  return events
+    .filter((event): event is ActivityEvent => event.type.startsWith('Activity'))
+    .reduce<OpenActivity | undefined>(
+      (record, event) => evolveRecord(record, event, recording),
+      organization.openActivities.get(activityId),
+    );
+}

@@ -1,0 +1,86 @@
+import { ReadFirst } from '../decide/basis.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { MeterSpent } from '../domain/steps.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
+import { largeBody, thisThread } from '../fairness/turns.js';
+import type { NewEvent } from '../ledger/event-store.js';
+import type { LoadedOrganization } from '../ledger/loaded-organization.js';
+import type { Attempt } from './attempts.js';
+import type { RequestDecider } from './decide-request.js';
+import type { Decided, Job, PrepareFirst } from './job.js';
+import { HalfApplied } from './take-on.js';
+
+/**
+ * How long a batch is decided for, turns of others not counted, until what is left of it goes into the next, in milliseconds:
+ * whoever is in it waits so long for the costly requests of others.
+ */
+const longestBatchMs = 500;
+
+/** What became of the requests of a batch, before anything is recorded. */
+export interface DecidedBatch {
+  readonly events: NewEvent[];
+  readonly decided: Decided[];
+  readonly refused: { readonly job: Job; readonly error: unknown }[];
+  /** Allowed on a head that may be old, and to be prepared in a way that leaves traces. */
+  readonly allowed: { readonly job: Job; readonly outcome: PrepareFirst }[];
+  /** Attempts that came to nothing. */
+  readonly lost: Attempt[];
+  /** Not decided: they go into the next batch. */
+  readonly left: readonly Job[];
+}
+
+/**
+ * Decides requests in order, each on the state left by the one before it. Those that only need something to be read, or
+ * prepared without a trace, are sent away at once: they come back, and are decided again.
+ */
+export async function decideBatch(
+  decider: RequestDecider,
+  jobs: readonly Job[],
+  loaded: LoadedOrganization,
+  parent: LoadedOrganization | undefined,
+  path: QueuePath,
+  isNewest: boolean,
+): Promise<DecidedBatch> {
+  const batch = { events: [], decided: [], refused: [], allowed: [], lost: [] } as Omit<DecidedBatch, 'left'>;
+  let spentMs = 0;
+  for (const [index, job] of jobs.entries()) {
+    // What goes together is decided together, but others' turns come in between.
+    const turn = index > 0 ? thisThread.next(path, { alone: isLarge(job) }) : undefined;
+    if (turn) await turn;
+    const started = performance.now();
+    try {
+      const outcome = decider.decide(job, loaded, parent, batch.events);
+      if (!('submitterId' in outcome)) batch.decided.push(outcome);
+      else {
+        if (job.attempt) batch.lost.push(job.attempt);
+        if (outcome.leavesTraces && !isNewest) batch.allowed.push({ job, outcome });
+        else job.resolve(outcome);
+      }
+    } catch (error) {
+      if (error instanceof HalfApplied) throw error.cause;
+      if (error instanceof MeterSpent) {
+        batch.refused.push({ job, error: decidedTooOften(loaded.organization.organizationId) });
+      } else if (error instanceof ReadFirst) {
+        if (job.attempt) batch.lost.push(job.attempt);
+        job.resolve({ ahead: error.ahead });
+      } else batch.refused.push({ job, error });
+    }
+    spentMs += performance.now() - started;
+    if (spentMs >= longestBatchMs) return { ...batch, left: jobs.slice(index + 1) };
+  }
+  return { ...batch, left: [] };
+}
+
+/** Its body takes as long as a turn. */
+export function isLarge({ request }: Job): boolean {
+  return request.body.length > largeBody;
+}
+
+function decidedTooOften(organizationId: string): CoordinatorError {
+  return new CoordinatorError(
+    'UNAVAILABLE',
+    `organization \`${organizationId}\` has changed while this was decided, and its policies take too many steps to be asked ` +
+      'again: send the same request again',
+    { retryAfterSeconds: 1 },
+  );
+}

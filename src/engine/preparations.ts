@@ -1,0 +1,113 @@
+import type { AnyActivity } from '../activities/define-activity.js';
+import { limitsToCheck, type Prepared } from '../decide/basis.js';
+import { decisionTime } from '../decide/decision-time.js';
+import { activityVersion, newestIntent } from '../decide/registry.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { limitsSetFor } from '../domain/organization/limits.js';
+import { openByFingerprint } from '../domain/organization/open-activities.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import { pathAmongAll } from '../fairness/fair-queue.js';
+import type { Meter } from '../domain/steps.js';
+import { uuidV7 } from '../ids.js';
+import { Attempt } from './attempts.js';
+import { readElsewhere } from './basis.js';
+import type { DriverPorts } from './job.js';
+import type { SubmitRequest } from './requests.js';
+
+/** What an attempt has prepared. */
+export interface Made {
+  readonly prepared: Prepared;
+  readonly attempt: Attempt;
+}
+
+/** Runs the one step of a verb that may touch the world, and sees to it that nothing is left of what came to nothing. */
+export class Preparations {
+  private readonly attempts = new Set<Attempt>();
+
+  constructor(private readonly ports: DriverPorts) {}
+
+  /** Whether what names this vault may yet be recorded by this process. */
+  isLive(vaultId: string): boolean {
+    for (const { vaultIds } of this.attempts) if (vaultIds.includes(vaultId)) return true;
+    return false;
+  }
+
+  /** Prepares a request that was allowed, and goes on with what that gave; what is made is live until then. */
+  async run<Outcome>(
+    request: SubmitRequest,
+    submitterId: string,
+    meter: Meter,
+    goOn: (made: Made) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const { loader, clock, randomness } = this.ports;
+    const { organizationId, fingerprint } = request;
+    // What leaves traces was allowed at the newest revision a moment ago.
+    const { loaded } = await loader.held(organizationId);
+    const { organization, revision, pending } = loaded;
+    const said = {
+      attemptId: uuidV7(clock, randomness),
+      organizationId,
+      fingerprint,
+      // Events whose append is on its way may never be recorded.
+      revision: revision - pending.length,
+      at: clock.now(),
+    };
+    const { parentOrganizationId } = organization;
+    const path = pathAmongAll(request.from, organizationId, parentOrganizationId);
+    const attempt = new Attempt(said, submitterId, parentOrganizationId, this.ports, path);
+    this.attempts.add(attempt);
+    try {
+      const prepared = await this.prepare(request, organization, attempt, meter).catch(async (error: unknown) => {
+        await this.lose(attempt);
+        throw error;
+      });
+      return await goOn({ prepared, attempt });
+    } finally {
+      this.attempts.delete(attempt);
+    }
+  }
+
+  /** What attempts have made that will never be recorded is gone at once. */
+  async lose(...attempts: readonly Attempt[]): Promise<void> {
+    await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));
+  }
+
+  private async prepare(
+    { version, intent }: SubmitRequest,
+    organization: OrganizationView,
+    attempt: Attempt,
+    meter: Meter,
+  ): Promise<Prepared> {
+    const { registry, loader, prepare, clock, reading } = this.ports;
+    let target = { definition: version.definition, intent };
+    if (version.definition.kind === 'vote') {
+      const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
+      // Finished while it was sent away to prepare: the decision says so.
+      if (!open) return undefined;
+      const voted = activityVersion(registry, open.type);
+      target = { definition: voted.definition, intent: newestIntent(voted, open.intent) };
+    }
+    const definition = target.definition as AnyActivity;
+    const parent = (await loader.parentOf(organization))?.organization;
+    const { submitterId } = attempt;
+    const set = limitsSetFor(organization, parent, this.ports.limits);
+    const context = {
+      ...limitsToCheck({ organization, ...(set ? { limits: set } : {}) }),
+      organization,
+      parent,
+      submitterId,
+      now: decisionTime(clock, organization, parent),
+      newId: () => attempt.newId(),
+    };
+    try {
+      // Of another organization than was decided on: it may have changed since.
+      const toRead = reading ? definition.ahead?.(target.intent, organization, meter.reading) : undefined;
+      if (toRead) await readElsewhere(this.ports, toRead, organization, meter);
+      return { value: await definition.prepare?.(target.intent, prepare(attempt), context) };
+    } catch (error) {
+      // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
+      if (error instanceof CoordinatorError) return { refusal: error };
+      throw error;
+    }
+  }
+}

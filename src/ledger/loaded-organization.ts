@@ -1,0 +1,93 @@
+import type { ActivityEvent } from '../domain/activity/events.js';
+import { emptyOrganization, evolve, type Organization } from '../domain/organization/organization.js';
+import { BrokenChain, GENESIS_HASH, verifyChain, type EventMetadata } from './chain.js';
+import type { RecordedEvent } from './event-store.js';
+import { upcast } from './upcast.js';
+import { lastTime, noteTime } from './recorded-time.js';
+
+/** A folded organization with what the next append needs. `revision` is -1 for an organization that does not exist. */
+export interface LoadedOrganization {
+  readonly organization: Organization;
+  revision: number;
+  /** Chain hash of the last event. */
+  hash: string;
+  /** Position of the last event. */
+  position: bigint;
+  /**
+   * Hashes of the last events of the state whose append was not answered yet: they may never be recorded, and another
+   * writer's may stand in their place.
+   */
+  readonly pending: string[];
+  /** Fingerprints of the latest requests, to the activity each belongs to. The read model knows the older ones. */
+  readonly recent: Map<string, { readonly activityId: string; position: bigint }>;
+  /** Revision of the latest snapshot that this was made from or into; -1 for none. */
+  snapshotRevision: number;
+}
+
+export function nothingLoaded(): LoadedOrganization {
+  const organization = emptyOrganization();
+  const recent: LoadedOrganization['recent'] = new Map();
+  return { organization, revision: -1, hash: GENESIS_HASH, position: -1n, pending: [], recent, snapshotRevision: -1 };
+}
+
+export function copyOf(loaded: LoadedOrganization): LoadedOrganization {
+  const copy = structuredClone(loaded);
+  noteTime(copy.organization, lastTime(loaded.organization));
+  return copy;
+}
+
+/**
+ * Takes note that an event which the state has already is recorded.
+ * @throws {BrokenChain} when another one was recorded in its place
+ */
+export function confirm(loaded: LoadedOrganization, { stream, revision, position, metadata }: RecordedEvent): void {
+  const { pending } = loaded;
+  // Answered while this was read: its append has seen to everything.
+  if (revision <= loaded.revision - pending.length) return;
+  if ((metadata as Partial<EventMetadata> | null)?.hash !== pending[0]) {
+    throw new BrokenChain(stream, revision, 'another writer has recorded it before the append on its way');
+  }
+  pending.shift();
+  loaded.position = position;
+}
+
+/**
+ * Takes one recorded event into the folded state, its place in the hash chain checked.
+ * @param hash its link, where that was checked before
+ */
+export function apply(
+  loaded: LoadedOrganization,
+  recorded: RecordedEvent,
+  hash = verifyChain(loaded.hash, recorded),
+): void {
+  loaded.hash = hash;
+  const event = upcast(recorded);
+  const { at } = event.metadata as EventMetadata;
+  evolve(loaded.organization, event, at);
+  noteTime(loaded.organization, at);
+  noteFingerprint(loaded, event, recorded.position);
+  loaded.revision = recorded.revision;
+  loaded.position = recorded.position;
+}
+
+/** Keeps the fingerprint that an event carries, so that the same request is known when it comes again. */
+export function noteFingerprint(
+  loaded: LoadedOrganization,
+  event: { type: string; data: unknown },
+  position: bigint,
+): void {
+  const { type, data } = event as ActivityEvent;
+  if (type === 'ActivitySubmitted') loaded.recent.set(data.fingerprint, { activityId: data.activityId, position });
+  if (type === 'ActivityApproved' || type === 'ActivityRejected') {
+    loaded.recent.set(data.vote.fingerprint, { activityId: data.activityId, position });
+  }
+}
+
+/** Forgets the fingerprints that the read model covers up to `checkpoint`. */
+export function forgetCovered(loaded: LoadedOrganization, checkpoint: bigint): void {
+  for (const [fingerprint, { position }] of loaded.recent) {
+    // In the order of recording: the first that is not covered ends the walk.
+    if (position > checkpoint) return;
+    loaded.recent.delete(fingerprint);
+  }
+}

@@ -1,0 +1,14 @@
+import type { OrganizationView } from '../domain/organization/organization.js';
+
+/** Recorded time of the last event that each folded organization has seen. */
+const lastEvents = new WeakMap<OrganizationView, number>();
+
+/** Takes note that a folded organization has seen an event of that recorded time. */
+export function noteTime(organization: OrganizationView, at: number): void {
+  if (at > lastTime(organization)) lastEvents.set(organization, at);
+}
+
+/** Recorded time of the last event, in milliseconds since the epoch. */
+export function lastTime(organization: OrganizationView): number {
+  return lastEvents.get(organization) ?? -Infinity;
+}
