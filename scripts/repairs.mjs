@@ -1084,7 +1084,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'A history is folded in turns with others.',
-    file: 'src/ledger/load-organization.ts',
+    file: 'src/ledger/fold-stream.ts',
     from: 'if (turn) await turn;',
     to: '',
     test: 'test/ledger/load-organization.spec.ts',
