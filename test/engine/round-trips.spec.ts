@@ -129,7 +129,7 @@ describe('on a store that several coordinators share', () => {
     let prepared: string[];
     let watched: BareCoordinator;
 
-    beforeAll(async () => {
+    beforeEach(async () => {
       prepared = [];
       const real = await preparePorts();
       watched = await BareCoordinator.start({
@@ -148,7 +148,7 @@ describe('on a store that several coordinators share', () => {
         },
       });
     });
-    afterAll(() => watched.close());
+    afterEach(() => watched.close());
 
     /** Eve's key is good in what `watched` holds, and was revoked elsewhere since. */
     async function revoked(act: () => Promise<unknown> = () => Promise.resolve()): Promise<void> {
