@@ -5,7 +5,7 @@
 export const bounds = [
   {
     repair: 'What policies have said stays said while a request is away to be prepared: they are asked once.',
-    file: 'src/engine/drive.ts',
+    file: 'src/engine/decide-request.ts',
     from: 'if (begun?.heads !== heads || today.now - begun.now > longestDecisionMs) {',
     to: 'if (begun?.heads !== `${heads} ` || today.now - begun.now > longestDecisionMs) {',
     test: 'test/engine/drive.spec.ts',
@@ -13,7 +13,7 @@ export const bounds = [
   },
   {
     repair: 'It is decided anew when anything was recorded meanwhile.',
-    file: 'src/engine/drive.ts',
+    file: 'src/engine/decide-request.ts',
     from: 'const heads = `${loaded.hash} ${parent?.hash}`;',
     to: `const heads = '';`,
     test: 'test/engine/drive.spec.ts',
@@ -178,7 +178,7 @@ export const bounds = [
   },
   {
     repair: 'Rights are told as far as the meter goes.',
-    file: 'src/engine/drive.ts',
+    file: 'src/engine/voting-rights.ts',
     from: 'return meter.left > 0 ? rights : notComputed;',
     to: 'return rights;',
     test: 'test/decide/votes.spec.ts',

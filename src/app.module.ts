@@ -776,8 +776,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   }
   const newId = () => uuidV7(clock, randomness);
   // Nothing is folded before there is an app.
-  let loader: OrganizationLoader | undefined;
-  const familyOf = (organizationId: string) => loader?.familyOf(organizationId) ?? organizationId;
+  const later: { loader?: OrganizationLoader } = {};
+  const familyOf = (organizationId: string) => later.loader?.familyOf(organizationId) ?? organizationId;
   const opened = await openKeyring({ ...adapters, sandboxUntil, newId, familyOf });
   const log = new BootLog({ ...adapters, newId });
   const attestor = await openSoftwareAttestor({ keys: opened.keys, log, clock });
@@ -802,7 +802,8 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
       abortOnError: false,
     },
   );
-  loader = app.get(OrganizationLoader);
+  const loader = app.get(OrganizationLoader);
+  later.loader = loader;
 
   prepareServer(adapter, proxySecret);
   const shared = {
@@ -831,7 +832,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   measure(adapter, metrics);
   await app.init();
   const runner = app.get(ReadModelRunner);
-  runner.watch((event) => loader?.follow(event));
+  runner.watch((event) => loader.follow(event));
   runner.start();
   // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
   const head = (await adapters.store.head()) ?? -1n;

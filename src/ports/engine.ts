@@ -1,5 +1,4 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
-import type { CoordinatorError } from '../domain/errors.js';
 import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js';
 import type { Meter } from '../domain/steps.js';
 import type { User } from '../domain/organization/users.js';

@@ -388,9 +388,9 @@ describe('verifyHistory', () => {
       return {
         stream,
         // What has made it becomes what has made nothing.
-        events: events.map((event) =>
+        events: events.map<Event>((event) =>
           isAllowing(event) ? { ...event, type: 'PolicyDeleted', data: { policyId: event.data['policyId'] } } : event,
-        ) as Event[],
+        ),
         at,
         says: /no decision can have recorded this: PERMISSION_DENIED/,
         isSealed: true,
