@@ -257,7 +257,7 @@ async function asProcess(words: readonly string[]): Promise<Ended> {
   let [out, error] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text;
-    if (text.includes('Reference')) child.kill('SIGTERM');
+    if (/^ {2}API {2}/m.test(text)) child.kill('SIGTERM');
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (error += text));
   const [code] = (await once(child, 'close')) as [number | null];
