@@ -669,8 +669,8 @@ export const repairs = [
     file: 'src/rate-limits/keyed-limit.ts',
     from: 'const room = trusted ? this.maxKeys : Math.floor(this.maxKeys * (1 - reserve));',
     to: 'const room = trusted ? this.maxKeys : this.maxKeys;',
-    test: 'test/nets/crowds.spec.ts',
-    named: 'whoever is at a limit stays there',
+    test: 'test/auth-proxy/limits.spec.ts',
+    named: 'forgets nobody, refuses whoever is new',
   },
   {
     rule: 'R5',

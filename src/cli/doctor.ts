@@ -1,6 +1,7 @@
 import { lstat, readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
 import { environment, readConfig, type Config } from '../config.js';
 import { eventsFile, openEventStore, openForReading, warnOfLimit } from '../ledger/stores/open-event-store.js';
@@ -154,6 +155,18 @@ async function clock({ dataDir }: Config): Promise<Finding[]> {
   return [problem('clock', found, 'set the clock by NTP: requests are good for an hour only')];
 }
 
+/** Asks again while it catches up: what was recorded a moment ago is no problem. */
+async function readiness(url: string): Promise<{ readonly response: Response; readonly text: string }> {
+  const begun = performance.now();
+  for (;;) {
+    const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(patienceMs) });
+    const text = await response.text();
+    if (response.ok || !text.includes('"catching-up"') || performance.now() - begun > patienceMs)
+      return { response, text };
+    await pause(200);
+  }
+}
+
 async function server({ dataDir, apiUrl: ofProxy, app }: Config): Promise<Finding[]> {
   const about = 'coordinator';
   const text = await readFile(join(dataDir, 'root.json'), 'utf8').catch(() => '{}');
@@ -165,12 +178,12 @@ async function server({ dataDir, apiUrl: ofProxy, app }: Config): Promise<Findin
   }
   if (url === undefined) return [];
   try {
-    const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(patienceMs) });
+    const { response, text: said } = await readiness(url);
     const skew = Math.abs(Date.parse(response.headers.get('date') ?? '') - Date.now());
     return [
       response.ok
         ? ok(about, `${url} is ready`)
-        : problem(about, `${url} is not ready: ${(await response.text()).slice(0, 200)}`, 'look into its log'),
+        : problem(about, `${url} is not ready: ${said.slice(0, 200)}`, 'look into its log'),
       ...(skew > 120_000 ? [problem('clock', `${url} has another time`, 'set both clocks by NTP')] : []),
     ];
   } catch {

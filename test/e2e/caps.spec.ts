@@ -182,7 +182,7 @@ describe('limits that are set', () => {
     );
     expect(decisions.length).toBeGreaterThan(5);
     for (const { limits, rules } of decisions) {
-      expect(rules).toBe(3);
+      expect(rules).toBe(4);
       expect(limits).toMatchObject({ organization: { users: 102, wallets: 2 }, subOrganizations: { userTags: 11 } });
     }
     againAsRecorded(stream);

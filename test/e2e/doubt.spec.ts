@@ -151,6 +151,7 @@ describe('what a DENY cannot read, it denies', () => {
         outcome: 'OUTCOME_DENY_EXPLICIT',
         doubt: 'unreadable',
         error: 'missing field: eth.eip_712.domain.chain_id (line 1, column 20)',
+        clause: { name: 'condition', outcome: 'unreadable', text: 'eth.eip_712.domain.chain_id != 1' },
       },
     ]);
   });
@@ -196,7 +197,8 @@ describe('what a DENY cannot read, it denies', () => {
   });
 
   test('of several payloads each alone', async () => {
-    const deny = await policy('DENY', { condition: `eth.eip_712.domain.verifying_contract == '${evil}'` });
+    const text = `eth.eip_712.domain.verifying_contract == '${evil}'`;
+    const deny = await policy('DENY', { condition: text });
     const [one, other, bad] = [
       typed({ verifyingContract: good }),
       typed({ verifyingContract: good }, [2]),
@@ -204,8 +206,18 @@ describe('what a DENY cannot read, it denies', () => {
     ];
     expect(await signTyped(alice.client, one, other)).toMatchObject(completed);
     expect(await saidBy(deny, signTyped(alice.client, one, other, bad))).toEqual([
-      { policyId: deny, outcome: 'OUTCOME_DENY_IMPLICIT', of: 'parameters.payloads[0]' },
-      { policyId: deny, outcome: 'OUTCOME_DENY_EXPLICIT', of: 'parameters.payloads[2]' },
+      {
+        policyId: deny,
+        outcome: 'OUTCOME_DENY_IMPLICIT',
+        of: 'parameters.payloads[0]',
+        clause: { name: 'condition', outcome: 'false', text },
+      },
+      {
+        policyId: deny,
+        outcome: 'OUTCOME_DENY_EXPLICIT',
+        of: 'parameters.payloads[2]',
+        clause: { name: 'condition', outcome: 'true', text },
+      },
     ]);
     // The root quorum stands above denials, for payloads that differ as for any other.
     expect(await signTyped(coordinator.client, one, bad)).toMatchObject(completed);
@@ -217,7 +229,12 @@ test('of several payloads each needs an ALLOW, and any may give it', async () =>
   const first = await policy('ALLOW', { condition: `${signing} && eth.eip_712.domain.chain_id == 1` });
   expect(await saidBy(first, signTyped(alice.client, one, other))).toEqual([
     { policyId: first, outcome: 'OUTCOME_ALLOW', of: 'parameters.payloads[0]' },
-    { policyId: first, outcome: 'OUTCOME_DENY_IMPLICIT', of: 'parameters.payloads[1]' },
+    {
+      policyId: first,
+      outcome: 'OUTCOME_DENY_IMPLICIT',
+      of: 'parameters.payloads[1]',
+      clause: { name: 'condition', outcome: 'false', text: 'eth.eip_712.domain.chain_id == 1' },
+    },
   ]);
   await policy('ALLOW', {
     condition: `${signing} && eth.eip_712.domain.chain_id == 5`,
@@ -273,7 +290,11 @@ describe('at a vote as at the submit', () => {
     const asked = await signTyped(alice.client, typed({}));
     expect(asked).toMatchObject(waits);
     expect(await saidBy(deny, bob.client.approve(asked.fingerprint))).toEqual([
-      { policyId: deny, outcome: 'OUTCOME_DENY_EXPLICIT' },
+      {
+        policyId: deny,
+        outcome: 'OUTCOME_DENY_EXPLICIT',
+        clause: { name: 'condition', outcome: 'true', text: signing },
+      },
     ]);
     expect((await read(asked)).votes).toHaveLength(1);
     expect(await carol.client.approve(asked.fingerprint)).toMatchObject(completed);
@@ -445,6 +466,12 @@ test('a parent does nothing in its sub-organization that would have to wait for 
     condition: "activity.kind == 'EMAIL_AUTH'",
     consensus: 'approvers.count() >= 2',
   });
-  expect(await saidBy(allow, mail())).toEqual([{ policyId: allow, outcome: 'OUTCOME_REQUIRES_CONSENSUS' }]);
+  expect(await saidBy(allow, mail())).toEqual([
+    {
+      policyId: allow,
+      outcome: 'OUTCOME_REQUIRES_CONSENSUS',
+      clause: { name: 'consensus', outcome: 'false', text: 'approvers.count() >= 2' },
+    },
+  ]);
   expect(await coordinator.events(stream)).toEqual(before);
 });

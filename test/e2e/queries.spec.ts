@@ -221,6 +221,22 @@ describe('the activity envelope', () => {
       createdAt: '2026-01-01T00:00:00.000Z',
       updatedAt: '2026-01-01T00:00:00.000Z',
       failure: null,
+      waitsFor: {
+        policies: [
+          {
+            policyId: anyText,
+            policyName: 'Carol asks, Alice agrees',
+            clause: {
+              name: 'consensus',
+              outcome: 'false',
+              text: `approvers.any(user, user.id == '${furnished.alice.userId}')`,
+            },
+            approvalsMissing: 1,
+            approverIds: [furnished.alice.userId],
+          },
+        ],
+        text: textLike(/^Waits for 1 more approval from "Alice" \(policy "Carol asks, Alice agrees": /),
+      },
     });
     const { createHash } = await import('node:crypto');
     expect(activity.fingerprint).toBe(`sha256:${createHash('sha256').update(vote!.message).digest('hex')}`);
