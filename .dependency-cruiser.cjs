@@ -132,7 +132,7 @@ module.exports = {
       '^src/ids\\.ts$',
       '^src/ledger/(?!stores/)',
       '^src/ports/',
-      '^src/read-models/(database|events|families|index|packed-events|pages|projecting|projector|states)\\.ts$',
+      '^src/read-models/(database|events|families|index|own-thread|packed-events|pages|projecting|projector|states)\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
     only('cli-knows-the-client', '^src/cli/', [

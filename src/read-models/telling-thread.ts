@@ -1,11 +1,10 @@
-import { Worker } from 'node:worker_threads';
-import { CoordinatorError } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
 import { causesOf } from './events.js';
 import { Families } from './families.js';
+import { OwnThread } from './own-thread.js';
 import { packEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
@@ -30,15 +29,22 @@ interface TellingOptions {
  */
 export class TellingThread {
   private readonly families = new Families(mostOfFamily, 'pages of events that are told or wait');
-  private thread: Worker | undefined;
-  private last: Promise<unknown> = Promise.resolve();
-  private isClosed = false;
+  private readonly thread: OwnThread<ToTell, Page>;
 
   constructor(
     private readonly store: Pick<EventStore, 'read'>,
     private readonly rows: Rows,
-    private readonly options: TellingOptions = {},
-  ) {}
+    { longestMs = usualLongestMs, file = workerFile('./telling-worker.js', import.meta.url) }: TellingOptions = {},
+  ) {
+    this.thread = new OwnThread({
+      name: 'telling',
+      file,
+      heapMib,
+      longestMs,
+      late: `the events were not told in ${longestMs} ms`,
+      ended: 'the thread that tells events has ended',
+    });
+  }
 
   /**
    * Events of an organization from a revision on, as they may be read now.
@@ -53,7 +59,7 @@ export class TellingThread {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);
       const causes = await causesOf(this.rows, organizationId, events, (at) => this.store.read(stream, at));
-      const page = await this.inTurn({ events: packEvents(events), causes, now });
+      const page = await this.thread.talk((say) => say({ events: packEvents(events), causes, now }));
       return { texts: page.texts, hasMore: page.hasMore || hasMore };
     });
   }
@@ -71,57 +77,7 @@ export class TellingThread {
     return { events, hasMore: false };
   }
 
-  private inTurn(job: ToTell): Promise<Page> {
-    const told = this.last.then(() => this.tell(job));
-    this.last = told.catch(() => undefined);
-    return told;
-  }
-
-  private tell(job: ToTell): Promise<Page> {
-    if (this.isClosed) return Promise.reject(unavailable('the coordinator is shutting down'));
-    const thread = (this.thread ??= this.newThread());
-    const { longestMs = usualLongestMs } = this.options;
-    return new Promise((resolve, reject) => {
-      const end = () => {
-        clearTimeout(timer);
-        thread.off('message', hear).off('error', fail).off('exit', fail);
-      };
-      const hear = (page: Page) => {
-        end();
-        resolve(page);
-      };
-      const lose = (why: string) => {
-        end();
-        this.thread = undefined;
-        void thread.terminate();
-        reject(unavailable(why));
-      };
-      const fail = () => lose('the thread that tells events has ended');
-      const timer = setTimeout(() => lose(`the events were not told in ${longestMs / 1_000} s`), longestMs);
-      thread.once('message', hear).once('error', fail).once('exit', fail);
-      thread.postMessage(job);
-    });
-  }
-
-  private newThread(): Worker {
-    const { file = workerFile('./telling-worker.js', import.meta.url) } = this.options;
-    const resourceLimits = { maxOldGenerationSizeMb: heapMib };
-    const thread = new Worker(file, { name: 'telling', execArgv: [], resourceLimits });
-    thread.unref();
-    // Told of while it tells nothing, or late: neither must end the process.
-    thread.on('error', () => undefined);
-    thread.once('exit', () => {
-      if (this.thread === thread) this.thread = undefined;
-    });
-    return thread;
-  }
-
   async close(): Promise<void> {
-    this.isClosed = true;
-    await this.thread?.terminate();
+    await this.thread.close();
   }
-}
-
-function unavailable(why: string): CoordinatorError {
-  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
 }

@@ -1,8 +1,8 @@
-import { Worker } from 'node:worker_threads';
 import { CoordinatorError, type ErrorCode } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { Families } from '../read-models/families.js';
+import { OwnThread } from '../read-models/own-thread.js';
 import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
 import { workerFile } from '../worker-file.js';
@@ -32,6 +32,12 @@ export type FromStateWorker =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
+interface Asked {
+  readonly organizationId: string;
+  readonly question: StateQuestion;
+  readonly now: number;
+}
+
 interface StateThreadOptions {
   readonly longestMs?: number;
   /** The worker's file; the one of this build unless told. */
@@ -44,14 +50,21 @@ interface StateThreadOptions {
  */
 export class StateThread {
   private readonly families = new Families(mostOfFamily, 'questions about states that are answered or wait');
-  private thread: Worker | undefined;
-  private last: Promise<unknown> = Promise.resolve();
-  private isClosed = false;
+  private readonly thread: OwnThread<ToStateWorker, FromStateWorker>;
 
   constructor(
     private readonly store: Pick<EventReader, 'read'>,
-    private readonly options: StateThreadOptions = {},
-  ) {}
+    { longestMs = usualLongestMs, file = workerFile('./state-worker.js', import.meta.url) }: StateThreadOptions = {},
+  ) {
+    this.thread = new OwnThread({
+      name: 'states',
+      file,
+      heapMib,
+      longestMs,
+      late: `the state was not there in ${longestMs / 1_000} s`,
+      ended: 'the thread that answers about states has ended',
+    });
+  }
 
   /**
    * @param family the parent's id, of a parent and of its sub-organizations
@@ -59,121 +72,46 @@ export class StateThread {
    * @throws {CoordinatorError} NOT_FOUND for a point that is not there; RESOURCE_EXHAUSTED when too many of the family wait, or
    *   the history is too long; UNAVAILABLE when the thread was lost
    */
-  async answer(
-    family: string,
-    asked: { readonly organizationId: string; readonly question: StateQuestion; readonly now: number },
-    turn: () => Promise<void> | undefined,
-  ): Promise<StateAnswer> {
+  async answer(family: string, asked: Asked, turn: () => Promise<void> | undefined): Promise<StateAnswer> {
     const { organizationId } = asked;
-    return this.families.inTurn({ family, organizationId }, () => {
-      const answered = this.last.then(() => this.ask(asked, turn));
-      this.last = answered.catch(() => undefined);
-      return answered;
-    });
+    return this.families.inTurn({ family, organizationId }, () =>
+      this.thread.talk((say) => this.ask(asked, turn, async (message) => answerIn(await say(message)))),
+    );
   }
 
   private async ask(
-    asked: { readonly organizationId: string; readonly question: StateQuestion; readonly now: number },
+    asked: Asked,
     turn: () => Promise<void> | undefined,
+    say: (message: ToStateWorker) => Promise<FromStateWorker>,
   ): Promise<StateAnswer> {
-    if (this.isClosed) throw unavailable('the coordinator is shutting down');
-    const talk = new Talk((this.thread ??= this.newThread()), this.options.longestMs ?? usualLongestMs);
-    try {
-      await talk.say({ kind: 'question', ...asked });
-      let waiting: RecordedEvent[] = [];
-      const hand = async () => {
-        const events = packEvents(waiting);
-        waiting = [];
-        await turn();
-        return talk.say({ kind: 'events', events });
-      };
-      let isEnough = false;
-      for await (const event of this.store.read(organizationStream(asked.organizationId))) {
-        if (waiting.push(event) < together) continue;
-        isEnough = (await hand()).kind === 'enough';
-        if (isEnough) break;
-      }
-      if (!isEnough && waiting.length > 0) await hand();
-      const said = await talk.say({ kind: 'end' });
-      if (said.kind !== 'answer') throw new Error(`the thread that answers about states said \`${said.kind}\``);
-      return said.answer;
-    } catch (error) {
-      if (talk.isLost) {
-        const { thread } = this;
-        this.thread = undefined;
-        void thread?.terminate();
-      }
-      throw error;
-    } finally {
-      talk.end();
+    await say({ kind: 'question', ...asked });
+    let waiting: RecordedEvent[] = [];
+    const hand = async () => {
+      const events = packEvents(waiting);
+      waiting = [];
+      await turn();
+      return say({ kind: 'events', events });
+    };
+    let isEnough = false;
+    for await (const event of this.store.read(organizationStream(asked.organizationId))) {
+      if (waiting.push(event) < together) continue;
+      isEnough = (await hand()).kind === 'enough';
+      if (isEnough) break;
     }
-  }
-
-  private newThread(): Worker {
-    const { file = workerFile('./state-worker.js', import.meta.url) } = this.options;
-    const resourceLimits = { maxOldGenerationSizeMb: heapMib };
-    const thread = new Worker(file, { name: 'states', execArgv: [], resourceLimits });
-    thread.unref();
-    // Told of while it answers nothing, or late: neither must end the process.
-    thread.on('error', () => undefined);
-    thread.once('exit', () => {
-      if (this.thread === thread) this.thread = undefined;
-    });
-    return thread;
+    if (!isEnough && waiting.length > 0) await hand();
+    const said = await say({ kind: 'end' });
+    if (said.kind !== 'answer') throw new Error(`the thread that answers about states said \`${said.kind}\``);
+    return said.answer;
   }
 
   async close(): Promise<void> {
-    this.isClosed = true;
-    await this.thread?.terminate();
+    await this.thread.close();
   }
 }
 
-/** One question, word by word, in a time that is given to all of it. */
-class Talk {
-  private readonly timer: NodeJS.Timeout;
-  private heard: ((message: FromStateWorker) => void) | undefined;
-  private failed: ((error: unknown) => void) | undefined;
-  private loss: Error | undefined;
-
-  constructor(
-    private readonly thread: Worker,
-    longestMs: number,
-  ) {
-    thread.on('message', this.hear).on('error', this.fail).on('exit', this.fail);
-    this.timer = setTimeout(() => this.lose(`the state was not there in ${longestMs / 1_000} s`), longestMs);
-  }
-
-  get isLost(): boolean {
-    return this.loss !== undefined;
-  }
-
-  /** @throws {CoordinatorError} as the thread refuses; UNAVAILABLE when it is lost */
-  async say(message: ToStateWorker): Promise<FromStateWorker> {
-    if (this.loss) throw this.loss;
-    const said = await new Promise<FromStateWorker>((resolve, reject) => {
-      [this.heard, this.failed] = [resolve, reject];
-      this.thread.postMessage(message);
-    });
-    if (said.kind === 'refused') throw new CoordinatorError(said.code, said.message);
-    if (said.kind === 'failed') throw new Error(said.reason);
-    return said;
-  }
-
-  end(): void {
-    clearTimeout(this.timer);
-    this.thread.off('message', this.hear).off('error', this.fail).off('exit', this.fail);
-  }
-
-  private readonly hear = (message: FromStateWorker): void => this.heard?.(message);
-
-  private readonly fail = (): void => this.lose('the thread that answers about states has ended');
-
-  private lose(why: string): void {
-    this.loss ??= unavailable(why);
-    this.failed?.(this.loss);
-  }
-}
-
-function unavailable(why: string): CoordinatorError {
-  return new CoordinatorError('UNAVAILABLE', `${why}: send the same request again`, { retryAfterSeconds: 1 });
+/** @throws {CoordinatorError} as the thread refuses */
+function answerIn(said: FromStateWorker): FromStateWorker {
+  if (said.kind === 'refused') throw new CoordinatorError(said.code, said.message);
+  if (said.kind === 'failed') throw new Error(said.reason);
+  return said;
 }
