@@ -10,16 +10,7 @@ import {
   type RecordedEvent,
 } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
-
-/** A message that somebody asks for. */
-export interface AskedMessage {
-  /** An e-mail address or a phone number. */
-  readonly contact: string;
-  /** `known`: the account of the contact, or a member of the parent; `proxy`: somebody through the auth proxy. */
-  readonly sender: 'known' | 'proxy' | 'stranger';
-  /** Where it is asked for. */
-  readonly organizationId: string;
-}
+import type { AskedMessage } from '../ports/prepare.js';
 
 interface Ports {
   readonly store: Pick<EventStore, 'append' | 'last'>;

@@ -1,27 +1,9 @@
+import type { OutgoingMessage } from '../ports/prepare.js';
 /** How a message reaches a person. */
-export type Channel = 'email' | 'sms';
+export type Channel = OutgoingMessage['channel'];
 
 /** A message to one person. Its texts hold codes and credentials: they go to their recipient and nowhere else. */
-export interface Message {
-  readonly channel: Channel;
-  /** An e-mail address, or a phone number in E.164. */
-  readonly to: string;
-  /** E-mail only. */
-  readonly subject?: string;
-  readonly text: string;
-  /** E-mail only: the same content as HTML. */
-  readonly html?: string;
-  /** E-mail only: the sender's address, used where its domain is one that may be sent from. */
-  readonly from?: string;
-  /** E-mail only: the sender's name. */
-  readonly fromName?: string;
-  /** E-mail only. */
-  readonly replyTo?: string;
-  /** The one-time password that the message carries, for reports. */
-  readonly otpId?: string;
-  /** Milliseconds since the epoch; from then on the message is of no use and is not sent any more. */
-  readonly expiresAt?: number;
-}
+export type Message = OutgoingMessage;
 
 /** A message that was accepted: the id stays the same over all attempts, so that a second copy can be recognized. */
 export interface AcceptedMessage extends Message {

@@ -2,27 +2,9 @@ import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from
 import { p256 } from '@noble/curves/nist.js';
 import { compactVerify, errors, type JWK } from 'jose';
 import { invalidField } from '../domain/errors.js';
+import type { SessionClaims, VerificationClaims } from '../ports/prepare.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
-
-interface SessionClaims {
-  readonly userId: string;
-  readonly organizationId: string;
-  readonly publicKey: string;
-  readonly sessionType: 'SESSION_TYPE_READ_WRITE' | 'SESSION_TYPE_READ_ONLY';
-  readonly expiresAt: number;
-}
-
-interface VerificationClaims {
-  readonly tokenId: string;
-  readonly verificationType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
-  readonly contact: string;
-  readonly organizationId: string;
-  readonly publicKey?: string;
-  readonly logsInToIssuer?: true;
-  readonly toldAgain?: true;
-  readonly expiresAt: number;
-}
 
 /** Longest token that is looked at, in characters. */
 const maxTokenLength = 8_192;

@@ -172,15 +172,22 @@ interface Oauth2Port {
 /** A message on its way to a person. Never logged: it may hold a code. */
 export interface OutgoingMessage {
   readonly channel: 'email' | 'sms';
+  /** An e-mail address, or a phone number in E.164. */
   readonly to: string;
+  /** E-mail only. */
   readonly subject?: string;
   readonly text: string;
+  /** E-mail only: the same content as HTML. */
   readonly html?: string;
+  /** E-mail only: the sender's address, used where its domain is one that may be sent from. */
   readonly from?: string;
+  /** E-mail only: the sender's name. */
   readonly fromName?: string;
+  /** E-mail only. */
   readonly replyTo?: string;
+  /** The one-time password that the message carries, for reports. */
   readonly otpId?: string;
-  /** Milliseconds since the epoch; from then on it is of no use and is not sent any more. */
+  /** Milliseconds since the epoch; from then on the message is of no use and is not sent any more. */
   readonly expiresAt?: number;
 }
 
@@ -198,17 +205,23 @@ interface DeliveryPort {
   enqueue(message: OutgoingMessage): unknown;
 }
 
+/** A message that somebody asks for. */
+export interface AskedMessage {
+  /** An e-mail address or a phone number. */
+  readonly contact: string;
+  /** `known`: the account of the contact, or a member of the parent; `proxy`: somebody through the auth proxy. */
+  readonly sender: 'known' | 'proxy' | 'stranger';
+  /** Where it is asked for. */
+  readonly organizationId: string;
+}
+
 /** The port to what limits messages to people (see `delivery/contact-limits.ts`). */
 interface ContactLimitPort {
   /**
    * Counts a message to a contact over the whole installation, before it is made.
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many, UNAVAILABLE when it cannot be counted
    */
-  count(asked: {
-    readonly contact: string;
-    readonly sender: 'known' | 'proxy' | 'stranger';
-    readonly organizationId: string;
-  }): Promise<void>;
+  count(asked: AskedMessage): Promise<void>;
 }
 
 /** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
@@ -228,7 +241,7 @@ export interface VerificationClaims {
 }
 
 /** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */
-interface SessionClaims {
+export interface SessionClaims {
   readonly userId: string;
   readonly organizationId: string;
   readonly publicKey: string;
