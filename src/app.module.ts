@@ -28,24 +28,15 @@ import { Lease } from './engine/lease.js';
 import { OrganizationLoader } from './ledger/load-organization.js';
 import { allowedOrigins } from './engine/passkeys.js';
 import { LostVaults } from './engine/lost-vaults.js';
-import {
-  CLOCK,
-  COUNTERS,
-  DRIVER_METRICS,
-  EVENT_STORE,
-  RANDOMNESS,
-  REGISTRY,
-  OIDC,
-  LIMITS,
-  PASSKEY_ORIGINS,
-  ROWS,
-  type Claims,
-  type Clock,
-  type KnownActivities,
-  type PasskeyCounters,
-  type ProofSigner,
-  type Randomness,
-} from './ports/engine.js';
+import type { Claims } from './ports/claims.js';
+import { CLOCK, type Clock } from './ports/clock.js';
+import { DRIVER_METRICS } from './ports/driver-metrics.js';
+import { EVENT_STORE, REGISTRY, LIMITS, ROWS } from './ports/engine.js';
+import type { KnownActivities } from './ports/known-activities.js';
+import { OIDC } from './ports/oidc.js';
+import { COUNTERS, PASSKEY_ORIGINS, type PasskeyCounters } from './ports/passkeys.js';
+import type { ProofSigner } from './ports/proof-signer.js';
+import { RANDOMNESS, type Randomness } from './ports/randomness.js';
 import { buildRegistry, type Registry } from './decide/registry.js';
 import { ReadingThreads } from './engine/reading-threads.js';
 import { ReadSessions } from './engine/read-sessions.js';

@@ -3,7 +3,7 @@ import type { DerivedAddress } from '../domain/activity/app-proof.js';
 import type { ActivityEvent, Decision, Vote } from '../domain/activity/events.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { canonicalJson } from '../ledger/chain.js';
-import type { ProofSigner } from '../ports/engine.js';
+import type { ProofSigner } from '../ports/proof-signer.js';
 
 /** An activity that has just ended, and all that its proofs are about. */
 interface Ended {

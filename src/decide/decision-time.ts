@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 import { lastTime } from '../ledger/recorded-time.js';
 
 /** How far a clock may be behind the last event of a stream, in milliseconds: what clocks of one installation may differ. */

@@ -10,7 +10,7 @@ import {
   type RecordedEvent,
 } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
-import type { AskedMessage } from '../ports/prepare.js';
+import type { AskedMessage } from '../ports/delivery.js';
 
 interface Ports {
   readonly store: Pick<EventStore, 'append' | 'last'>;

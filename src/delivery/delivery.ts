@@ -1,4 +1,4 @@
-import type { OutgoingMessage } from '../ports/prepare.js';
+import type { OutgoingMessage } from '../ports/delivery.js';
 /** How a message reaches a person. */
 export type Channel = OutgoingMessage['channel'];
 

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
-import type { AskedMessage } from '../ports/prepare.js';
+import type { AskedMessage } from '../ports/delivery.js';
 import type { ContactLimits } from './contact-limits.js';
 import type { Delivery, MessageOwner } from './delivery.js';
 import { consensusEmail } from './templates.js';

@@ -1,7 +1,8 @@
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
 import { derivedId, uuidV7 } from '../ids.js';
-import type { Clock, Randomness } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
 
 /** From then on nothing that an attempt has made is recorded, in milliseconds. */
 export const attemptEndsMs = 30 * 60_000;

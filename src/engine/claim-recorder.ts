@@ -8,7 +8,7 @@ import {
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type Appended, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 
 /** What the read model of claims knows. */
 interface KnownClaims {

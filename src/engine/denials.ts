@@ -3,7 +3,7 @@ import type { CoordinatorError } from '../domain/errors.js';
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 import { PolicyDenial } from '../decide/refusals.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
 import type { SubmitRequest } from './requests.js';

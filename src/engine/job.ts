@@ -12,15 +12,13 @@ import type { ClausesRead } from '../domain/policy/language.js';
 import type { Meter, Steps } from '../domain/steps.js';
 import type { EventStore } from '../ledger/event-store.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type {
-  Clock,
-  DriverMetrics,
-  KnownActivities,
-  PasskeyCounters,
-  ProofSigner,
-  Randomness,
-  ReadingPort,
-} from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
+import type { DriverMetrics } from '../ports/driver-metrics.js';
+import type { KnownActivities } from '../ports/known-activities.js';
+import type { PasskeyCounters } from '../ports/passkeys.js';
+import type { ProofSigner } from '../ports/proof-signer.js';
+import type { Randomness } from '../ports/randomness.js';
+import type { ReadingPort } from '../ports/reading.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { Attempt } from './attempts.js';
 import type { Children } from './children.js';

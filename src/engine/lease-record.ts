@@ -9,7 +9,7 @@ import {
 } from '../ledger/event-store.js';
 import { emptyTail, seal } from '../ledger/seal.js';
 import { upcast } from '../ledger/upcast.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 
 /** The latest term of a lease, as far as it has been read. */
 export interface RecordedTerm {

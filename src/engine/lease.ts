@@ -1,7 +1,7 @@
 import { StoreUnavailable, type EventStore } from '../ledger/event-store.js';
 import { LeaseRecord } from './lease-record.js';
 import { HeldTerm, type MonotonicTime, type Term, type TermEnd } from './lease-term.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 
 /** What a lease tells the outside: for the log and for metrics. */
 interface LeaseObserver {

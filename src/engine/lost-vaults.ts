@@ -3,7 +3,7 @@ import { organizationStream } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { attemptEndsMs } from './attempts.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 
 /** A vault that no event is known to name. */
 export interface UnnamedVault {

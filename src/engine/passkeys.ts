@@ -3,7 +3,8 @@ import type { Stamp } from '../stamps/verify.js';
 import { checkWebAuthnChallenge, verifyWebAuthnStamp } from '../stamps/webauthn.js';
 import { decisionTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Clock, PasskeyCounters } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
+import type { PasskeyCounters } from '../ports/passkeys.js';
 import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
 import { resolveCaller } from '../decide/resolve-caller.js';
 

@@ -1,4 +1,4 @@
-import type { TokenPort } from '../ports/prepare.js';
+import type { TokenPort } from '../ports/tokens.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { isExpired } from '../domain/organization/credentials.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
@@ -6,7 +6,7 @@ import type { User } from '../domain/organization/users.js';
 import { readSessionOf, type ReadSession } from '../domain/read-session.js';
 import { decisionTime } from '../decide/decision-time.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 import { organizationDeleted } from '../decide/refusals.js';
 import { apiKeyCredential, authenticatorCredential, type Caller } from '../decide/resolve-caller.js';
 

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
-import type { OidcPort } from '../ports/prepare.js';
+import type { OidcPort } from '../ports/oidc.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
 import { activityEnvelope } from '../domain/activity/envelope.js';
@@ -26,20 +26,11 @@ import { Driver } from './drive.js';
 import type { Unread, VotingRights } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { verifyPasskey } from './passkeys.js';
-import {
-  CLOCK,
-  COUNTERS,
-  DRIVER_METRICS,
-  EVENT_STORE,
-  LIMITS,
-  OIDC,
-  PASSKEY_ORIGINS,
-  REGISTRY,
-  ROWS,
-  type Clock,
-  type DriverMetrics,
-  type PasskeyCounters,
-} from '../ports/engine.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
+import { EVENT_STORE, LIMITS, REGISTRY, ROWS } from '../ports/engine.js';
+import { OIDC } from '../ports/oidc.js';
+import { COUNTERS, PASSKEY_ORIGINS, type PasskeyCounters } from '../ports/passkeys.js';
 import type { Registry } from '../decide/registry.js';
 import { ReadSessions, type Reader } from './read-sessions.js';
 import { checkMayRead } from '../decide/caller.js';

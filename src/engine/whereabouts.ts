@@ -1,4 +1,5 @@
-import type { OidcPort, TokenPort } from '../ports/prepare.js';
+import type { OidcPort } from '../ports/oidc.js';
+import type { TokenPort } from '../ports/tokens.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier, type Found } from '../domain/organization/claims.js';
@@ -9,7 +10,8 @@ import type { AttestedStamp } from '../stamps/attested.js';
 import type { Stamp, WebAuthnStamp } from '../stamps/verify.js';
 import { isSignedByPasskey } from '../stamps/webauthn.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
-import type { Claims, Clock } from '../ports/engine.js';
+import type { Claims } from '../ports/claims.js';
+import type { Clock } from '../ports/clock.js';
 import { attestedElsewhere, credentialConflict } from '../decide/refusals.js';
 import type { SubmitRequest } from './requests.js';
 import { attestedUser } from '../decide/resolve-caller.js';

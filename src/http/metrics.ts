@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { DriverMetrics } from '../ports/engine.js';
+import type { DriverMetrics } from '../ports/driver-metrics.js';
 import type { RunnerObserver } from '../read-models/runner.js';
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

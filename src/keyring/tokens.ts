@@ -2,7 +2,7 @@ import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from
 import { p256 } from '@noble/curves/nist.js';
 import { compactVerify, errors, type JWK } from 'jose';
 import { invalidField } from '../domain/errors.js';
-import type { SessionClaims, VerificationClaims } from '../ports/prepare.js';
+import type { SessionClaims, VerificationClaims } from '../ports/tokens.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 

@@ -2,7 +2,7 @@ import { marksImport } from '../domain/organization/imported.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { thisThread } from '../fairness/turns.js';
-import type { DriverMetrics } from '../ports/engine.js';
+import type { DriverMetrics } from '../ports/driver-metrics.js';
 import { BrokenChain, type EventMetadata } from './chain.js';
 import type { EventStore } from './event-store.js';
 import { apply, confirm, nothingLoaded, type LoadedOrganization } from './loaded-organization.js';

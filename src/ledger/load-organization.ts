@@ -6,7 +6,7 @@ import { organizationOf, type OrganizationView } from '../domain/organization/or
 import { BrokenChain } from './chain.js';
 import type { EventStore, RecordedEvent } from './event-store.js';
 import { FoldCache } from './fold-cache.js';
-import type { DriverMetrics } from '../ports/engine.js';
+import type { DriverMetrics } from '../ports/driver-metrics.js';
 import { type LoadedOrganization, copyOf, apply } from './loaded-organization.js';
 
 /** Events until a snapshot is worth its file: so many are folded in a fifth of a second (bench/README.md). */

@@ -1,6 +1,8 @@
 import type { RecordedTokens } from '../activities/auth/token-uses.js';
 import type { NamedIdentity } from '../activities/credentials/oauth-params.js';
-import type { DerivedAccount, NewPrivateKey, VerificationClaims, VerifiedRegistration } from '../ports/prepare.js';
+import type { DerivedAccount, NewPrivateKey } from '../ports/keyring.js';
+import type { VerifiedRegistration } from '../ports/passkeys.js';
+import type { VerificationClaims } from '../ports/tokens.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import { signingKeyOf } from '../domain/organization/signing-keys.js';
 

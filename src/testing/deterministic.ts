@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Clock, Randomness } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

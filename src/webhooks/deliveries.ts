@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Term } from '../engine/lease-term.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.js';
 import type { EventStore } from '../ledger/event-store.js';

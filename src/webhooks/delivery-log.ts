@@ -3,7 +3,7 @@ import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/orga
 import { verifyChain, type EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal, type Tail } from '../ledger/seal.js';
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 
 /** Times an append is tried after another writer was first. */
 const maxAttempts = 5;

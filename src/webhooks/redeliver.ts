@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/engine.js';
+import type { Clock } from '../ports/clock.js';
 import { webhookDeliveryStream, type WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';

@@ -6,7 +6,8 @@ import { existingUser, type User } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Text } from '../../wire/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';
-import type { OidcIdentity, PreparePorts } from '../../ports/prepare.js';
+import type { OidcIdentity } from '../../ports/oidc.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
 /** What every login with a key of the client's own asks for (client protocol, section 1.5). */

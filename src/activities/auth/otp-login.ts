@@ -4,7 +4,7 @@ import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Nested, Text } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import type { VerificationClaims } from '../../ports/prepare.js';
+import type { VerificationClaims } from '../../ports/tokens.js';
 import {
   checkLogin,
   loginEvents,

@@ -17,7 +17,8 @@ import { DecimalString, Email, Flag, isEmail, isPhone, Label, Nested, OneOf, Tex
 import type { DecideContext, PrepareContext } from '../define-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
 import { parentsWords, type MessageWords } from '../parents-words.js';
-import type { OutgoingMessage, PreparePorts } from '../../ports/prepare.js';
+import type { OutgoingMessage } from '../../ports/delivery.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 
 const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
 

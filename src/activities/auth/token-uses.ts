@@ -1,6 +1,7 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
-import type { OidcIdentity, PreparePorts } from '../../ports/prepare.js';
+import type { OidcIdentity } from '../../ports/oidc.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 
 /** What an OIDC token was recorded for. It logs in as often as its key asks; it registers only what nobody has read yet. */
 type OidcUsage = 'USAGE_TYPE_OIDC_LOGIN' | 'USAGE_TYPE_OIDC_REGISTRATION';

@@ -4,7 +4,8 @@ import { usedTokenKey } from '../../domain/organization/otps.js';
 import { contactKey } from '../../domain/organization/users.js';
 import { Hex, OneOf, Text } from '../../wire/fields.js';
 import type { PrepareContext } from '../define-activity.js';
-import type { PreparePorts, VerificationClaims } from '../../ports/prepare.js';
+import type { PreparePorts } from '../../ports/prepare.js';
+import type { VerificationClaims } from '../../ports/tokens.js';
 import { checkNeverUsed } from './token-uses.js';
 
 /** A signature by the key that a verification token is bound to (client protocol, section 8.2). */

@@ -19,7 +19,8 @@ import {
 } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
 import type { DecideContext } from '../define-activity.js';
-import type { PreparePorts, VerifiedRegistration } from '../../ports/prepare.js';
+import type { VerifiedRegistration } from '../../ports/passkeys.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 import type { NamedIdentity } from './oauth-params.js';
 
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];

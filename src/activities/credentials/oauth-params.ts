@@ -4,7 +4,8 @@ import { clientIdsOf, type ClientIds } from '../../domain/organization/client-id
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../wire/fields.js';
 import { checkNeverUsed, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
-import type { OidcIdentity, PreparePorts } from '../../ports/prepare.js';
+import type { OidcIdentity } from '../../ports/oidc.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 
 /** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
 export const maxOidcToken = 22_528;

@@ -1,7 +1,8 @@
 import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { contactKey, type User } from '../../domain/organization/users.js';
-import type { OidcIdentity, PreparePorts } from '../../ports/prepare.js';
+import type { OidcIdentity } from '../../ports/oidc.js';
+import type { PreparePorts } from '../../ports/prepare.js';
 
 /**
  * The e-mail address by which an identity may become one of a user who has proved the same address: the issuer is one that

@@ -15,7 +15,7 @@ import { Email, Label, ListOf, OneOf, Uuid, UuidList } from '../../wire/fields.j
 import { defineActivity } from '../define-activity.js';
 import { senderOf } from '../auth/otp-params.js';
 import { parentsWords } from '../parents-words.js';
-import type { OutgoingMessage } from '../../ports/prepare.js';
+import type { OutgoingMessage } from '../../ports/delivery.js';
 
 class InvitationParams {
   @Label({ about: 'The name that the person will have as a user.' })

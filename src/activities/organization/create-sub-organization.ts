@@ -23,7 +23,8 @@ import { newCredentials, verifyAuthenticators } from '../credentials/credential-
 import { verifiedIdentities } from '../credentials/oauth-params.js';
 import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
-import type { PreparePorts, VerificationClaims } from '../../ports/prepare.js';
+import type { PreparePorts } from '../../ports/prepare.js';
+import type { VerificationClaims } from '../../ports/tokens.js';
 import { accountFacts, accountsToDerive, checkAccountsNew, checkMnemonicLength } from '../wallets/wallet-params.js';
 import { CreateSubOrganizationIntentV8, olderVersions, type WalletParams } from './sub-organization-params.js';
 

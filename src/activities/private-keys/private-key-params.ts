@@ -4,7 +4,7 @@ import type { PrivateKey, PrivateKeyEvent } from '../../domain/organization/priv
 import type { PolicyValue } from '../../domain/policy/types.js';
 import { checkAddressFormat } from '../../keyring/addresses.js';
 import { OneOf, Text } from '../../wire/fields.js';
-import type { NewPrivateKey } from '../../ports/prepare.js';
+import type { NewPrivateKey } from '../../ports/keyring.js';
 import { addressFormats } from '../wallets/wallet-params.js';
 
 /** An address as results have it. */

@@ -3,7 +3,7 @@ import type { AddressFormat } from '../../domain/key-formats.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
 import type { PolicyValue } from '../../domain/policy/types.js';
-import type { KeyringPort, RawSignature } from '../../ports/prepare.js';
+import type { KeyringPort, RawSignature } from '../../ports/keyring.js';
 import { walletAccountValue, walletValue } from '../wallets/wallet-params.js';
 
 /** What `signWith` may be, for the reference. */

@@ -12,7 +12,7 @@ import type { ReadTransaction, TransactionToRead, UploadedInterface } from '../.
 import { assembleSolana, programsOf, solanaPolicyValue } from '../../transactions/solana.js';
 import { assembleTron, tronPolicyValue } from '../../transactions/tron.js';
 import type { ToReadAhead } from '../define-activity.js';
-import type { RawSignature } from '../../ports/prepare.js';
+import type { RawSignature } from '../../ports/keyring.js';
 import { Readings } from '../readings.js';
 import { keyResources, type BytesToSign } from './signing-params.js';
 

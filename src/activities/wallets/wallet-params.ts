@@ -6,7 +6,7 @@ import { AmbiguousText, type PolicyValue } from '../../domain/policy/types.js';
 import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js';
 import { canonicalPath } from '../../keyring/derivation.js';
 import { Label, OneOf, Text } from '../../wire/fields.js';
-import type { AccountToDerive, DerivedAccount } from '../../ports/prepare.js';
+import type { AccountToDerive, DerivedAccount } from '../../ports/keyring.js';
 
 /** Accounts that one activity may create. */
 export const maxAccountsAtOnce = 100;

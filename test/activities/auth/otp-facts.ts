@@ -1,5 +1,5 @@
 import type { PrepareContext } from '../../../src/activities/define-activity.js';
-import type { VerificationClaims } from '../../../src/ports/prepare.js';
+import type { VerificationClaims } from '../../../src/ports/tokens.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { id, usualLimits } from '../given.js';
 

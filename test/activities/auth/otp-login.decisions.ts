@@ -1,6 +1,6 @@
 import { verifySessionJwtSignature } from '@turnkey/crypto';
 import { otpLogin } from '../../../src/activities/auth/otp-login.js';
-import type { VerificationClaims } from '../../../src/ports/prepare.js';
+import type { VerificationClaims } from '../../../src/ports/tokens.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { apiKeyPairFromPrivate } from '../../../src/stamps/sign.js';
 import { preparePorts } from '../../engine/prepare-ports.js';

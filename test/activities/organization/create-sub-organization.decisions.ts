@@ -1,5 +1,6 @@
 import { createSubOrganization } from '../../../src/activities/organization/create-sub-organization.js';
-import type { PreparePorts, VerificationClaims } from '../../../src/ports/prepare.js';
+import type { PreparePorts } from '../../../src/ports/prepare.js';
+import type { VerificationClaims } from '../../../src/ports/tokens.js';
 import { validate } from '../../../src/wire/validate.js';
 import { CoordinatorError } from '../../../src/domain/errors.js';
 import {

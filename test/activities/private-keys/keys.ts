@@ -1,4 +1,4 @@
-import type { NewPrivateKey } from '../../../src/ports/prepare.js';
+import type { NewPrivateKey } from '../../../src/ports/keyring.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';
 import type { OrganizationEvent } from '../../../src/domain/organization/organization.js';
 import { id } from '../given.js';

@@ -5,7 +5,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { toPrefixedMessage, type Hex } from 'viem';
 import { signRawPayload } from '../../../src/activities/signing/sign-raw-payload.js';
-import type { AccountToDerive } from '../../../src/ports/prepare.js';
+import type { AccountToDerive } from '../../../src/ports/keyring.js';
 import {
   eip712Type,
   eip7702AuthorizationType,

@@ -18,7 +18,7 @@ import {
 import { address as bitcoinAddress, initEccLib, Psbt, Transaction } from 'bitcoinjs-lib';
 import { TronWeb } from 'tronweb';
 import { encodeFunctionData, parseTransaction, recoverTransactionAddress, serializeTransaction } from 'viem';
-import type { AccountToDerive } from '../../../src/ports/prepare.js';
+import type { AccountToDerive } from '../../../src/ports/keyring.js';
 import { signTransaction } from '../../../src/activities/signing/sign-transaction.js';
 import { validate } from '../../../src/wire/validate.js';
 import type { AddressFormat } from '../../../src/domain/key-formats.js';

@@ -1,5 +1,6 @@
 import type { ActivityDefinition } from '../../../src/activities/define-activity.js';
-import type { AccountToDerive, PreparePorts } from '../../../src/ports/prepare.js';
+import type { AccountToDerive } from '../../../src/ports/keyring.js';
+import type { PreparePorts } from '../../../src/ports/prepare.js';
 import { derivedId } from '../../../src/ids.js';
 import { validate } from '../../../src/wire/validate.js';
 import type { AddressFormat, Curve } from '../../../src/domain/key-formats.js';

@@ -1,0 +1,8 @@
+/** Wall-clock time, milliseconds since the epoch. */
+export interface Clock {
+  now(): number;
+  /** By how many milliseconds it has jumped against a monotonic clock, 0 for none. A clock that is steered never does. */
+  jumped?(): number;
+}
+
+export const CLOCK = Symbol('Clock');

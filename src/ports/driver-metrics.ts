@@ -1,0 +1,13 @@
+import type { Meter } from '../domain/steps.js';
+
+/** Counters and timers of the driver (see `http/metrics.ts`). */
+export interface DriverMetrics {
+  decided(outcome: string, type: string): void;
+  /** What one request has taken. */
+  spent(on: 'submit' | 'query', meter: Meter): void;
+  appended(seconds: number, batch: number): void;
+  conflict(): void;
+  folded(seconds: number, events: number): void;
+}
+
+export const DRIVER_METRICS = Symbol('DriverMetrics');

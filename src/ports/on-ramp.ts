@@ -1,0 +1,11 @@
+/** The port to keys of accounts at fiat on-ramps (see `keyring/on-ramp-secrets.ts`). */
+export interface OnRampSecretPort {
+  /**
+   * Seals in a new vault, whose id it gives, what its owner has sealed to this installation (client protocol 7.7).
+   * @throws {CoordinatorError} INVALID_ARGUMENT
+   */
+  keep(
+    organizationId: string,
+    sealed: { readonly encryptedSecretApiKey: string; readonly encryptedPrivateApiKey?: string },
+  ): Promise<string>;
+}

@@ -1,0 +1,44 @@
+/** Claims of a verification token (client protocol, section 8.1). `expiresAt` is milliseconds since the epoch. */
+export interface VerificationClaims {
+  readonly tokenId: string;
+  readonly verificationType: 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
+  readonly contact: string;
+  /** The organization that issued it. */
+  readonly organizationId: string;
+  /** Compressed P-256 key in hex; older flows have none. */
+  readonly publicKey?: string;
+  /** A member of the organization has asked for the code, and not the auth proxy for anybody: it logs in there too. */
+  readonly logsInToIssuer?: true;
+  /** It was told in the answer to a repeat, which whoever has read the request may send: only its key proves anything. */
+  readonly toldAgain?: true;
+  readonly expiresAt: number;
+}
+
+/** Claims of a session token (client protocol, section 1.5). `expiresAt` is milliseconds since the epoch. */
+export interface SessionClaims {
+  readonly userId: string;
+  readonly organizationId: string;
+  readonly publicKey: string;
+  readonly sessionType: 'SESSION_TYPE_READ_WRITE' | 'SESSION_TYPE_READ_ONLY';
+  readonly expiresAt: number;
+}
+
+/** The port to tokens of ours (see `keyring/tokens.ts`). */
+export interface TokenPort {
+  signSession(claims: SessionClaims): Promise<string>;
+  signVerification(claims: VerificationClaims): Promise<string>;
+  /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
+  verifyVerification(token: string, now: number): Promise<VerificationClaims>;
+  /** A verification token of ours whose signature was left out when it was recorded; it says `told_again`. */
+  signVerificationAgain(unsigned: string): Promise<string>;
+  /** A read-only session, made of the public half that was recorded; always the same. */
+  proveReadSession(publicHalf: string): Promise<string>;
+  /** The public half of a read-only session that we have proved; undefined for any other text. */
+  readSessionProved(session: string): Promise<string | undefined>;
+  /** Whether a P-256 key (compressed, hex) has signed SHA-256 of the message; the signature is r ‖ s or DER, hex. */
+  verifyClientSignature(input: {
+    readonly publicKey: string;
+    readonly message: string;
+    readonly signature: string;
+  }): Promise<boolean>;
+}
