@@ -13,7 +13,7 @@ import { base58, bech32 } from '@scure/base';
 import { activities } from '../dist/activities/index.js';
 import { buildRegistry } from '../dist/decide/registry.js';
 import { authorize } from '../dist/domain/policy/authorize.js';
-import { Electorate } from '../dist/domain/policy/consensus.js';
+import { Voters } from '../dist/domain/policy/consensus.js';
 import { evaluate } from '../dist/domain/policy/evaluate.js';
 import { checkExpression, compileClause, parsePolicy } from '../dist/domain/policy/language.js';
 import { parseCounted } from '../dist/domain/policy/parse.js';
@@ -139,14 +139,9 @@ const consensuses = {
 for (const [name, text] of Object.entries(consensuses)) {
   const consensus = compileClause(text, 'consensus', environment);
   operation(`votes: ${name}`, (steps) => {
-    const electorate = new Electorate(
-      () => users,
-      [{ user: users[0], credential: users[0].credentials[0] }],
-      scope,
-      steps,
-    );
-    electorate.isReachable(consensus);
-    electorate.contributes(consensus, 'u0');
+    const voters = new Voters(() => users, [{ user: users[0], credential: users[0].credentials[0] }], scope, steps);
+    voters.isReachable(consensus);
+    voters.contributes(consensus, 'u0');
   });
 }
 

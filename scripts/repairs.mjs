@@ -520,7 +520,7 @@ export const repairs = [
   {
     rule: 'R4',
     repair: 'Among organizations with one credential id, those count whose key verifies.',
-    file: 'src/engine/whereabouts.ts',
+    file: 'src/engine/organization-lookup.ts',
     from: 'if (await isSignedByPasskey(stamp, publicKey)) {',
     to: 'if (publicKey) {',
     test: 'test/nets/identifiers.spec.ts',

@@ -44,7 +44,7 @@ import { readWaitMs, RunQueryHandler } from './engine/run-query.js';
 import { findSilentPolicies } from './decide/silent-policies.js';
 import { Snapshots } from './ledger/snapshots.js';
 import { SubmitActivityHandler } from './engine/submit-activity.js';
-import { Whereabouts } from './engine/whereabouts.js';
+import { OrganizationLookup } from './engine/organization-lookup.js';
 import type { EventStore } from './ledger/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
@@ -367,10 +367,10 @@ function coordinatorModule(
         new ActivityAnswers(driver, knownActivities(runner, rows), registry, { tokens, clock, metrics }),
     },
     {
-      provide: Whereabouts,
+      provide: OrganizationLookup,
       inject: [OrganizationLoader, ReadModelRunner, ROWS],
       useFactory: (loader: OrganizationLoader, runner: ReadModelRunner, rows: Rows) =>
-        new Whereabouts({ loader, claims: claimsFrom(runner, rows, clock), tokens, oidc, clock }),
+        new OrganizationLookup({ loader, claims: claimsFrom(runner, rows, clock), tokens, oidc, clock }),
     },
     {
       provide: ReadSessions,

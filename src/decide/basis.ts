@@ -91,7 +91,7 @@ export interface Submission {
 export type Prepared = { readonly value: unknown } | { readonly refusal: CoordinatorError } | undefined;
 
 /** `prepare-first`: it is allowed, and needs something from the world before it can be decided. */
-export type Verdict =
+export type DecisionResult =
   | {
       readonly events: readonly OrganizationEvent[];
       readonly outcome: Authorization['outcome'];

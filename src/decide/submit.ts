@@ -12,7 +12,7 @@ import {
   type Submission,
   type Voter,
   type Prepared,
-  type Verdict,
+  type DecisionResult,
   metered,
   limitsToCheck,
 } from './basis.js';
@@ -30,7 +30,7 @@ export function decideSubmit(
   vote: Vote,
   voter: Voter,
   prepared: Prepared,
-): Verdict {
+): DecisionResult {
   const { activityId, type, intent, parameters, fingerprint, timestampMs, generateAppProofs } = submission;
   const basis = metered(given);
   const { definition } = activityVersion(basis.registry, type);

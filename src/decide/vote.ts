@@ -7,7 +7,7 @@ import { authorize } from '../domain/policy/authorize.js';
 import { denialOf } from './explain.js';
 import { voteRefused } from './refusals.js';
 import { activityVersion, newestIntent } from './registry.js';
-import { type Basis, type Voter, type Prepared, type Verdict, metered } from './basis.js';
+import { type Basis, type Voter, type Prepared, type DecisionResult, metered } from './basis.js';
 import { waiting, wordOf, memberInTheWay, waitingForQuorum, submissionOf } from './approvals.js';
 import { policyContext, readFirstIfThere } from './question.js';
 import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
@@ -16,7 +16,13 @@ import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './
  * A vote on an activity that waits.
  * @throws {CoordinatorError} when the voter may not say this, or a policy forbids the activity today
  */
-export function decideVote(given: Basis, open: OpenActivity, vote: Vote, voter: Voter, prepared: Prepared): Verdict {
+export function decideVote(
+  given: Basis,
+  open: OpenActivity,
+  vote: Vote,
+  voter: Voter,
+  prepared: Prepared,
+): DecisionResult {
   const { activityId } = open;
   const { userId } = voter;
   const basis = metered(given);

@@ -24,11 +24,11 @@ export const weights = {
   /** One element of a list compared with what is sought in it. */
   elementSought: 1,
   /** One approval put into a list that a consensus is tried with. */
-  ballotCopied: 0.25,
+  voteCopied: 0.25,
   /** One credential of a user made an approval that could be given, or told apart from others. */
-  ballotTold: 16,
+  voteTold: 16,
   /** One set of approvals that a consensus is tried with, beside its evaluation. */
-  trialMade: 8,
+  votesTried: 8,
   /** One character of two texts compared. */
   characterCompared: 0.00390625,
   /** One character changed in letter case, or looked at whether it is hexadecimal. */
@@ -110,7 +110,7 @@ export class OutOfSteps extends CoordinatorError {
 
 /**
  * What a request has spent, of what it may spend. One for each request, handed down to everything that it makes work: not
- * one for each expression, row, payload or trial, as there can be many of those.
+ * one for each expression, row, payload or tally, as there can be many of those.
  */
 export class Steps {
   /** With `of`, part of a larger budget: what is taken here is taken there too, but for what was `used` before. */

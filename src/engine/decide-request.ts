@@ -1,7 +1,7 @@
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
 import { submissionOf } from '../decide/approvals.js';
-import { clausesOf, type Basis, type Verdict } from '../decide/basis.js';
+import { clausesOf, type Basis, type DecisionResult } from '../decide/basis.js';
 import { isVoteOf } from '../decide/rights.js';
 import { callerOf, checkMaySubmit } from '../decide/caller.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
@@ -57,7 +57,7 @@ export class RequestDecider {
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
-    const outcome = this.verdict(job, caller, basis, loaded, parent);
+    const outcome = this.submitOrVote(job, caller, basis, loaded, parent);
     if ('submitterId' in outcome) return outcome;
     const { activityId, events, refusal, afterwards } = outcome;
     const record = recordAfter(organization, activityId, events, basis.now);
@@ -121,13 +121,13 @@ export class RequestDecider {
     );
   }
 
-  private verdict(
+  private submitOrVote(
     job: Job,
     caller: Caller,
     basis: Basis,
     loaded: LoadedOrganization,
     parent: LoadedOrganization | undefined,
-  ): (Exclude<Verdict, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
+  ): (Exclude<DecisionResult, 'prepare-first'> & { readonly activityId: string }) | PrepareFirst {
     const { request, passkey, prepared } = job;
     const { version, intent, fingerprint } = request;
     const isParents = caller.organizationId !== request.organizationId;
@@ -135,7 +135,7 @@ export class RequestDecider {
     const voter = { userId: caller.user.userId, credential: caller.credential, ...authority };
     const target = this.targetOf(request, loaded);
     const activityId = target?.activityId ?? uuidV7(this.ports.clock, this.ports.randomness);
-    let outcome: Verdict;
+    let outcome: DecisionResult;
     if (target) {
       const selection = version.definition.kind === 'vote' ? version.definition.selection : 'VOTE_SELECTION_APPROVED';
       const vote = voteOf(request, passkey, caller, activityId, selection);

@@ -37,7 +37,7 @@ import { checkMayRead } from '../decide/caller.js';
 import { attestedElsewhere } from '../decide/refusals.js';
 import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
 import { validate } from '../wire/validate.js';
-import { Whereabouts } from './whereabouts.js';
+import { OrganizationLookup } from './organization-lookup.js';
 
 /** Longest wait of a query for the read models, in milliseconds. */
 export const readWaitMs = 2_000;
@@ -75,7 +75,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     @Inject(EVENT_STORE) private readonly store: EventStore,
     private readonly runner: ReadModelRunner,
     private readonly loader: OrganizationLoader,
-    private readonly whereabouts: Whereabouts,
+    private readonly lookup: OrganizationLookup,
     private readonly sessions: ReadSessions,
     private readonly driver: Driver,
     @Inject(DRIVER_METRICS) private readonly metrics: Pick<DriverMetrics, 'spent'>,
@@ -240,11 +240,11 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
   }
 
   private async home(
-    by: Parameters<Whereabouts['placeOf']>[0],
+    by: Parameters<OrganizationLookup['placeOf']>[0],
     named: OrganizationView,
     minPosition: bigint,
   ): Promise<OrganizationView> {
-    const { organizationId } = await this.whereabouts.placeOf(by, named, minPosition);
+    const { organizationId } = await this.lookup.placeOf(by, named, minPosition);
     return organizationId === named.organizationId ? named : (await this.loader.load(organizationId)).organization;
   }
 }

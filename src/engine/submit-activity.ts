@@ -6,7 +6,7 @@ import { CLOCK, type Clock } from '../ports/clock.js';
 import { REGISTRY } from '../ports/engine.js';
 import { isVote, type Registry } from '../decide/registry.js';
 import { readSubmit, type StampedRequest } from './requests.js';
-import { Whereabouts } from './whereabouts.js';
+import { OrganizationLookup } from './organization-lookup.js';
 
 /** A stamped request to a submit path. */
 export class SubmitActivity extends Command<ActivityAnswer> {
@@ -24,14 +24,14 @@ export class SubmitActivityHandler implements ICommandHandler<SubmitActivity> {
   constructor(
     @Inject(REGISTRY) private readonly registry: Registry,
     @Inject(CLOCK) private readonly clock: Clock,
-    private readonly whereabouts: Whereabouts,
+    private readonly lookup: OrganizationLookup,
     private readonly answers: ActivityAnswers,
     private readonly commands: CommandBus,
   ) {}
 
   async execute({ request, position }: SubmitActivity): Promise<ActivityAnswer> {
     const read = readSubmit(request, this.registry, this.clock.now());
-    const submit = await this.whereabouts.ofSubmit(read, position);
+    const submit = await this.lookup.ofSubmit(read, position);
     if (isVote(submit.version.definition)) return this.commands.execute(new CastVote(submit));
     return this.answers.to(submit);
   }

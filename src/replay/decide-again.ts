@@ -1,6 +1,6 @@
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
-import type { Basis, Voter, Prepared, Submission, Verdict } from '../decide/basis.js';
+import type { Basis, Voter, Prepared, Submission, DecisionResult } from '../decide/basis.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
@@ -219,18 +219,18 @@ function again(
   if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
-  const { activityType, outcome, verdict } =
+  const { activityType, outcome, result } =
     event.type === 'ActivitySubmitted'
       ? submitAgain(basis, event, effects, voter)
       : voteAgain(basis, event, effects, voter);
-  if (verdict === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
+  if (result === 'prepare-first') throw new Error(`${activityType} at revision ${revision} asks for what it had`);
   return {
     revision,
     activityType,
     recorded: [event, ...effects],
-    again: verdict.events.map(plain),
+    again: result.events.map(plain),
     outcome,
-    outcomeAgain: verdict.outcome,
+    outcomeAgain: result.outcome,
   };
 }
 
@@ -246,20 +246,20 @@ function submitAgain(
   const { found } = decision;
   const rest = { activityId, type, parameters, fingerprint, timestampMs, generateAppProofs, found };
   const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
-  const verdict = decide({ ...rest, intent: newestIntent(version, parameters) });
+  const result = decide({ ...rest, intent: newestIntent(version, parameters) });
 
   // From the signed bytes it must come out the same as from what was kept of them.
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
   const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
-  sameVerdict(verdict, fromBytes);
+  sameResult(result, fromBytes);
   const { parameters: signedParameters, type: signedType, timestampMs: signedTime } = signed;
   const kept = JSON.stringify([signedParameters, signedType, signedTime]);
   if (kept !== JSON.stringify([parameters, type, timestampMs])) {
     throw new Error(`activity \`${activityId}\` does not keep what was signed: ${kept}`);
   }
   checkSignedFor(basis, signed['organizationId']);
-  return { activityType: type, outcome: decision.outcome, verdict };
+  return { activityType: type, outcome: decision.outcome, result };
 }
 
 function voteAgain(
@@ -276,7 +276,7 @@ function voteAgain(
   // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
-  return { activityType: open.type, outcome, verdict: decideVote(basis, open, vote, voter, prepared) };
+  return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
 }
 
 /** A body may name the organization that it is recorded in, or its parent (client protocol 1.4). */
@@ -357,8 +357,8 @@ function preparation(
   return { value: preparedFrom(version.definition.type, { intent, organization, effects }) };
 }
 
-function sameVerdict(one: Verdict, other: Verdict): void {
-  const text = (verdict: Verdict) => JSON.stringify(verdict);
+function sameResult(one: DecisionResult, other: DecisionResult): void {
+  const text = (result: DecisionResult) => JSON.stringify(result);
   if (text(one) !== text(other))
     throw new Error(`decided otherwise from the signed bytes:\n${text(one)}\n${text(other)}`);
 }

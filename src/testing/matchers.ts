@@ -8,7 +8,7 @@ interface MatcherContext {
   equals(actual: unknown, expected: unknown): boolean;
 }
 
-interface Verdict {
+interface MatcherResult {
   readonly pass: boolean;
   message(): string;
 }
@@ -45,15 +45,19 @@ interface Approver {
 
 /** Matchers for `expect.extend`. Each says in its failure what happened instead, and why. */
 export const matchers = {
-  async toBeAllowed(this: MatcherContext, received: unknown): Promise<Verdict> {
+  async toBeAllowed(this: MatcherContext, received: unknown): Promise<MatcherResult> {
     const outcome = await outcomeOf(received);
-    return verdict(this, isCompleted(outcome), 'to be allowed', described(outcome));
+    return resultOf(this, isCompleted(outcome), 'to be allowed', described(outcome));
   },
 
-  async toNeedApprovalFrom(this: MatcherContext, received: unknown, ...users: readonly Approver[]): Promise<Verdict> {
+  async toNeedApprovalFrom(
+    this: MatcherContext,
+    received: unknown,
+    ...users: readonly Approver[]
+  ): Promise<MatcherResult> {
     const outcome = await outcomeOf(received);
     const isWaiting = 'activity' in outcome && outcome.activity.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
-    if (!isWaiting) return verdict(this, false, 'to wait for approval', described(outcome));
+    if (!isWaiting) return resultOf(this, false, 'to wait for approval', described(outcome));
     const { id: activityId } = outcome.activity;
     const answers = await Promise.all(
       users.map(async ({ userId, client }) => {
@@ -62,7 +66,7 @@ export const matchers = {
       }),
     );
     const unable = answers.filter(({ mayApprove }) => !mayApprove).map(({ userId }) => userId);
-    return verdict(
+    return resultOf(
       this,
       unable.length === 0,
       `to need the approval of ${users.map(({ userId }) => userId).join(', ') || 'somebody'}`,
@@ -72,13 +76,13 @@ export const matchers = {
     );
   },
 
-  async toBeDeniedBy(this: MatcherContext, received: unknown, policy?: string): Promise<Verdict> {
+  async toBeDeniedBy(this: MatcherContext, received: unknown, policy?: string): Promise<MatcherResult> {
     const outcome = await outcomeOf(received);
     const isDenied = 'error' in outcome && outcome.error.body.turnkeyErrorCode === 'REQUEST_NOT_AUTHORIZED';
     const denying = ({ policyId, policyName, outcome: said }: PolicyEvaluation) =>
       said === 'OUTCOME_DENY_EXPLICIT' && [policyId, policyName].includes(policy);
     const pass = isDenied && (policy === undefined || evaluationsOf(outcome.error).some(denying));
-    return verdict(this, pass, `to be denied${policy === undefined ? '' : ` by ${policy}`}`, described(outcome));
+    return resultOf(this, pass, `to be denied${policy === undefined ? '' : ` by ${policy}`}`, described(outcome));
   },
 
   async toHaveRecorded(
@@ -86,7 +90,7 @@ export const matchers = {
     received: { events(): Promise<readonly RecordedEvent[]> },
     type: string,
     data: object = {},
-  ): Promise<Verdict> {
+  ): Promise<MatcherResult> {
     const events = await received.events();
     const ofType = events.filter((event) => event.type === type);
     const pass = ofType.some((event) => holds(this, event.data, data));
@@ -94,11 +98,11 @@ export const matchers = {
     const lines = ofType.map((event) => `  ${event.revision} ${JSON.stringify(event.data)}`);
     const types = [...new Set(events.map((event) => event.type))].join(', ');
     const instead = lines.length > 0 ? `of this type are recorded:\n${lines.join('\n')}` : `recorded are: ${types}`;
-    return verdict(this, pass, wanted, instead);
+    return resultOf(this, pass, wanted, instead);
   },
 };
 
-function verdict({ isNot }: MatcherContext, pass: boolean, wanted: string, instead: string): Verdict {
+function resultOf({ isNot }: MatcherContext, pass: boolean, wanted: string, instead: string): MatcherResult {
   return { pass, message: () => `expected ${isNot ? 'not ' : ''}${wanted}; ${instead}` };
 }
 

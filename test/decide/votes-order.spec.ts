@@ -6,7 +6,7 @@ import { checkPolicyText } from '../../src/domain/policy/language.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { aRootQuorum } from '../activities/facts.js';
 import { id } from '../activities/given.js';
-import { aVoter, Court, voterId } from './court.js';
+import { aVoter, OneActivity, voterId } from './one-activity.js';
 import { testRegistry } from '../engine/test-verbs.js';
 
 const registry = buildRegistry(activities);
@@ -98,7 +98,7 @@ const elections: fc.Arbitrary<Election> = fc.record({
 const peopleOf = ({ tagsOf }: Election): Person[] => people.map((one) => ({ number: one, tags: tagsOf[one]! }));
 
 function hold({ tagsOf, policies, quorum, submitter, voters }: Election, order: readonly number[] = voters) {
-  const court = new Court(registry, [
+  const one = new OneActivity(registry, [
     ...people.flatMap((one) => aVoter(one, tagsOf[one])),
     ...policies.map(({ text }, index): OrganizationEvent => ({
       type: 'PolicyCreated',
@@ -112,12 +112,12 @@ function hold({ tagsOf, policies, quorum, submitter, voters }: Election, order: 
     })),
     aRootQuorum(quorum.threshold, ...quorum.members.map(voterId)),
   ]);
-  const rulings = [court.submit(voterId(submitter), ...rename)];
-  for (const voter of order.filter((one) => one !== submitter)) rulings.push(court.vote(voterId(voter)));
-  const effects = rulings.flatMap(({ events }) => events).filter(({ type }) => !type.startsWith('Activity'));
+  const outcomes = [one.submit(voterId(submitter), ...rename)];
+  for (const voter of order.filter((one) => one !== submitter)) outcomes.push(one.vote(voterId(voter)));
+  const effects = outcomes.flatMap(({ events }) => events).filter(({ type }) => !type.startsWith('Activity'));
   return {
-    statuses: rulings.map(({ status }) => status),
-    isDone: rulings.some(({ status }) => status === 'COMPLETED'),
+    statuses: outcomes.map(({ status }) => status),
+    isDone: outcomes.some(({ status }) => status === 'COMPLETED'),
     effects,
   };
 }
@@ -215,15 +215,15 @@ describe('monotone consensus', () => {
   });
 
   it('is ended by one rejection of someone who may vote, whatever was said before', () => {
-    const court = new Court(registry, [
+    const one = new OneActivity(registry, [
       ...people.flatMap((one) => aVoter(one)),
       policy('EFFECT_ALLOW', { consensus: 'approvers.count() >= 4' }),
       aRootQuorum(1, id(999)),
     ]);
-    expect(court.submit(voterId(0), ...rename).status).toBe('CONSENSUS_NEEDED');
-    expect(court.vote(voterId(1)).status).toBe('CONSENSUS_NEEDED');
-    expect(court.vote(voterId(2), 'VOTE_SELECTION_REJECTED').status).toBe('REJECTED');
-    expect(court.vote(voterId(3)).status).toBe('not waiting');
+    expect(one.submit(voterId(0), ...rename).status).toBe('CONSENSUS_NEEDED');
+    expect(one.vote(voterId(1)).status).toBe('CONSENSUS_NEEDED');
+    expect(one.vote(voterId(2), 'VOTE_SELECTION_REJECTED').status).toBe('REJECTED');
+    expect(one.vote(voterId(3)).status).toBe('not waiting');
   });
 });
 
@@ -283,10 +283,14 @@ describe('an error in a policy', () => {
   ];
 
   const outcomeOf = (facts: readonly OrganizationEvent[], amount: string) => {
-    const court = new Court(testRegistry, [...people.flatMap((one) => aVoter(one)), ...facts, aRootQuorum(1, id(999))]);
-    const ruling = court.submit(voterId(0), ...pay(amount));
-    const evaluations = ruling.refusal?.details[0]?.['policyEvaluations'] as { outcome: string; error?: string }[];
-    return { court, ruling, evaluations };
+    const one = new OneActivity(testRegistry, [
+      ...people.flatMap((one) => aVoter(one)),
+      ...facts,
+      aRootQuorum(1, id(999)),
+    ]);
+    const outcome = one.submit(voterId(0), ...pay(amount));
+    const evaluations = outcome.refusal?.details[0]?.['policyEvaluations'] as { outcome: string; error?: string }[];
+    return { one, outcome, evaluations };
   };
 
   it('is one of evaluation: each of these policies can be written, and with a sound part evaluated', () => {
@@ -294,12 +298,12 @@ describe('an error in a policy', () => {
     for (const around of beside) {
       for (const [, text] of conditions) checkPolicyText(around(text), 'condition', policyEnvironment);
       for (const [, text] of consensuses) checkPolicyText(around(text), 'consensus', policyEnvironment);
-      const { court, ruling } = outcomeOf(
+      const { one, outcome } = outcomeOf(
         [policy('EFFECT_ALLOW', { condition: around("activity.kind == 'PAY'") })],
         '1',
       );
-      expect(court.organization.policies.size).toBe(1);
-      expect([around('…'), JSON.stringify(ruling)]).toEqual([
+      expect(one.organization.policies.size).toBe(1);
+      expect([around('…'), JSON.stringify(outcome)]).toEqual([
         around('…'),
         expect.not.stringContaining('OUTCOME_ERROR'),
       ]);
@@ -308,8 +312,8 @@ describe('an error in a policy', () => {
 
   it.each(conditions)('never allows: condition with %s', (_what, condition, amount) => {
     for (const around of beside) {
-      const { ruling, evaluations } = outcomeOf([policy('EFFECT_ALLOW', { condition: around(condition) })], amount);
-      expect([around(condition), ruling.status]).toEqual([around(condition), 'PERMISSION_DENIED']);
+      const { outcome, evaluations } = outcomeOf([policy('EFFECT_ALLOW', { condition: around(condition) })], amount);
+      expect([around(condition), outcome.status]).toEqual([around(condition), 'PERMISSION_DENIED']);
       expect(evaluations).toEqual([
         expect.objectContaining({ outcome: 'OUTCOME_ERROR', error: expect.any(String) as string }),
       ]);
@@ -318,10 +322,10 @@ describe('an error in a policy', () => {
 
   it.each(consensuses)('never allows: consensus with %s', (_what, consensus) => {
     for (const around of beside) {
-      const { court, ruling } = outcomeOf([policy('EFFECT_ALLOW', { consensus: around(consensus) })], '1');
-      expect([around(consensus), ruling.status]).not.toEqual([around(consensus), 'COMPLETED']);
+      const { one, outcome } = outcomeOf([policy('EFFECT_ALLOW', { consensus: around(consensus) })], '1');
+      expect([around(consensus), outcome.status]).not.toEqual([around(consensus), 'COMPLETED']);
       for (const voter of [1, 2, 3]) {
-        expect([around(consensus), court.vote(voterId(voter)).status]).not.toEqual([around(consensus), 'COMPLETED']);
+        expect([around(consensus), one.vote(voterId(voter)).status]).not.toEqual([around(consensus), 'COMPLETED']);
       }
     }
   });
@@ -332,9 +336,9 @@ describe('an error in a policy', () => {
       { type: 'UserUpdated', data: { userId: voterId(0), userEmail: 'zero@example.com' } } as const,
       { type: 'UserUpdated', data: { userId: voterId(1), userEmail: 'one@example.com' } } as const,
     ];
-    const { court, ruling } = outcomeOf(facts, '1');
-    expect(ruling.status).toBe('CONSENSUS_NEEDED');
-    const { status, events } = court.vote(voterId(2));
+    const { one, outcome } = outcomeOf(facts, '1');
+    expect(outcome.status).toBe('CONSENSUS_NEEDED');
+    const { status, events } = one.vote(voterId(2));
     expect([status, events]).not.toEqual(['COMPLETED', expect.anything()]);
     const decided = events[0] as Extract<ActivityEvent, { type: 'ActivityApproved' }> | undefined;
     if (decided) expect(decided.data.decision.policies.map(({ outcome }) => outcome)).toEqual(['OUTCOME_ERROR']);
@@ -347,8 +351,8 @@ describe('an error in a policy', () => {
       const allowing = policy('EFFECT_ALLOW', {}, id(301));
       const denying = policy('EFFECT_DENY', {}, id(302));
       const error = policy('EFFECT_ALLOW', { [clause]: broken });
-      expect(outcomeOf([error, allowing], '1').ruling.status).toBe('COMPLETED');
-      expect(outcomeOf([error, allowing, denying], '1').ruling.status).toBe('PERMISSION_DENIED');
+      expect(outcomeOf([error, allowing], '1').outcome.status).toBe('COMPLETED');
+      expect(outcomeOf([error, allowing, denying], '1').outcome.status).toBe('PERMISSION_DENIED');
     },
   );
 
@@ -375,8 +379,8 @@ describe('an error in a policy', () => {
     fc.assert(
       fc.property(broken, fc.constantFrom('condition', 'both'), (condition, where) => {
         const allowing = where === 'both' ? { condition, consensus: 'approvers.count() >= 1' } : { condition };
-        const { ruling, evaluations } = outcomeOf([policy('EFFECT_ALLOW', allowing)], '1');
-        expect(ruling.status).toBe('PERMISSION_DENIED');
+        const { outcome, evaluations } = outcomeOf([policy('EFFECT_ALLOW', allowing)], '1');
+        expect(outcome.status).toBe('PERMISSION_DENIED');
         expect(evaluations.map(({ outcome }) => outcome)).toEqual(['OUTCOME_ERROR']);
       }),
       { numRuns: 500, seed: 45 },

@@ -240,8 +240,8 @@ describe('a waiting activity says what it waits for', () => {
     };
     const asked = signEth(alice.client, { to: receiver, value: 2n });
     const outsider = await coordinator.createUser('Nobody');
-    const verdict = await matchers.toNeedApprovalFrom.call({ isNot: false, equals: Object.is }, asked, outsider);
-    expect([verdict.pass, verdict.message()]).toEqual([false, textLike(/Waits for 1 more approval from "Bob"/)]);
+    const outcome = await matchers.toNeedApprovalFrom.call({ isNot: false, equals: Object.is }, asked, outsider);
+    expect([outcome.pass, outcome.message()]).toEqual([false, textLike(/Waits for 1 more approval from "Bob"/)]);
     const denied = signEth(outsider.client, { to: receiver, value: 2n });
     const allowed = await matchers.toBeAllowed.call({ isNot: false, equals: Object.is }, denied);
     expect(allowed.message()).toMatch(/two people sign.*consensus `approvers\.any.*` is false/s);

@@ -12,7 +12,7 @@ import { alwaysReadable, contract, contractInterface, doubtful, type Addresses }
 
 /*
  * Whatever cannot be read or does not work, nothing is allowed that was not allowed before (security rule R1). The same
- * requests are made twice under the same policies, with and without a doubt; the verdict with it may only be worse.
+ * requests are made twice under the same policies, with and without a doubt; the outcome with it may only be worse.
  */
 
 /** Sets of policies tried; `LONG=1` tries many. */
@@ -74,20 +74,20 @@ async function under<T>(policies: readonly Clauses[], act: () => Promise<T>, whe
 }
 
 /** From the best to the worst. One that failed after it was allowed was allowed. */
-const verdicts = ['allowed', 'waits', 'denied'] as const;
-type Verdict = (typeof verdicts)[number];
+const outcomes = ['allowed', 'waits', 'denied'] as const;
+type Outcome = (typeof outcomes)[number];
 interface Answer {
-  readonly verdict: Verdict;
+  readonly outcome: Outcome;
   readonly fingerprint: string;
 }
-const isNoBetter = (one: Verdict, than: Verdict) => verdicts.indexOf(one) >= verdicts.indexOf(than);
+const isNoBetter = (one: Outcome, than: Outcome) => outcomes.indexOf(one) >= outcomes.indexOf(than);
 
-async function judged(attempt: Promise<{ status: string; fingerprint: string }>): Promise<Answer> {
+async function outcomeOf(attempt: Promise<{ status: string; fingerprint: string }>): Promise<Answer> {
   try {
     const { status, fingerprint } = await attempt;
-    return { verdict: status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED' ? 'waits' : 'allowed', fingerprint };
+    return { outcome: status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED' ? 'waits' : 'allowed', fingerprint };
   } catch (error) {
-    if (error instanceof ApiError) return { verdict: 'denied', fingerprint: '' };
+    if (error instanceof ApiError) return { outcome: 'denied', fingerprint: '' };
     throw error;
   }
 }
@@ -212,7 +212,7 @@ function policySets(of: keyof typeof atoms, subject: string): fc.Arbitrary<reado
 const tried = new Map<string, number>();
 const note = (what: string) => tried.set(what, (tried.get(what) ?? 0) + 1);
 
-function compare(what: string, clear: Verdict, clouded: Verdict, policies: readonly Clauses[]): void {
+function compare(what: string, clear: Outcome, clouded: Outcome, policies: readonly Clauses[]): void {
   note(`${what}: ${clear} → ${clouded}`);
   if (isNoBetter(clouded, clear)) return;
   throw new Error(`${what} made \`${clear}\` of a request \`${clouded}\` under ${JSON.stringify(policies, null, 1)}`);
@@ -227,10 +227,10 @@ test('no value that cannot be read gets a request allowed, at its submit', async
   await fc.assert(
     fc.asyncProperty(policySets('order', signing), order, async (policies, asked) => {
       await under(policies, async () => {
-        const clear = await judged(sign({ payloads: [typedData(asked)] }));
+        const clear = await outcomeOf(sign({ payloads: [typedData(asked)] }));
         for (const [what, doubt] of Object.entries(doubts)) {
-          const clouded = await judged(sign(doubt(asked)));
-          compare(`${what}, at the submit`, clear.verdict, clouded.verdict, policies);
+          const clouded = await outcomeOf(sign(doubt(asked)));
+          compare(`${what}, at the submit`, clear.outcome, clouded.outcome, policies);
         }
       });
     }),
@@ -250,15 +250,15 @@ test('nor at a vote, by policies that came meanwhile', async () => {
           ...Object.values(doubts).map((one) => () => sign(one(asked))),
         ];
         const answers: Answer[] = [];
-        for (const ask of all) answers.push(await judged(ask()));
+        for (const ask of all) answers.push(await outcomeOf(ask()));
         return answers;
       });
-      expect([clear!, ...clouded].map(({ verdict }) => verdict)).toEqual([clear!, ...clouded].map(() => 'waits'));
+      expect([clear!, ...clouded].map(({ outcome }) => outcome)).toEqual([clear!, ...clouded].map(() => 'waits'));
       await under(policies, async () => {
-        const first = await judged(bob.client.approve(clear!.fingerprint));
+        const first = await outcomeOf(bob.client.approve(clear!.fingerprint));
         for (const [index, what] of Object.keys(doubts).entries()) {
-          const { verdict } = await judged(bob.client.approve(clouded[index]!.fingerprint));
-          compare(`${what}, at a vote`, first.verdict, verdict, policies);
+          const { outcome } = await outcomeOf(bob.client.approve(clouded[index]!.fingerprint));
+          compare(`${what}, at a vote`, first.outcome, outcome, policies);
         }
       });
     }),
@@ -286,9 +286,9 @@ test('nor is anything allowed because what it is about is gone by the time of th
         deleteWithoutExport: true,
       });
       await under(policies, async () => {
-        const clouded = await judged(bob.client.approve(gone!.fingerprint));
-        const clear = await judged(bob.client.approve(kept!.fingerprint));
-        compare('a deleted wallet, at a vote', clear.verdict, clouded.verdict, policies);
+        const clouded = await outcomeOf(bob.client.approve(gone!.fingerprint));
+        const clear = await outcomeOf(bob.client.approve(kept!.fingerprint));
+        compare('a deleted wallet, at a vote', clear.outcome, clouded.outcome, policies);
       });
     }),
     { numRuns: Math.ceil(sets / 2), seed },
@@ -515,8 +515,8 @@ describe('a port that fails', () => {
         running.fail(port);
         for (const [type, parameters] of samples) {
           running.clock.advance(1);
-          const { verdict } = await judged(client.submit(type, parameters));
-          expect([port, type, verdict]).toEqual([port, type, 'denied']);
+          const { outcome } = await outcomeOf(client.submit(type, parameters));
+          expect([port, type, outcome]).toEqual([port, type, 'denied']);
         }
         running.fail(port, false);
         note(`a port fails, ${samples.length} verbs without a right: denied`);
@@ -568,22 +568,22 @@ describe('a port that fails', () => {
           if (port === 'read') running = await running.restart();
           const vote = (by: TestUser) => {
             running.clock.advance(1);
-            return judged(running.clientFor(by.key).approve(asked.fingerprint));
+            return outcomeOf(running.clientFor(by.key).approve(asked.fingerprint));
           };
           running.fail(port);
-          expect([port, what, (await judged(submit(outsider))).verdict]).toEqual([port, what, 'denied']);
-          expect([port, what, (await vote(outsider)).verdict]).toEqual([port, what, 'denied']);
-          expect((await judged(submit(asker))).verdict).not.toBe('allowed');
+          expect([port, what, (await outcomeOf(submit(outsider))).outcome]).toEqual([port, what, 'denied']);
+          expect([port, what, (await vote(outsider)).outcome]).toEqual([port, what, 'denied']);
+          expect((await outcomeOf(submit(asker))).outcome).not.toBe('allowed');
           // The last vote counts once it is recorded, and only then.
           const last = await vote(other);
-          note(`${port} fails, at the last vote on ${what}: ${last.verdict}`);
+          note(`${port} fails, at the last vote on ${what}: ${last.outcome}`);
           running.fail(port, false);
           const after = await recordedIn(running);
-          expect([port, what, after.done > before.done || last.verdict !== 'allowed']).toEqual([port, what, true]);
+          expect([port, what, after.done > before.done || last.outcome !== 'allowed']).toEqual([port, what, true]);
           expect([port, what, after.done - before.done]).toEqual([port, what, after.done > before.done ? 1 : 0]);
           if (after.done === before.done)
-            expect([port, what, (await vote(other)).verdict]).toEqual([port, what, 'allowed']);
-          expect((await vote(outsider)).verdict).toBe('denied');
+            expect([port, what, (await vote(other)).outcome]).toEqual([port, what, 'allowed']);
+          expect((await vote(outsider)).outcome).toBe('denied');
         }
       }
       // Every wallet that is said to be there is: it signs.
@@ -673,10 +673,10 @@ describe('what others run, in trouble', () => {
           by.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(number += 1)}`, userIds: [] });
         const said: string[] = [];
         const asked = await ask(members[0]!);
-        said.push(asked.status, (await judged(ask(outsider))).verdict);
+        said.push(asked.status, (await outcomeOf(ask(outsider))).outcome);
         for (const by of [outsider, members[1]!, outsider, members[2]!]) {
           own.clock.advance(1);
-          said.push((await judged(by.client.approve(asked.fingerprint))).verdict);
+          said.push((await outcomeOf(by.client.approve(asked.fingerprint))).outcome);
         }
         return said;
       };
@@ -723,7 +723,7 @@ describe('what others run, in trouble', () => {
         const { publicKey } = newKey();
         return client.submit('ACTIVITY_TYPE_OAUTH_LOGIN', { publicKey, oidcToken: await token(publicKey) });
       };
-      expect((await judged(logIn())).verdict).toBe('allowed');
+      expect((await outcomeOf(logIn())).outcome).toBe('allowed');
       const before = await endsIn(own);
       const configuration = '/.well-known/openid-configuration';
       const troubles: readonly NonNullable<IdentityProvider['trouble']>[] = [
@@ -739,13 +739,13 @@ describe('what others run, in trouble', () => {
         // Until the keys that are known are too old to serve.
         clock.advance('8h');
         provider.trouble = trouble;
-        const { verdict } = await judged(logIn());
-        expect([trouble, verdict, await endsIn(own)]).toEqual([trouble, 'denied', before]);
-        note(`a provider in trouble, at a login: ${verdict}`);
+        const { outcome } = await outcomeOf(logIn());
+        expect([trouble, outcome, await endsIn(own)]).toEqual([trouble, 'denied', before]);
+        note(`a provider in trouble, at a login: ${outcome}`);
       }
       provider.trouble = undefined;
       clock.advance('8h');
-      expect((await judged(logIn())).verdict).toBe('allowed');
+      expect((await outcomeOf(logIn())).outcome).toBe('allowed');
     } finally {
       await own.close();
       await provider.close();
@@ -793,7 +793,7 @@ describe('what others run, in trouble', () => {
       const authenticate = (name: string, by = own.client) => {
         const { id, clientId } = credentials.get(name)!;
         own.clock.advance(1);
-        return judged(
+        return outcomeOf(
           by.submit('ACTIVITY_TYPE_OAUTH2_AUTHENTICATE', {
             oauth2CredentialId: id,
             ...grant,
@@ -802,17 +802,17 @@ describe('what others run, in trouble', () => {
           }),
         );
       };
-      expect((await authenticate('OAUTH2_PROVIDER_X')).verdict).toBe('allowed');
+      expect((await authenticate('OAUTH2_PROVIDER_X')).outcome).toBe('allowed');
       const before = await endsIn(own);
-      const verdicts = await Promise.all(Object.keys(troubled).map((name) => authenticate(name)));
+      const outcomes = await Promise.all(Object.keys(troubled).map((name) => authenticate(name)));
       for (const [at, [, { what }]] of Object.entries(troubled).entries()) {
-        expect([what, verdicts[at]!.verdict]).toEqual([what, 'denied']);
+        expect([what, outcomes[at]!.outcome]).toEqual([what, 'denied']);
         note(`an OAuth 2.0 provider that ${what}: denied`);
       }
       // Nor does it to somebody who may not ask, whatever state it is in.
-      for (const name of credentials.keys()) expect((await authenticate(name, outsider.client)).verdict).toBe('denied');
+      for (const name of credentials.keys()) expect((await authenticate(name, outsider.client)).outcome).toBe('denied');
       expect(await endsIn(own)).toBe(before);
-      expect((await authenticate('OAUTH2_PROVIDER_X')).verdict).toBe('allowed');
+      expect((await authenticate('OAUTH2_PROVIDER_X')).outcome).toBe('allowed');
     } finally {
       await own.close();
       await provider.close();
@@ -856,7 +856,7 @@ describe('what others run, in trouble', () => {
         provider.trouble = trouble;
         const before = await endsIn(running);
         // It may be refused, or end as one that has failed.
-        await judged(running.clientFor(other.key).approve(asked.fingerprint));
+        await outcomeOf(running.clientFor(other.key).approve(asked.fingerprint));
         provider.trouble = undefined;
         const made = (await running.events()).filter(({ type }) => type === 'OauthProviderCreated').length;
         const isWell = trouble === undefined;
@@ -886,13 +886,13 @@ test('every decision names the rules that it was made by', async () => {
       userName: 'Carola',
     });
     for (const { fingerprint } of [again, waiting]) {
-      await judged(own.client.reject(fingerprint));
-      await judged(child.approve(fingerprint));
+      await outcomeOf(own.client.reject(fingerprint));
+      await outcomeOf(child.approve(fingerprint));
     }
     for (const [type, parameters] of Object.entries(submitSamples(furnished))) {
       for (const by of [outsider.client, furnished.carol.client, own.client]) {
         own.clock.advance(1);
-        await judged(by.submit(type, parameters));
+        await outcomeOf(by.submit(type, parameters));
       }
     }
     let decisions = 0;
@@ -921,9 +921,9 @@ test('a clock that is set back gets nothing allowed', async () => {
     own.clock.advance('1h');
     let tags = 0;
     const tag = () =>
-      judged(own.clientFor(key).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
+      outcomeOf(own.clientFor(key).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
     await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'after it has ended' });
-    expect((await tag()).verdict).toBe('denied');
+    expect((await tag()).outcome).toBe('denied');
     // A little is what clocks differ by: it is decided at the time of the last event.
     const late = own.newKey();
     await own.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', {
@@ -934,16 +934,16 @@ test('a clock that is set back gets nothing allowed', async () => {
     await own.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'a second after it has ended' });
     own.clock.turnBack(3_000);
     const tagBy = (by: typeof key) =>
-      judged(own.clientFor(by).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
-    expect((await tagBy(late)).verdict).toBe('denied');
-    expect((await tagBy(own.client.key)).verdict).toBe('allowed');
+      outcomeOf(own.clientFor(by).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `tag ${(tags += 1)}` }));
+    expect((await tagBy(late)).outcome).toBe('denied');
+    expect((await tagBy(own.client.key)).outcome).toBe('allowed');
     // More is doubt, and nobody's request is decided.
     own.clock.turnBack(3_000);
-    expect((await tagBy(own.client.key)).verdict).toBe('denied');
+    expect((await tagBy(own.client.key)).outcome).toBe('denied');
     own.clock.advance(6_000);
     for (const back of [1, 4_000, 5_000, 6_000, 3_000_000, 100_000_000]) {
       own.clock.turnBack(back);
-      expect([back, (await tag()).verdict]).toEqual([back, 'denied']);
+      expect([back, (await tag()).outcome]).toEqual([back, 'denied']);
       own.clock.advance(back);
       note('a clock set back: denied → denied');
     }

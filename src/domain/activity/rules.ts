@@ -1,7 +1,7 @@
 /**
  * The number of the rules that decisions are made by, recorded with each of them: what policies say of a request, whose
  * approvals count, what verbs refuse and what they make happen. From the first release on, raise it with every change that
- * could turn the verdict or the events of any request, and keep the old rules, frozen, so that history can be decided again
+ * could change the outcome or the events of any request, and keep the old rules, frozen, so that history can be decided again
  * as it was (docs/adr/0023).
  *
  * 2: policies are asked in the order of their ids, and one budget of steps holds for all of a request (docs/adr/0039).

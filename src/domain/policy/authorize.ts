@@ -1,6 +1,6 @@
 import { rulesNumber } from '../activity/rules.js';
 import { MeterSpent, OutOfSteps, Steps } from '../steps.js';
-import { Electorate, type ElectionBounds } from './consensus.js';
+import { Voters, type VoteBounds } from './consensus.js';
 import { decidingPart, type DecidingPart } from './deciding-part.js';
 import { conjunction, evaluate, isCertain, type Reading, type Scope } from './evaluate.js';
 import { ClausesRead } from './language.js';
@@ -44,7 +44,7 @@ export interface AuthorizationContext {
 }
 
 /** By rules 1 each clause had a budget of its own, and nothing had one together; questions about votes had these bounds. */
-const electionOfRules1: ElectionBounds = { question: 200_000, all: 1_000_000 };
+const voteBoundsOfRules1: VoteBounds = { question: 200_000, all: 1_000_000 };
 
 /** What one policy said. */
 interface Evaluation {
@@ -85,15 +85,18 @@ export function authorize(
   if (request.rootQuorumOnly) {
     return { outcome: isRootPathOpen ? 'consensus-needed' : 'deny-implicit', by: 'none', evaluations: [] };
   }
-  const court = new Court(request, approvals, context);
+  const question = new Question(request, approvals, context);
   return combined(
-    partsOf(request).map((part) => ({ of: part.name, ...authorizePart(request, court.hearing(part), isRootPathOpen) })),
+    partsOf(request).map((part) => ({
+      of: part.name,
+      ...authorizePart(request, question.about(part), isRootPathOpen),
+    })),
   );
 }
 
-function authorizePart(request: AuthorizationRequest, hearing: Hearing, isRootPathOpen: boolean): Authorization {
-  const { opinions } = hearing;
-  const evaluations = opinions.map(({ evaluation }) => evaluation);
+function authorizePart(request: AuthorizationRequest, ofPart: PartQuestion, isRootPathOpen: boolean): Authorization {
+  const { answers } = ofPart;
+  const evaluations = answers.map(({ evaluation }) => evaluation);
   const says = (outcome: PolicyOutcome) => evaluations.some((evaluation) => evaluation.outcome === outcome);
 
   // The root quorum stands above denials, so a member of it may still collect the others' approvals.
@@ -105,8 +108,8 @@ function authorizePart(request: AuthorizationRequest, hearing: Hearing, isRootPa
   if (says('OUTCOME_ALLOW')) return { outcome: 'allow', by: 'policy', evaluations };
   if (
     request.ownCredentials &&
-    hearing.hasApproved(request.submitterId) &&
-    (request.ownCredentials === 'session' || !opinions.some(({ isSpokenTo }) => isSpokenTo))
+    ofPart.hasApproved(request.submitterId) &&
+    (request.ownCredentials === 'session' || !answers.some(({ isSpokenTo }) => isSpokenTo))
   ) {
     return { outcome: 'allow', by: 'own-credentials', evaluations };
   }
@@ -129,12 +132,12 @@ export function eligibleApprovers(
     for (const userId of context.rootQuorum.userIds) eligible.add(userId);
   }
   if (request.rootQuorumOnly) return eligible;
-  const court = new Court(request, approvals, context);
+  const question = new Question(request, approvals, context);
   const contributors: string[] = [];
   for (const part of partsOf(request)) {
-    const hearing = court.hearing(part);
-    if (hearing.opinions.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
-    const toPart = hearing.contributors;
+    const ofPart = question.about(part);
+    if (ofPart.answers.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
+    const toPart = ofPart.contributors;
     // What no vote can get for one payload, none can get for the request.
     if (toPart.length === 0) return eligible;
     contributors.push(...toPart);
@@ -158,7 +161,7 @@ export function couldAllow(
   if (request.ownCredentials) return true;
   const { parts: _parts, ...rest } = request;
   const resources = unreadable('it was not read');
-  return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow();
+  return new Question({ ...rest, resources }, approvals, context).about({ resources }).couldAllow();
 }
 
 /**
@@ -176,7 +179,7 @@ export function couldContribute(
   if (request.rootQuorumOnly) return false;
   const { parts: _parts, ...rest } = request;
   const resources = unreadable('it was not read');
-  return new Court({ ...rest, resources }, approvals, context).hearing({ resources }).couldAllow(userId);
+  return new Question({ ...rest, resources }, approvals, context).about({ resources }).couldAllow(userId);
 }
 
 /** Most steps that explaining a decision may take, of what the request has left: 10 ms. */
@@ -204,10 +207,10 @@ export function explain(
   evaluations: readonly Evaluation[],
 ): readonly (DecidingPart | undefined)[] {
   const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
-  const court = new Court(request, approvals, { ...context, steps });
+  const question = new Question(request, approvals, { ...context, steps });
   const policies = new Map(Array.from(context.policies, (policy) => [policy.policyId, policy]));
   const parts = partsOf(request);
-  const hearings = new Map<Part, Hearing>();
+  const asked = new Map<Part, PartQuestion>();
   const told = new Map<Evaluation, DecidingPart>();
   let room = maxExplained;
   const inOrder = evaluations.toSorted((a, b) => worthTelling.indexOf(a.outcome) - worthTelling.indexOf(b.outcome));
@@ -215,9 +218,9 @@ export function explain(
     const policy = policies.get(evaluation.policyId);
     const part = parts.find(({ name }) => name !== undefined && name === evaluation.of) ?? parts[0];
     if (!policy || !part) continue;
-    const hearing = hearings.get(part) ?? court.hearing(part);
-    hearings.set(part, hearing);
-    const because = withinSteps(() => hearing.decidingPart(policy, evaluation));
+    const ofPart = asked.get(part) ?? question.about(part);
+    asked.set(part, ofPart);
+    const because = withinSteps(() => ofPart.decidingPart(policy, evaluation));
     // What ran out of steps on the way is not what it seems.
     if (steps.isSpent || steps.left <= 0) break;
     if (!because || because.text.length > room) continue;
@@ -268,19 +271,19 @@ export function votesMissing(
     : {};
   if (request.rootQuorumOnly) return { policies: [], ...rootQuorum };
   const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
-  const court = new Court(request, approvals, { ...context, steps });
+  const question = new Question(request, approvals, { ...context, steps });
   const found: VotesMissing['policies'][number][] = [];
   for (const part of partsOf(request)) {
-    const hearing = court.hearing(part);
-    const evaluations = hearing.opinions.map(({ evaluation }) => evaluation);
+    const ofPart = question.about(part);
+    const evaluations = ofPart.answers.map(({ evaluation }) => evaluation);
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT')) return { policies: [], ...rootQuorum };
     if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
     for (const policy of context.policies) {
       const evaluation = evaluations.find(({ policyId }) => policyId === policy.policyId);
       if (evaluation?.outcome !== 'OUTCOME_REQUIRES_CONSENSUS') continue;
       if (steps.left <= 0) return { policies: found, ...rootQuorum };
-      const because = hearing.decidingPart(policy, evaluation);
-      const missing = court.missingFor(policy);
+      const because = ofPart.decidingPart(policy, evaluation);
+      const missing = question.missingFor(policy);
       found.push({
         policyId: policy.policyId,
         ...(part.name === undefined ? {} : { of: part.name }),
@@ -363,7 +366,7 @@ function isThreshold(threshold: number): boolean {
 }
 
 /** What one policy says of one part of a request. */
-interface Opinion {
+interface Answer {
   readonly evaluation: Evaluation;
   /** It is an ALLOW with a condition of its own that is true or in doubt, and it does not apply. */
   readonly isSpokenTo: boolean;
@@ -380,14 +383,14 @@ interface ConsensusReading {
 }
 
 /** One request under one state of the organization. Makes nothing before a policy asks for it. */
-class Court {
+class Question {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
   private readonly differing: ReadonlySet<string>;
   private readonly isOnOneMeter: boolean;
   private readonly steps: Steps;
   private readonly clauses: ClausesRead;
-  private knownElectorate: Electorate | undefined;
+  private knownVoters: Voters | undefined;
   private knownApprovals: readonly UserApproval[] | undefined;
   private knownUsers: readonly PolicyUser[] | undefined;
   private readonly policies: readonly Policy[];
@@ -406,10 +409,13 @@ class Court {
   }
 
   /** `part` is one payload of the request, or all of it. */
-  hearing(part: Part): Hearing {
+  about(part: Part): PartQuestion {
     const { parts: _parts, ...request } = this.request;
     const { resources } = part;
-    return new Hearing(this, this.policies, part, { ...request, ...(resources === undefined ? {} : { resources }) });
+    return new PartQuestion(this, this.policies, part, {
+      ...request,
+      ...(resources === undefined ? {} : { resources }),
+    });
   }
 
   /** What a consensus is of the approvals, or why it has no meaning; it cannot differ between the parts of a request. */
@@ -419,7 +425,7 @@ class Court {
     let known = this.consensuses.get(text);
     if (!known) {
       const expression = this.compile(text, 'consensus');
-      known = expression instanceof Unreadable ? expression : { expression, ...this.electorate.read(expression) };
+      known = expression instanceof Unreadable ? expression : { expression, ...this.voters.read(expression) };
       this.consensuses.set(text, known);
     }
     return known;
@@ -482,21 +488,21 @@ class Court {
   missingFor({ consensus: text }: Policy): { readonly fewest?: number; readonly userIds: readonly string[] } {
     const consensus = this.consensus(text);
     if (consensus instanceof Unreadable) return { userIds: [] };
-    const fewest = this.electorate.fewestMore(consensus.expression);
-    const userIds = this.electorate.contributors(consensus.expression);
+    const fewest = this.voters.fewestMore(consensus.expression);
+    const userIds = this.voters.contributors(consensus.expression);
     return { ...(fewest === undefined ? {} : { fewest }), userIds };
   }
 
-  get electorate(): Electorate {
+  get voters(): Voters {
     const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
-    this.knownElectorate ??= new Electorate(
+    this.knownVoters ??= new Voters(
       () => this.users,
       this.userApprovals,
       scope,
       this.steps,
-      this.isOnOneMeter ? undefined : electionOfRules1,
+      this.isOnOneMeter ? undefined : voteBoundsOfRules1,
     );
-    return this.knownElectorate;
+    return this.knownVoters;
   }
 
   get userApprovals(): readonly UserApproval[] {
@@ -527,37 +533,37 @@ class Court {
 }
 
 /** What the policies say of one part of a request. */
-class Hearing {
+class PartQuestion {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly scope: Scope;
-  private knownOpinions: readonly Opinion[] | undefined;
+  private knownAnswers: readonly Answer[] | undefined;
 
   constructor(
-    private readonly court: Court,
+    private readonly question: Question,
     private readonly policies: readonly Policy[],
     private readonly part: Part,
     private readonly request: AuthorizationRequest,
   ) {
-    this.scope = { now: court.context.now, value: (name) => this.valueOf(name) };
+    this.scope = { now: question.context.now, value: (name) => this.valueOf(name) };
   }
 
   hasApproved(userId: string): boolean {
-    return this.court.userApprovals.some(({ user }) => user.userId === userId);
+    return this.question.userApprovals.some(({ user }) => user.userId === userId);
   }
 
-  get opinions(): readonly Opinion[] {
-    if (!this.knownOpinions) {
+  get answers(): readonly Answer[] {
+    if (!this.knownAnswers) {
       // In the order of their ids, so that which of them the steps are too few for does not depend on their history.
       const inOrder = [...this.policies].sort(byId);
-      const opinions = new Map(inOrder.map((policy) => [policy, this.opinionOf(policy)]));
-      this.knownOpinions = this.policies.map((policy) => opinions.get(policy)!);
+      const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
+      this.knownAnswers = this.policies.map((policy) => answers.get(policy)!);
     }
-    return this.knownOpinions;
+    return this.knownAnswers;
   }
 
   /** Ids of the users who can matter to some ALLOW. */
   get contributors(): readonly string[] {
-    return this.opinions.flatMap((opinion) => opinion.contributors());
+    return this.answers.flatMap((answer) => answer.contributors());
   }
 
   /**
@@ -568,21 +574,21 @@ class Hearing {
     return [...this.policies].sort(byId).some((policy) => {
       if (policy.effect !== 'EFFECT_ALLOW') return false;
       // What runs out of steps is for the decision itself.
-      if (this.court.ask()) return true;
+      if (this.question.ask()) return true;
       const time = this.read(policy.time, 'time');
       if (!isCertain(time)) return false;
       const { truth } = this.read(policy.condition, 'condition');
       if (truth === 'false' || truth === 'not-applicable') return false;
-      const consensus = this.court.consensus(policy.consensus);
+      const consensus = this.question.consensus(policy.consensus);
       if (consensus instanceof Unreadable || consensus.reading.doubt) return false;
-      if (userId !== undefined) return this.court.electorate.contributes(consensus.expression, userId);
+      if (userId !== undefined) return this.question.voters.contributes(consensus.expression, userId);
       return consensus.isMet || this.isWaiting(consensus.expression);
     });
   }
 
-  private opinionOf(policy: Policy): Opinion {
+  private answerOf(policy: Policy): Answer {
     const { policyId, effect } = policy;
-    const spent = this.court.ask();
+    const spent = this.question.ask();
     if (spent) {
       if (effect === 'EFFECT_DENY') return denial(policyId, [unreadableBy(spent)]);
       const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(spent) };
@@ -591,7 +597,7 @@ class Hearing {
     const time = this.read(policy.time, 'time');
     if (time.truth === 'false') return silent({ policyId, outcome: 'OUTCOME_TIME_INACTIVE' });
     const condition = this.read(policy.condition, 'condition');
-    const consensus = this.court.consensus(policy.consensus);
+    const consensus = this.question.consensus(policy.consensus);
     return effect === 'EFFECT_DENY'
       ? denial(policyId, [
           time,
@@ -620,11 +626,11 @@ class Hearing {
     for (const clause of ['time', 'condition', 'consensus'] as const) {
       const text = policy[clause];
       if (text === undefined || clause === skipped(policy, truth)) continue;
-      const compiled = this.court.compile(text, clause);
+      const compiled = this.question.compile(text, clause);
       if (compiled instanceof Unreadable) continue;
       const isConsensus = clause === 'consensus';
       const read = (part: CheckedExpression): Reading =>
-        isConsensus ? this.court.electorate.read(part).reading : this.court.read(part, this.scope, this.part);
+        isConsensus ? this.question.voters.read(part).reading : this.question.read(part, this.scope, this.part);
       const reading = read(compiled);
       if (doubt === undefined ? reading.truth !== truth : reading.doubt?.kind !== doubt) continue;
       // A consensus that votes may still meet is not what keeps it from applying.
@@ -639,7 +645,7 @@ class Hearing {
     time: Reading,
     condition: Reading,
     consensus: ConsensusReading | Unreadable,
-  ): Opinion {
+  ): Answer {
     const isDoubtOrTrue = (['true', 'unreadable'] as const).some(
       (truth) => conjunction([time.truth, condition.truth]) === truth,
     );
@@ -659,8 +665,8 @@ class Hearing {
       evaluation: { policyId, outcome },
       isSpokenTo: isSpeaking && !isMet,
       contributors: () => {
-        const { electorate } = this.court;
-        return isTrue && (isMet || electorate.isReachable(expression)) ? electorate.contributors(expression) : [];
+        const { voters } = this.question;
+        return isTrue && (isMet || voters.isReachable(expression)) ? voters.contributors(expression) : [];
       },
     };
   }
@@ -670,21 +676,23 @@ class Hearing {
    * counts, or the consensus says itself what the part of the requester is.
    */
   private isWaiting(consensus: CheckedExpression): boolean {
-    const { electorate } = this.court;
-    const mayAsk = rootsOf(consensus).has('requester') || electorate.contributes(consensus, this.request.submitterId);
-    return mayAsk && electorate.isReachable(consensus);
+    const { voters } = this.question;
+    const mayAsk = rootsOf(consensus).has('requester') || voters.contributes(consensus, this.request.submitterId);
+    return mayAsk && voters.isReachable(consensus);
   }
 
   /** A clause that is left out restricts nothing. */
   private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
     if (text === undefined) return { truth: 'true' };
-    const compiled = this.court.compile(text, clause);
-    return compiled instanceof Unreadable ? unreadableBy(compiled) : this.court.read(compiled, this.scope, this.part);
+    const compiled = this.question.compile(text, clause);
+    return compiled instanceof Unreadable
+      ? unreadableBy(compiled)
+      : this.question.read(compiled, this.scope, this.part);
   }
 
   private valueOf(name: string): PolicyValue | undefined {
     if (this.values.has(name)) return this.values.get(name);
-    const value = this.court.namespaceValue(name, this.request);
+    const value = this.question.namespaceValue(name, this.request);
     this.values.set(name, value);
     return value;
   }
@@ -718,7 +726,7 @@ function byId(a: Policy, b: Policy): number {
 }
 
 /** A DENY applies when all that it says is true, or cannot be told to be false. */
-function denial(policyId: string, readings: readonly Reading[]): Opinion {
+function denial(policyId: string, readings: readonly Reading[]): Answer {
   const truth = conjunction(readings.map((reading) => reading.truth));
   switch (truth) {
     case 'true':
@@ -733,7 +741,7 @@ function denial(policyId: string, readings: readonly Reading[]): Opinion {
   }
 }
 
-function silent(evaluation: Evaluation): Opinion {
+function silent(evaluation: Evaluation): Answer {
   return { evaluation, isSpokenTo: false, contributors: () => [] };
 }
 

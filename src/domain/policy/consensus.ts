@@ -8,11 +8,11 @@ import { AmbiguousText, Doubt, unreadable, type PolicyUser, type PolicyValue, ty
 
 /** Most steps that one question about a consensus may take: 10 ms. */
 const maxStepsPerQuestion = 100_000;
-/** Most steps for all questions to one electorate: 20 ms. */
+/** Most steps for all questions about the voters of one decision: 20 ms. */
 export const maxStepsInAll = 200_000;
 
 /** What questions about consensuses may take, one and all together. */
-export interface ElectionBounds {
+export interface VoteBounds {
   readonly question: number;
   readonly all: number;
 }
@@ -29,13 +29,13 @@ export interface ElectionBounds {
  * a yes still rests on a set of approvals that was found; a no may then mean "too many to tell". So the bounds can deny
  * a request that could have waited for votes, and can allow nothing.
  */
-export class Electorate {
-  private readonly castBallots: readonly Ballot[];
+export class Voters {
+  private readonly castVotes: readonly Vote[];
   private readonly scope: Scope;
-  private readonly rolls = new Map<CheckedExpression, Roll>();
+  private readonly knownKinds = new Map<CheckedExpression, VoterKinds>();
   private readonly steps: Steps;
   private readonly questionSteps: number;
-  private knownCandidates: ReadonlyMap<string, readonly Ballot[]> | undefined;
+  private knownCandidates: ReadonlyMap<string, readonly Vote[]> | undefined;
 
   /**
    * `cast` are the live approvals in vote order, one per user; `outer` has the time and the names other than the
@@ -46,10 +46,10 @@ export class Electorate {
     private readonly cast: readonly UserApproval[],
     private readonly outer: Scope,
     private readonly all = new Steps(),
-    bounds: ElectionBounds = { question: maxStepsPerQuestion, all: maxStepsInAll },
+    bounds: VoteBounds = { question: maxStepsPerQuestion, all: maxStepsInAll },
   ) {
-    this.castBallots = cast.map(ballotOf);
-    this.scope = scopeOf(this.castBallots, outer, all);
+    this.castVotes = cast.map(voteOf);
+    this.scope = scopeOf(this.castVotes, outer, all);
     this.steps = all.upTo(bounds.all);
     this.questionSteps = bounds.question;
   }
@@ -62,12 +62,12 @@ export class Electorate {
 
   /** Whether some approvals of further users, with those cast, would satisfy the consensus. */
   isReachable(consensus: CheckedExpression): boolean {
-    return this.ask(consensus, (trial) => {
-      const roll = this.rollOf(consensus, trial);
-      const cast = this.castBallots.map((ballot) => roll.choiceOf(ballot, trial));
-      const others = roll.members.filter(({ userId }) => !this.castBy(userId));
-      return search(analyse(consensus), others, trial, (set) =>
-        trial.holds([...alone(cast), ...set]) ? 'found' : 'none',
+    return this.ask(consensus, (tally) => {
+      const kinds = this.kindsOf(consensus, tally);
+      const cast = this.castVotes.map((vote) => kinds.choiceOf(vote, tally));
+      const others = kinds.voters.filter(({ userId }) => !this.castBy(userId));
+      return search(analyse(consensus), others, tally, (set) =>
+        tally.holds([...alone(cast), ...set]) ? 'found' : 'none',
       );
     });
   }
@@ -77,24 +77,24 @@ export class Electorate {
    * do together with this user's. It is the approval the user has cast, or any that it could cast.
    */
   contributes(consensus: CheckedExpression, userId: string): boolean {
-    return this.ask(consensus, (trial) => {
+    return this.ask(consensus, (tally) => {
       const analysis = analyse(consensus);
-      const roll = this.rollOf(consensus, trial);
-      const own = this.ballotsOf(userId).map((ballot) => roll.choiceOf(ballot, trial));
-      if (own.some((choice) => trial.holds(alone([choice])))) return true;
-      // The usual case on the hot path: nothing in the expression looks at this user, so no company makes it matter.
+      const kinds = this.kindsOf(consensus, tally);
+      const own = this.votesOf(userId).map((vote) => kinds.choiceOf(vote, tally));
+      if (own.some((choice) => tally.holds(alone([choice])))) return true;
+      // The usual case on the hot path: nothing in the expression looks at this user, so no set of others makes it matter.
       if (own.every(({ isNeutral }) => isNeutral)) return false;
-      const others = roll.members.filter((member) => member.userId !== userId);
-      const holdsWithOwn = (set: Company) =>
+      const others = kinds.voters.filter((voter) => voter.userId !== userId);
+      const holdsWithOwn = (set: VoteSet) =>
         own.some((choice) =>
           analysis.kind === 'ordered'
             ? Array.from({ length: set.length + 1 }).some((_, place) =>
-                trial.holds(set.toSpliced(place, 0, { choice, count: 1 })),
+                tally.holds(set.toSpliced(place, 0, { choice, count: 1 })),
               )
-            : trial.holds([...set, { choice, count: 1 }]),
+            : tally.holds([...set, { choice, count: 1 }]),
         );
-      return search(analysis, others, trial, (set) =>
-        holdsWithOwn(set) ? (trial.holds(set) ? 'too-many' : 'found') : 'none',
+      return search(analysis, others, tally, (set) =>
+        holdsWithOwn(set) ? (tally.holds(set) ? 'too-many' : 'found') : 'none',
       );
     });
   }
@@ -104,16 +104,16 @@ export class Electorate {
    * when telling takes too long.
    */
   fewestMore(consensus: CheckedExpression): number | undefined {
-    const fewest = this.ask(consensus, (trial) => {
-      const roll = this.rollOf(consensus, trial);
-      const cast = alone(this.castBallots.map((ballot) => roll.choiceOf(ballot, trial)));
-      const others = roll.members.filter(({ userId }) => !this.castBy(userId));
+    const fewest = this.ask(consensus, (tally) => {
+      const kinds = this.kindsOf(consensus, tally);
+      const cast = alone(this.castVotes.map((vote) => kinds.choiceOf(vote, tally)));
+      const others = kinds.voters.filter(({ userId }) => !this.castBy(userId));
       let size = 0;
-      const isEnough = (set: Company) => {
+      const isEnough = (set: VoteSet) => {
         size = sizeOf(set);
-        return trial.holds([...cast, ...set]) ? 'found' : 'none';
+        return tally.holds([...cast, ...set]) ? 'found' : 'none';
       };
-      return search(analyse(consensus), others, trial, isEnough, 'from the smallest') && { size };
+      return search(analyse(consensus), others, tally, isEnough, 'from the smallest') && { size };
     });
     return fewest ? fewest.size : undefined;
   }
@@ -122,8 +122,8 @@ export class Electorate {
   contributors(consensus: CheckedExpression): string[] {
     const answers = new Map<string, boolean>();
     const found: string[] = [];
-    const members = this.ask(consensus, (trial) => this.rollOf(consensus, trial).members) || [];
-    for (const { userId, kind } of members) {
+    const voters = this.ask(consensus, (tally) => this.kindsOf(consensus, tally).voters) || [];
+    for (const { userId, kind } of voters) {
       // Who has voted has no choice of credential left, and so may differ from others of its kind.
       const key = this.castBy(userId) ? `voted ${userId}` : kind;
       const answer = answers.get(key) ?? this.contributes(consensus, userId);
@@ -134,10 +134,10 @@ export class Electorate {
   }
 
   /** An answer within the bounds; beyond them it is no. */
-  private ask<Answer>(consensus: CheckedExpression, answer: (trial: Trial) => Answer): Answer | false {
-    const trial = new Trial(consensus, this.outer, this.steps.upTo(this.questionSteps), this.questionSteps);
+  private ask<Answer>(consensus: CheckedExpression, answer: (tally: Tally) => Answer): Answer | false {
+    const tally = new Tally(consensus, this.outer, this.steps.upTo(this.questionSteps), this.questionSteps);
     try {
-      return answer(trial);
+      return answer(tally);
     } catch (error) {
       if (error instanceof OutOfSteps) return false;
       throw error;
@@ -148,97 +148,97 @@ export class Electorate {
     return this.cast.find(({ user }) => user.userId === userId);
   }
 
-  private ballotsOf(userId: string): readonly Ballot[] {
+  private votesOf(userId: string): readonly Vote[] {
     const approval = this.castBy(userId);
-    return approval ? [ballotOf(approval)] : (this.candidatesOf().get(userId) ?? []);
+    return approval ? [voteOf(approval)] : (this.candidatesOf().get(userId) ?? []);
   }
 
-  /** By user: the ballots it could cast. */
-  private candidatesOf(): ReadonlyMap<string, readonly Ballot[]> {
+  /** By user: the votes it could cast. */
+  private candidatesOf(): ReadonlyMap<string, readonly Vote[]> {
     this.knownCandidates ??= new Map(
-      this.users().map((user) => [user.userId, user.credentials.map((credential) => ballotOf({ user, credential }))]),
+      this.users().map((user) => [user.userId, user.credentials.map((credential) => voteOf({ user, credential }))]),
     );
     return this.knownCandidates;
   }
 
-  private rollOf(consensus: CheckedExpression, trial: Trial): Roll {
-    let roll = this.rolls.get(consensus);
-    if (!roll) {
-      const ballots = this.users().reduce((sum, { credentials }) => sum + credentials.length, 0);
+  private kindsOf(consensus: CheckedExpression, tally: Tally): VoterKinds {
+    let kinds = this.knownKinds.get(consensus);
+    if (!kinds) {
+      const votes = this.users().reduce((sum, { credentials }) => sum + credentials.length, 0);
       // To be told apart by every field takes longer than by what each predicate makes of them.
-      trial.steps.take('ballotTold', trial.analysis.kind === 'subsets' ? 2 * ballots : ballots);
-      roll = new Roll(consensus, this.candidatesOf(), this.castBallots, trial);
-      this.rolls.set(consensus, roll);
+      tally.steps.take('voteTold', tally.analysis.kind === 'subsets' ? 2 * votes : votes);
+      kinds = new VoterKinds(consensus, this.candidatesOf(), this.castVotes, tally);
+      this.knownKinds.set(consensus, kinds);
     }
-    return roll;
+    return kinds;
   }
 }
 
 /** One approval, as the language sees it. */
-interface Ballot {
+interface Vote {
   readonly approver: PolicyValue;
   readonly credential: PolicyValue;
 }
 
-function ballotOf(approval: UserApproval): Ballot {
+function voteOf(approval: UserApproval): Vote {
   return { approver: approverValue(approval.user), credential: credentialValue(approval) };
 }
 
 /** The approvals as the language sees them: as lists that are made once they are asked for. */
-function scopeOf(ballots: readonly Ballot[], outer: Scope, steps: Steps): Scope {
+function scopeOf(votes: readonly Vote[], outer: Scope, steps: Steps): Scope {
   let approvers: PolicyValue | undefined;
   let credentials: PolicyValue | undefined;
-  const listOf = (part: (ballot: Ballot) => PolicyValue) => {
-    steps.take('ballotCopied', ballots.length);
-    return ballots.map(part);
+  const listOf = (part: (vote: Vote) => PolicyValue) => {
+    steps.take('voteCopied', votes.length);
+    return votes.map(part);
   };
   return {
     now: outer.now,
     value: (name) => {
-      if (name === 'approvers') return (approvers ??= listOf((ballot) => ballot.approver));
-      if (name === 'credentials') return (credentials ??= listOf((ballot) => ballot.credential));
+      if (name === 'approvers') return (approvers ??= listOf((vote) => vote.approver));
+      if (name === 'credentials') return (credentials ??= listOf((vote) => vote.credential));
       return outer.value(name);
     },
   };
 }
 
-/** A ballot, as far as an expression can tell it from others: `mark` is the same where it cannot. */
+/** A vote, as far as an expression can tell it from others: `mark` is the same where it cannot. */
 interface Choice {
-  readonly ballot: Ballot;
+  readonly vote: Vote;
   readonly mark: string;
-  /** It changes the value of the expression in no company. */
+  /** It changes the value of the expression in no set of votes. */
   readonly isNeutral: boolean;
 }
 
-/** Ballots together: how many there are of each choice, and of which members, where it is of several alike. */
-type Company = readonly {
+/** Votes together: how many there are of each choice, and of which voters, where it is of several alike. */
+type VoteSet = readonly {
   readonly choice: Choice;
   readonly count: number;
-  readonly of?: { readonly members: readonly Member[]; readonly place: number };
+  readonly of?: { readonly voters: readonly Voter[]; readonly place: number };
 }[];
 
-function alone(choices: readonly Choice[]): Company {
+function alone(choices: readonly Choice[]): VoteSet {
   return choices.map((choice) => ({ choice, count: 1 }));
 }
 
-function sizeOf(company: Company): number {
-  return company.reduce((sum, { count }) => sum + count, 0);
+function sizeOf(set: VoteSet): number {
+  return set.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Each of another user: an expression that relates them can tell that. */
-function ballotsOf(company: Company): readonly Ballot[] {
-  const taken = new Map<readonly Member[], number>();
-  return company.flatMap(({ choice, count, of }) => {
-    if (!of) return [choice.ballot];
-    const { members, place } = of;
-    const from = taken.get(members) ?? 0;
-    taken.set(members, from + count);
-    return members.slice(from, from + count).map(({ choices }) => choices[place]!.ballot);
+function votesOf(set: VoteSet): readonly Vote[] {
+  const taken = new Map<readonly Voter[], number>();
+  return set.flatMap(({ choice, count, of }) => {
+    if (!of) return [choice.vote];
+    const { voters, place } = of;
+    const from = taken.get(voters) ?? 0;
+    taken.set(voters, from + count);
+    return voters.slice(from, from + count).map(({ choices }) => choices[place]!.vote);
   });
 }
 
-/** Evaluates sets of ballots for one question, and watches the bounds. */
-class Trial {
+/** Evaluates sets of votes for one question, and watches the bounds. */
+class Tally {
   readonly analysis: Analysis;
 
   constructor(
@@ -254,17 +254,17 @@ class Trial {
     return this.steps.left <= 0;
   }
 
-  holds(company: Company): boolean {
-    if (!company.some(({ count }) => count > 0)) return false;
-    this.steps.take('trialMade');
+  holds(set: VoteSet): boolean {
+    if (!set.some(({ count }) => count > 0)) return false;
+    this.steps.take('votesTried');
     const { analysis } = this;
     if (analysis.kind === 'symmetric') {
-      const known = new Map(analysis.terms.map((term, index) => [term.node, this.valueOf(term, index, company)]));
+      const known = new Map(analysis.terms.map((term, index) => [term.node, this.valueOf(term, index, set)]));
       return this.certain(evaluateWith(known, this.consensus, this.outer, this.steps));
     }
-    const ballots = ballotsOf(company);
-    this.steps.take('ballotCopied', ballots.length);
-    return this.certain(evaluate(this.consensus, scopeOf(ballots, this.outer, this.steps), this.steps));
+    const votes = votesOf(set);
+    this.steps.take('voteCopied', votes.length);
+    return this.certain(evaluate(this.consensus, scopeOf(votes, this.outer, this.steps), this.steps));
   }
 
   /** What ran out of steps is neither a yes nor a no. */
@@ -279,13 +279,13 @@ class Trial {
     return doubt ? 'doubt' : truth === 'true';
   }
 
-  /** What a term is of a company, from the letters that its ballots have for it. */
-  private valueOf({ last }: Term, index: number, company: Company): PolicyValue {
-    this.steps.take('listElement', company.length);
+  /** What a term is of a set of votes, from the letters that its votes have for it. */
+  private valueOf({ last }: Term, index: number, set: VoteSet): PolicyValue {
+    this.steps.take('listElement', set.length);
     let counted = 0;
     let isAny = false;
     let isAll = true;
-    for (const { choice, count } of company) {
+    for (const { choice, count } of set) {
       if (count === 0) continue;
       const letter = choice.mark[index];
       if (letter === 'd') return inDoubt;
@@ -301,31 +301,31 @@ class Trial {
 const inDoubt = unreadable('an approval is in doubt');
 
 /**
- * What each term makes of a ballot, a letter each; `n` is neutral: it changes the value of the term in no list.
+ * What each term makes of a vote, a letter each; `n` is neutral: it changes the value of the term in no list.
  */
 function lettersOf(
-  { approver, credential }: Ballot,
+  { approver, credential }: Vote,
   { terms }: Extract<Analysis, { kind: 'symmetric' }>,
-  trial: Trial,
+  tally: Tally,
 ): string {
   let letters = '';
-  for (const term of terms) letters += letterOf(term, term.list === 'approvers' ? approver : credential, trial);
+  for (const term of terms) letters += letterOf(term, term.list === 'approvers' ? approver : credential, tally);
   return letters;
 }
 
-function letterOf({ filters, last }: Term, element: PolicyValue, trial: Trial): string {
+function letterOf({ filters, last }: Term, element: PolicyValue, tally: Tally): string {
   for (const filter of filters) {
-    const isKept = trial.predicate(filter, element);
+    const isKept = tally.predicate(filter, element);
     if (isKept !== true) return isKept === 'doubt' ? 'd' : 'n';
   }
   if (last === 'count') return 'c';
-  const value = trial.predicate(last, element);
+  const value = tally.predicate(last, element);
   if (value === (last.method === 'all')) return 'n';
   return value === 'doubt' ? 'd' : last.method === 'any' ? 't' : 'f';
 }
 
-/** A user who could approve, and the ballots to choose from: one of each that can be told apart. */
-interface Member {
+/** A user who could approve, and the votes to choose from: one of each that can be told apart. */
+interface Voter {
   readonly userId: string;
   /** Members of one kind can stand for each other. */
   readonly kind: string;
@@ -333,35 +333,35 @@ interface Member {
 }
 
 /** Who could approve, as far as one expression can tell them apart. */
-class Roll {
-  readonly members: readonly Member[];
+class VoterKinds {
+  readonly voters: readonly Voter[];
   private readonly likeness: Likeness | undefined;
 
   constructor(
     consensus: CheckedExpression,
-    candidates: ReadonlyMap<string, readonly Ballot[]>,
-    cast: readonly Ballot[],
-    trial: Trial,
+    candidates: ReadonlyMap<string, readonly Vote[]>,
+    cast: readonly Vote[],
+    tally: Tally,
   ) {
-    const { analysis } = trial;
-    if (analysis.kind === 'subsets') this.likeness = new Likeness(consensus, analysis, candidates, cast, trial.outer);
-    this.members = [...candidates].flatMap(([userId, ballots]) =>
-      ballots.length > 0 ? [this.memberOf(userId, ballots, trial)] : [],
+    const { analysis } = tally;
+    if (analysis.kind === 'subsets') this.likeness = new Likeness(consensus, analysis, candidates, cast, tally.outer);
+    this.voters = [...candidates].flatMap(([userId, votes]) =>
+      votes.length > 0 ? [this.voterOf(userId, votes, tally)] : [],
     );
   }
 
-  choiceOf(ballot: Ballot, trial: Trial, aliases = new Map<string, string>()): Choice {
-    if (trial.analysis.kind !== 'symmetric') {
-      return { ballot, mark: this.likeness?.markOf(ballot, aliases) ?? '', isNeutral: false };
+  choiceOf(vote: Vote, tally: Tally, aliases = new Map<string, string>()): Choice {
+    if (tally.analysis.kind !== 'symmetric') {
+      return { vote, mark: this.likeness?.markOf(vote, aliases) ?? '', isNeutral: false };
     }
-    const mark = lettersOf(ballot, trial.analysis, trial);
-    return { ballot, mark, isNeutral: !/[^n]/.test(mark) };
+    const mark = lettersOf(vote, tally.analysis, tally);
+    return { vote, mark, isNeutral: !/[^n]/.test(mark) };
   }
 
-  private memberOf(userId: string, ballots: readonly Ballot[], trial: Trial): Member {
+  private voterOf(userId: string, votes: readonly Vote[], tally: Tally): Voter {
     const aliases = new Map<string, string>();
-    const choices = ballots.map((ballot) => this.choiceOf(ballot, trial, aliases));
-    if (trial.analysis.kind === 'ordered') return { userId, kind: userId, choices };
+    const choices = votes.map((vote) => this.choiceOf(vote, tally, aliases));
+    if (tally.analysis.kind === 'ordered') return { userId, kind: userId, choices };
     const distinct = [...new Map(choices.map((choice) => [choice.mark, choice])).values()];
     distinct.sort((a, b) => (a.mark < b.mark ? -1 : 1));
     return { userId, kind: distinct.map(({ mark }) => mark).join('|'), choices: distinct };
@@ -369,7 +369,7 @@ class Roll {
 }
 
 /**
- * Tells which ballots an expression that relates them cannot tell apart: those that agree in every field that it reads. A
+ * Tells which votes an expression that relates them cannot tell apart: those that agree in every field that it reads. A
  * text that only one user has, and that nothing else names, is like any other such text: to exchange all of one user's
  * with another's changes nothing.
  */
@@ -378,18 +378,18 @@ class Likeness {
   private readonly holders = new Map<string, string>();
   private readonly shared = new Set<string>();
   private readonly isExact: boolean;
-  /** The fields that the expression reads, by the part of a ballot that has them. */
-  private readonly fields: readonly { readonly part: keyof Ballot; readonly field: string }[];
+  /** The fields that the expression reads, by the part of a vote that has them. */
+  private readonly fields: readonly { readonly part: keyof Vote; readonly field: string }[];
 
   constructor(
     consensus: CheckedExpression,
     analysis: Extract<Analysis, { kind: 'subsets' }>,
-    candidates: ReadonlyMap<string, readonly Ballot[]>,
-    cast: readonly Ballot[],
+    candidates: ReadonlyMap<string, readonly Vote[]>,
+    cast: readonly Vote[],
     outer: Scope,
   ) {
     const roots = [...rootsOf(consensus)];
-    const fieldsOf = (part: keyof Ballot, list: Term['list'], fields: readonly string[]) =>
+    const fieldsOf = (part: keyof Vote, list: Term['list'], fields: readonly string[]) =>
       roots.includes(list)
         ? fields.filter((field) => analysis.fields.has(field)).map((field) => ({ part, field }))
         : [];
@@ -402,17 +402,17 @@ class Likeness {
     this.isExact = analysis.takesApart || others.some((name) => name !== 'requester');
     if (this.isExact) return;
     const named = others.flatMap((name) => textsIn(outer.value(name)));
-    for (const text of [...analysis.texts, ...named, ...cast.flatMap((ballot) => this.textsOf(ballot))]) {
+    for (const text of [...analysis.texts, ...named, ...cast.flatMap((vote) => this.textsOf(vote))]) {
       this.shared.add(text.toLowerCase());
     }
-    for (const [userId, ballots] of candidates) {
-      for (const ballot of ballots) for (const text of this.textsOf(ballot)) this.note(text.toLowerCase(), userId);
+    for (const [userId, votes] of candidates) {
+      for (const vote of votes) for (const text of this.textsOf(vote)) this.note(text.toLowerCase(), userId);
     }
   }
 
-  /** The same for two ballots that can be exchanged together with their users. `aliases` are those of one user. */
-  markOf(ballot: Ballot, aliases: Map<string, string>): string {
-    return this.markOfValue(this.valuesOf(ballot), aliases);
+  /** The same for two votes that can be exchanged together with their users. `aliases` are those of one user. */
+  markOf(vote: Vote, aliases: Map<string, string>): string {
+    return this.markOfValue(this.valuesOf(vote), aliases);
   }
 
   private markOfValue(value: PolicyValue | undefined, aliases: Map<string, string>): string {
@@ -435,13 +435,13 @@ class Likeness {
     if (holder !== userId) this.shared.add(text);
   }
 
-  private textsOf(ballot: Ballot): readonly string[] {
-    return this.valuesOf(ballot).flatMap(textsIn);
+  private textsOf(vote: Vote): readonly string[] {
+    return this.valuesOf(vote).flatMap(textsIn);
   }
 
-  private valuesOf(ballot: Ballot): readonly PolicyValue[] {
+  private valuesOf(vote: Vote): readonly PolicyValue[] {
     return this.fields.map(({ part, field }) => {
-      const record = ballot[part] as Readonly<Record<string, PolicyValue | undefined>>;
+      const record = vote[part] as Readonly<Record<string, PolicyValue | undefined>>;
       return record[field] ?? [];
     });
   }
@@ -454,61 +454,61 @@ function textsIn(value: PolicyValue | undefined): readonly string[] {
   return Object.values(value).flatMap(textsIn);
 }
 
-/** What a question makes of a set of ballots: `too-many` when fewer may be what it looks for. */
-type Judge = (set: Company) => 'found' | 'too-many' | 'none';
+/** What a question makes of a set of votes: `too-many` when fewer may be what it looks for. */
+type Test = (set: VoteSet) => 'found' | 'too-many' | 'none';
 
 /**
- * Looks for a set of ballots of the members: first everybody, then, kind by kind, as few as are still too many, then
+ * Looks for a set of votes of the voters: first everybody, then, kind by kind, as few as are still too many, then
  * every set from the smallest on; or only that, where the smallest is wanted.
  */
 function search(
   analysis: Analysis,
-  members: readonly Member[],
-  trial: Trial,
-  judge: Judge,
+  voters: readonly Voter[],
+  tally: Tally,
+  test: Test,
   order: 'by guesses first' | 'from the smallest' = 'by guesses first',
 ): boolean {
-  if (analysis.kind === 'ordered') return searchSequences(members, trial, judge);
+  if (analysis.kind === 'ordered') return searchSequences(voters, tally, test);
   const { cap } = analysis;
-  const kinds = new Map<string, Member[]>();
-  for (const member of members) {
-    const known = kinds.get(member.kind);
-    if (known) known.push(member);
-    else kinds.set(member.kind, [member]);
+  const kinds = new Map<string, Voter[]>();
+  for (const voter of voters) {
+    const known = kinds.get(voter.kind);
+    if (known) known.push(voter);
+    else kinds.set(voter.kind, [voter]);
   }
-  const groups = [...kinds.values()].map((alike) => ({ members: alike, choices: alike[0]!.choices }));
-  const slots = groups.flatMap(({ members: alike, choices }, group) =>
+  const groups = [...kinds.values()].map((alike) => ({ voters: alike, choices: alike[0]!.choices }));
+  const slots = groups.flatMap(({ voters: alike, choices }, group) =>
     choices.map((choice, place) => ({
       choice,
       group,
       place,
-      of: { members: alike, place },
+      of: { voters: alike, place },
       limit: choice.isNeutral ? 1 : Math.min(cap, alike.length),
     })),
   );
-  const setOf = (counts: readonly number[]): Company => {
-    trial.steps.take('listElement', counts.length);
+  const setOf = (counts: readonly number[]): VoteSet => {
+    tally.steps.take('listElement', counts.length);
     return counts.flatMap((count, index) => (count > 0 ? [{ ...slots[index]!, count }] : []));
   };
 
   // What is found at all is mostly found here, also where there are too many sets to try each.
-  const guesses = trial.steps.spent + trial.steps.left / 2;
-  const isGuessing = () => order === 'by guesses first' && trial.steps.spent < guesses;
+  const guesses = tally.steps.spent + tally.steps.left / 2;
+  const isGuessing = () => order === 'by guesses first' && tally.steps.spent < guesses;
   const mostChoices = Math.max(0, ...groups.map(({ choices }) => choices.length));
   for (let choice = 0; choice < mostChoices && isGuessing(); choice += 1) {
     const counts = slots.map(({ group, place, limit }) => {
       const { choices } = groups[group]!;
       return place === Math.min(choice, choices.length - 1) ? limit : 0;
     });
-    if (judge(setOf(counts)) === 'found') return true;
+    if (test(setOf(counts)) === 'found') return true;
     for (let index = 0; index < counts.length; index += 1) {
       let fewest = 0;
       let kept = counts[index]!;
       while (fewest < kept && isGuessing()) {
         counts[index] = Math.floor((fewest + kept) / 2);
-        const verdict = judge(setOf(counts));
-        if (verdict === 'found') return true;
-        if (verdict === 'too-many') kept = counts[index]!;
+        const answer = test(setOf(counts));
+        if (answer === 'found') return true;
+        if (answer === 'too-many') kept = counts[index]!;
         else fewest = counts[index]! + 1;
       }
       counts[index] = kept;
@@ -520,52 +520,52 @@ function search(
   for (let index = slots.length - 1, inGroup = 0, behind = 0; index >= 0; index -= 1) {
     const { group, limit } = slots[index]!;
     inGroup += limit;
-    capacity[index] = behind + Math.min(inGroup, groups[group]!.members.length);
+    capacity[index] = behind + Math.min(inGroup, groups[group]!.voters.length);
     if (slots[index - 1]?.group !== group) {
       behind = capacity[index]!;
       inGroup = 0;
     }
   }
-  const free = groups.map(({ members: alike }) => alike.length);
-  const company: Company[number][] = [];
+  const free = groups.map(({ voters: alike }) => alike.length);
+  const set: VoteSet[number][] = [];
   const fill = (first: number, left: number): boolean => {
-    if (left === 0) return judge(company) === 'found';
-    for (let index = first; index < slots.length && left <= capacity[index]! && !trial.isSpent; index += 1) {
+    if (left === 0) return test(set) === 'found';
+    for (let index = first; index < slots.length && left <= capacity[index]! && !tally.isSpent; index += 1) {
       const { choice, group, limit, of } = slots[index]!;
       for (let count = Math.min(left, limit, free[group]!); count > 0; count -= 1) {
-        company.push({ choice, count, of });
+        set.push({ choice, count, of });
         free[group]! -= count;
         const isFound = fill(index + 1, left - count);
         free[group]! += count;
-        company.pop();
+        set.pop();
         if (isFound) return true;
       }
     }
     return false;
   };
-  for (let size = 0; size <= (capacity[0] ?? 0) && !trial.isSpent; size += 1) if (fill(0, size)) return true;
+  for (let size = 0; size <= (capacity[0] ?? 0) && !tally.isSpent; size += 1) if (fill(0, size)) return true;
   return false;
 }
 
-function searchSequences(members: readonly Member[], trial: Trial, judge: Judge): boolean {
-  const sequence: Company[number][] = [];
-  const used = new Set<Member>();
+function searchSequences(voters: readonly Voter[], tally: Tally, test: Test): boolean {
+  const sequence: VoteSet[number][] = [];
+  const used = new Set<Voter>();
   const extend = (left: number): boolean => {
-    if (trial.isSpent) return false;
-    if (left === 0) return judge(sequence) === 'found';
-    return members.some((member) => {
-      if (used.has(member)) return false;
-      used.add(member);
-      const isFound = member.choices.some((choice) => {
+    if (tally.isSpent) return false;
+    if (left === 0) return test(sequence) === 'found';
+    return voters.some((voter) => {
+      if (used.has(voter)) return false;
+      used.add(voter);
+      const isFound = voter.choices.some((choice) => {
         sequence.push({ choice, count: 1 });
         const isFoundWith = extend(left - 1);
         sequence.pop();
         return isFoundWith;
       });
-      used.delete(member);
+      used.delete(voter);
       return isFound;
     });
   };
-  for (let length = 0; length <= members.length && !trial.isSpent; length += 1) if (extend(length)) return true;
+  for (let length = 0; length <= voters.length && !tally.isSpent; length += 1) if (extend(length)) return true;
   return false;
 }

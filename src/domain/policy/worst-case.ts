@@ -72,7 +72,7 @@ function worst(node: CheckedExpression): number {
     case 'contains':
       return parts() + (node.members ? 0 : longest(node.of) * weights.elementSought);
     case 'root':
-      return node.type.kind === 'list' ? own + longest(node) * weights.ballotCopied : own;
+      return node.type.kind === 'list' ? own + longest(node) * weights.voteCopied : own;
     default:
       return parts();
   }

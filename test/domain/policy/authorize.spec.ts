@@ -173,8 +173,8 @@ describe('authorizing', () => {
         }),
       ),
     );
-  const ballots = users.flatMap((user) => user.credentials.map((credential) => ({ userId: user.userId, credential })));
-  const approvalLists = fc.shuffledSubarray(ballots, { maxLength: 4 });
+  const votes = users.flatMap((user) => user.credentials.map((credential) => ({ userId: user.userId, credential })));
+  const approvalLists = fc.shuffledSubarray(votes, { maxLength: 4 });
   const questions = fc
     .record({ submitterId: fc.constantFrom(...users.map(({ userId }) => userId)), ownCredentials: fc.boolean() })
     .map((fields): AuthorizationRequest => ({ ...request, ...fields }));
@@ -236,30 +236,24 @@ describe('authorizing', () => {
   it('names everybody whose vote makes it go on', () => {
     let decisive = 0;
     fc.assert(
-      fc.property(
-        questions,
-        approvalLists,
-        policies,
-        fc.constantFrom(...ballots),
-        (question, approvals, list, vote) => {
-          const state = context(list);
-          const before = authorize(question, approvals, state);
-          // A denial or an error that another vote would end does not make that vote count: it stands now.
-          const isClear = before.evaluations.every(
-            ({ outcome }) => outcome !== 'OUTCOME_DENY_EXPLICIT' && outcome !== 'OUTCOME_ERROR',
-          );
-          fc.pre(before.outcome === 'consensus-needed' && isClear);
-          fc.pre(!approvals.some(({ userId }) => userId === vote.userId));
-          const after = authorize(question, [...approvals, vote], state);
-          // Who submits for others than the root quorum does not ask it; that its votes are enough if it has them all the same
-          // makes none of its members one who is asked.
-          const isAsked = after.by === 'policy' || state.rootQuorum.userIds.includes(question.submitterId);
-          if (after.outcome === 'allow' && after.by !== 'own-credentials' && isAsked) {
-            decisive += 1;
-            expect(eligibleApprovers(question, approvals, state)).toContain(vote.userId);
-          }
-        },
-      ),
+      fc.property(questions, approvalLists, policies, fc.constantFrom(...votes), (question, approvals, list, vote) => {
+        const state = context(list);
+        const before = authorize(question, approvals, state);
+        // A denial or an error that another vote would end does not make that vote count: it stands now.
+        const isClear = before.evaluations.every(
+          ({ outcome }) => outcome !== 'OUTCOME_DENY_EXPLICIT' && outcome !== 'OUTCOME_ERROR',
+        );
+        fc.pre(before.outcome === 'consensus-needed' && isClear);
+        fc.pre(!approvals.some(({ userId }) => userId === vote.userId));
+        const after = authorize(question, [...approvals, vote], state);
+        // Who submits for others than the root quorum does not ask it; that its votes are enough if it has them all the same
+        // makes none of its members one who is asked.
+        const isAsked = after.by === 'policy' || state.rootQuorum.userIds.includes(question.submitterId);
+        if (after.outcome === 'allow' && after.by !== 'own-credentials' && isAsked) {
+          decisive += 1;
+          expect(eligibleApprovers(question, approvals, state)).toContain(vote.userId);
+        }
+      }),
       { numRuns: 500 },
     );
     expect(decisive).toBeGreaterThan(10);
@@ -274,7 +268,7 @@ describe('authorizing', () => {
       "credentials.any(c, c.type == 'CREDENTIAL_TYPE_WEBAUTHN_AUTHENTICATOR') && approvers.count() > 1",
     );
     const permutations = fc
-      .shuffledSubarray(ballots, { minLength: 1, maxLength: 4 })
+      .shuffledSubarray(votes, { minLength: 1, maxLength: 4 })
       .chain((votes) => fc.tuple(fc.constant(votes), fc.shuffledSubarray(votes, { minLength: votes.length })));
     let allowed = 0;
     fc.assert(

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Electorate } from '../../../src/domain/policy/consensus.js';
+import { Voters } from '../../../src/domain/policy/consensus.js';
 import { evaluate, isCertain, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
 import {
@@ -58,9 +58,9 @@ class Reference {
     return this.sets(others).some(
       (set) =>
         !this.holds(set) &&
-        own.some((ballot) => {
-          const places = this.isOrdered ? [...set, ballot].map((_, place) => place) : [set.length];
-          return places.some((place) => this.holds(set.toSpliced(place, 0, ballot)));
+        own.some((vote) => {
+          const places = this.isOrdered ? [...set, vote].map((_, place) => place) : [set.length];
+          return places.some((place) => this.holds(set.toSpliced(place, 0, vote)));
         }),
     );
   }
@@ -84,11 +84,11 @@ class Reference {
   private sets(users: readonly PolicyUser[]): UserApproval[][] {
     let sets: UserApproval[][] = [[]];
     for (const one of users) {
-      const ballots = one.credentials.map((credential) => ({ user: one, credential }));
+      const votes = one.credentials.map((credential) => ({ user: one, credential }));
       sets = sets.flatMap((set) => [
         set,
-        ...ballots.flatMap((ballot) =>
-          this.isOrdered ? [...set, ballot].map((_, place) => set.toSpliced(place, 0, ballot)) : [[...set, ballot]],
+        ...votes.flatMap((vote) =>
+          this.isOrdered ? [...set, vote].map((_, place) => set.toSpliced(place, 0, vote)) : [[...set, vote]],
         ),
       ]);
     }
@@ -237,22 +237,22 @@ describe('consensus', () => {
       { isSatisfied: false, isReachable: false, contributors: 'a' },
     ],
   ])('%s', (text, cast, expected) => {
-    const electorate = new Electorate(() => [a, b, c, d], cast, outer);
+    const voters = new Voters(() => [a, b, c, d], cast, outer);
     const expression = consensus(text);
-    const isSatisfied = electorate.read(expression).isMet;
+    const isSatisfied = voters.read(expression).isMet;
     expect({
       isSatisfied,
-      isReachable: electorate.isReachable(expression),
-      contributors: electorate.contributors(expression).join(''),
+      isReachable: voters.isReachable(expression),
+      contributors: voters.contributors(expression).join(''),
     }).toEqual(expected);
   });
 
   it('has nothing to expect of who has no credential, or is not there', () => {
-    const electorate = new Electorate(() => [a, user('e', [], [])], [approval(a)], outer);
+    const voters = new Voters(() => [a, user('e', [], [])], [approval(a)], outer);
     const two = consensus('approvers.count() >= 2');
-    expect(electorate.isReachable(two)).toBe(false);
-    expect(electorate.contributes(two, 'e')).toBe(false);
-    expect(electorate.contributes(two, 'nobody')).toBe(false);
+    expect(voters.isReachable(two)).toBe(false);
+    expect(voters.contributes(two, 'e')).toBe(false);
+    expect(voters.contributes(two, 'nobody')).toBe(false);
   });
 
   it('counts as far as another count reaches', () => {
@@ -262,7 +262,7 @@ describe('consensus', () => {
       user('n', []),
     ];
     const count = (tag: string) => `approvers.filter(u, u.tags.contains('${tag}')).count()`;
-    const outvoted = new Electorate(() => users, [approval(users[0]!), approval(users[1]!)], outer);
+    const outvoted = new Voters(() => users, [approval(users[0]!), approval(users[1]!)], outer);
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')}`))).toBe(true);
     expect(outvoted.isReachable(consensus(`[${count('t1')}].all(c, ${count('t2')} < c)`))).toBe(true);
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')} && ${count('t1')} < 3`))).toBe(false);
@@ -276,47 +276,47 @@ describe('consensus', () => {
       value: () => undefined,
     };
     const labelled = policyEnvironment({}, [labels]);
-    const electorate = new Electorate(() => [b, a], [], { now: 0, value: () => ({ a: false, b: true, two: 2n }) });
+    const voters = new Voters(() => [b, a], [], { now: 0, value: () => ({ a: false, b: true, two: 2n }) });
     const inOrder = compileClause('labels[approvers[0].id] && approvers.count() == 2', 'consensus', labelled);
-    expect(electorate.contributors(inOrder)).toEqual(['b', 'a']);
+    expect(voters.contributors(inOrder)).toEqual(['b', 'a']);
     const enough = compileClause("approvers.count() >= labels['two']", 'consensus', labelled);
-    expect(electorate.isReachable(enough)).toBe(true);
-    expect(electorate.contributors(enough)).toEqual(['b', 'a']);
+    expect(voters.isReachable(enough)).toBe(true);
+    expect(voters.contributors(enough)).toEqual(['b', 'a']);
   });
 
   it('is never had without an approval', () => {
-    const electorate = new Electorate(() => [a, b], [], outer);
+    const voters = new Voters(() => [a, b], [], outer);
     for (const text of ['true', "approvers.all(u, u.id == 'z')", 'approvers.count() < 3', '!(approvers.count() > 0)']) {
-      expect(electorate.read(consensus(text)).isMet).toBe(false);
+      expect(voters.read(consensus(text)).isMet).toBe(false);
     }
   });
 
   it('answers for large organizations', () => {
     const users = Array.from({ length: 200 }, (_, index) => user(`u${index}`, [`t${index % 3}`], [apiKey, passkey]));
-    const electorate = new Electorate(() => users, [approval(users[0]!)], outer);
+    const voters = new Voters(() => users, [approval(users[0]!)], outer);
     const named = users.slice(0, 30).map(({ userId }) => `approvers.any(u, u.id == '${userId}')`);
     const all = consensus(named.join(' && '));
-    expect(electorate.isReachable(all)).toBe(true);
-    expect(electorate.contributors(all)).toHaveLength(30);
+    expect(voters.isReachable(all)).toBe(true);
+    expect(voters.contributors(all)).toHaveLength(30);
     const tagged = (tag: string, count: number) => `approvers.filter(u, u.tags.contains('${tag}')).count() >= ${count}`;
     const groups = consensus(`${tagged('t0', 40)} && ${tagged('t1', 20)} && credentials.count() >= 100`);
-    expect(electorate.isReachable(groups)).toBe(true);
-    expect(electorate.contributors(groups)).toHaveLength(200);
-    expect(electorate.isReachable(consensus(tagged('t0', 68)))).toBe(false);
-    expect(electorate.isReachable(consensus(tagged('t0', 67)))).toBe(true);
+    expect(voters.isReachable(groups)).toBe(true);
+    expect(voters.contributors(groups)).toHaveLength(200);
+    expect(voters.isReachable(consensus(tagged('t0', 68)))).toBe(false);
+    expect(voters.isReachable(consensus(tagged('t0', 67)))).toBe(true);
   });
 
   it('gives up on what takes too long, and then says no', () => {
     const users = Array.from({ length: 60 }, (_, index) => user(`u${index}`));
-    const electorate = new Electorate(() => users, [approval(users[0]!)], outer);
+    const voters = new Voters(() => users, [approval(users[0]!)], outer);
     // Exactly these thirty of sixty: neither everybody nor a small set.
     const odd = users.filter((_, index) => index % 2 === 0).map(({ userId }) => `'${userId}'`);
     const exact = consensus(
       `[${odd.join()}].all(id, approvers.any(u, u.id == id)) && approvers.all(u, [${odd.join()}].any(id, id == u.id))`,
     );
     const start = performance.now();
-    expect(electorate.isReachable(exact)).toBe(false);
-    expect(electorate.contributors(exact)).toEqual([]);
+    expect(voters.isReachable(exact)).toBe(false);
+    expect(voters.contributors(exact)).toEqual([]);
     expect(performance.now() - start).toBeLessThan(5_000);
   });
 
@@ -437,14 +437,14 @@ describe('consensus', () => {
         const expression = consensus(text);
         // What is asked twice here is asked once of a decision, whose bounds are lower.
         const bounds = { question: 200_000, all: 1_000_000 };
-        const electorate = new Electorate(() => users, cast, outer, new Steps(Infinity), bounds);
+        const voters = new Voters(() => users, cast, outer, new Steps(Infinity), bounds);
         const reference = new Reference(expression, users, cast, isOrdered);
         const isReachable = reference.isReachable();
-        expect(electorate.isReachable(expression)).toBe(isReachable);
+        expect(voters.isReachable(expression)).toBe(isReachable);
         const expected = users.filter(({ userId }) => reference.contributes(userId)).map(({ userId }) => userId);
-        expect(electorate.contributors(expression)).toEqual(expected);
+        expect(voters.contributors(expression)).toEqual(expected);
         expect(
-          users.filter(({ userId }) => electorate.contributes(expression, userId)).map(({ userId }) => userId),
+          users.filter(({ userId }) => voters.contributes(expression, userId)).map(({ userId }) => userId),
         ).toEqual(expected);
         reachable += Number(isReachable);
         contributing += Number(expected.length > 0 && expected.length < users.length);

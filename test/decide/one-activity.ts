@@ -1,6 +1,6 @@
 import { decideSubmit } from '../../src/decide/submit.js';
 import { decideVote } from '../../src/decide/vote.js';
-import type { Basis, Voter, Verdict } from '../../src/decide/basis.js';
+import type { Basis, Voter, DecisionResult } from '../../src/decide/basis.js';
 import type { Registry } from '../../src/decide/registry.js';
 import type { Vote, VoteSelection } from '../../src/domain/activity/events.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
@@ -14,14 +14,14 @@ import {
 import { anOrganization } from '../activities/facts.js';
 import { id } from '../activities/given.js';
 
-/** The activity that a court is about. */
-const caseId = id(800);
+/** The activity that is submitted and voted on. */
+const activityId = id(800);
 
 /**
  * One activity before an organization: decided by the real functions on really folded facts, without stamps or a store,
- * so that a property can try thousands of elections.
+ * so that a property can try thousands of orders of votes.
  */
-export class Court {
+export class OneActivity {
   readonly organization: Organization = emptyOrganization();
   private now = Date.UTC(2026, 0, 2);
 
@@ -33,42 +33,42 @@ export class Court {
   }
 
   /** Submits it; the events of the decision are history from then on. */
-  submit(userId: string, type: string, parameters: Readonly<Record<string, unknown>>): Ruling {
+  submit(userId: string, type: string, parameters: Readonly<Record<string, unknown>>): Outcome {
     const version = this.registry.versions.get(type)!;
     const intent = version.lift?.(parameters) ?? parameters;
     const timestampMs = String(this.now);
-    const rest = { activityId: caseId, type, parameters, fingerprint: 'the case', timestampMs };
+    const rest = { activityId, type, parameters, fingerprint: 'its fingerprint', timestampMs };
     const submission = { ...rest, intent, generateAppProofs: undefined };
     const voter = this.voter(userId);
-    return this.rule(() =>
+    return this.decide(() =>
       decideSubmit(this.basis(), submission, vote(voter, 'VOTE_SELECTION_APPROVED'), voter, undefined),
     );
   }
 
-  vote(userId: string, selection: VoteSelection = 'VOTE_SELECTION_APPROVED'): Ruling {
-    const open = this.organization.openActivities.get(caseId);
+  vote(userId: string, selection: VoteSelection = 'VOTE_SELECTION_APPROVED'): Outcome {
+    const open = this.organization.openActivities.get(activityId);
     if (!open) return { status: 'not waiting', events: [] };
     const voter = this.voter(userId);
-    return this.rule(() => decideVote(this.basis(), open, vote(voter, selection), voter, undefined));
+    return this.decide(() => decideVote(this.basis(), open, vote(voter, selection), voter, undefined));
   }
 
   wait(ms: number): void {
     this.now += ms;
   }
 
-  private rule(decide: () => Verdict): Ruling {
-    let verdict: Verdict;
+  private decide(decide: () => DecisionResult): Outcome {
+    let result: DecisionResult;
     try {
-      verdict = decide();
+      result = decide();
     } catch (error) {
       if (error instanceof CoordinatorError) return { status: error.code, events: [], refusal: error };
       throw error;
     }
-    if (verdict === 'prepare-first') throw new Error('a court has nothing to prepare with');
-    for (const event of verdict.events) evolve(this.organization, event, this.now);
-    const last = verdict.events.at(-1)!;
+    if (result === 'prepare-first') throw new Error('there is nothing to prepare with');
+    for (const event of result.events) evolve(this.organization, event, this.now);
+    const last = result.events.at(-1)!;
     const status = 'status' in last.data ? last.data.status.replace('ACTIVITY_STATUS_', '') : '';
-    return { status, events: verdict.events };
+    return { status, events: result.events };
   }
 
   private basis(): Basis {
@@ -83,7 +83,7 @@ export class Court {
 }
 
 /** The status that a decision led to, or the code of its refusal. */
-export interface Ruling {
+export interface Outcome {
   readonly status: string;
   readonly events: readonly OrganizationEvent[];
   readonly refusal?: CoordinatorError;

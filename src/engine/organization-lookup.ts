@@ -34,7 +34,7 @@ interface Place {
  * Finds the organization that a request is for when its body names the parent, as whoever logs in may not know their
  * sub-organization, and what the token of an attested stamp proves (client protocol, sections 1.3 and 1.4).
  */
-export class Whereabouts {
+export class OrganizationLookup {
   constructor(private readonly ports: Ports) {}
 
   /**
