@@ -1,0 +1,157 @@
+/**
+ * Two checkouts side by side: stamped update_user_name over HTTP on the durable SQLite store, at 64 connections, in short
+ * turns of one and the other, so that whatever else the machine does falls on both. Reads the rate and the processor time
+ * of all threads for a request. `node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn]`, or `--quick` for
+ * this checkout beside itself, to see that it runs.
+ */
+import { spawn } from 'node:child_process';
+import { createPrivateKey, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+
+const here = fileURLToPath(new URL('..', import.meta.url));
+const [first, turns = '20', length = '1'] = process.argv.slice(2);
+const isQuick = first === '--quick';
+if (first === undefined) {
+  console.error('node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn]');
+  process.exit(2);
+}
+const connections = 64;
+const rounds = isQuick ? 1 : Number(turns);
+const seconds = isQuick ? 0.3 : Number(length);
+/** How long the threads of the store and the read models may go on behind the last answer, in milliseconds. */
+const settleMs = 300;
+
+async function start(folder) {
+  const server = spawn(process.execPath, ['--max-semi-space-size=64', resolve(folder, 'bench/limit-server.mjs')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: folder,
+  });
+  const [line] = await once(createInterface({ input: server.stdout }), 'line');
+  const target = JSON.parse(line);
+  const pair = apiKeyPairFromPrivate(target.apiPrivateKey);
+  return { server, target, pair, privateKey: privateKeyObject(pair), counter: 0, name: folder };
+}
+
+function privateKeyObject({ privateKey: d }) {
+  const prefix = Buffer.from('30310201010420', 'hex');
+  const curve = Buffer.from('a00a06082a8648ce3d030107', 'hex');
+  return createPrivateKey({ key: Buffer.concat([prefix, Buffer.from(d, 'hex'), curve]), format: 'der', type: 'sec1' });
+}
+
+function requestTo(one, host) {
+  one.counter += 1;
+  const body = Buffer.from(
+    JSON.stringify({
+      type: 'ACTIVITY_TYPE_UPDATE_USER_NAME',
+      timestampMs: String(Date.now()),
+      organizationId: one.target.organizationId,
+      parameters: { userId: one.target.userId, userName: `Bench ${one.counter}` },
+    }),
+  );
+  const { publicKey } = one.pair;
+  const signature = sign('sha256', body, one.privateKey).toString('hex');
+  const stamp = Buffer.from(JSON.stringify({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature }));
+  const head =
+    `POST /public/v1/submit/update_user_name HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n` +
+    `x-stamp: ${stamp.toString('base64url')}\r\ncontent-length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
+}
+
+function client(url, next, done) {
+  const { hostname, port } = new URL(url);
+  return new Promise((fulfil, reject) => {
+    const socket = connect(Number(port), hostname);
+    socket.setNoDelay(true);
+    let text = '';
+    const send = () => {
+      const request = next();
+      if (request) socket.write(request);
+      else socket.end(fulfil);
+    };
+    socket.on('connect', send);
+    socket.on('error', reject);
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      const headEnd = text.indexOf('\r\n\r\n');
+      if (headEnd < 0) return;
+      if (text.length < headEnd + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)) return;
+      if (!text.startsWith('HTTP/1.1 200')) return reject(new Error(text.slice(0, 600)));
+      done();
+      text = '';
+      send();
+    });
+  });
+}
+
+/** Processor time of each thread of a process, in clock ticks of 10 ms. */
+function ticksOf(pid) {
+  return readdirSync(`/proc/${pid}/task`).map((task) => {
+    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { task: Number(task), ticks: Number(fields[11]) + Number(fields[12]) };
+  });
+}
+
+async function turn(one) {
+  const url = one.target.coordinator;
+  const { host } = new URL(url);
+  const ready = Array.from({ length: Math.ceil(seconds * 6_000) }, () => requestTo(one, host));
+  const before = ticksOf(one.server.pid);
+  let answered = 0;
+  const begun = performance.now();
+  const isOver = () => performance.now() - begun > seconds * 1000;
+  await Promise.all(
+    Array.from({ length: connections }, () =>
+      client(
+        url,
+        () => (isOver() ? undefined : ready.pop()),
+        () => (answered += 1),
+      ),
+    ),
+  );
+  const elapsed = (performance.now() - begun) / 1000;
+  await new Promise((later) => setTimeout(later, settleMs));
+  const after = ticksOf(one.server.pid);
+  const of = ({ task, ticks }) => ticks - (before.find((known) => known.task === task)?.ticks ?? 0);
+  const main = after.find(({ task }) => task === one.server.pid);
+  const micros = (ticks) => (ticks * 10_000) / answered;
+  return {
+    rate: answered / elapsed,
+    main: micros(of(main)),
+    all: micros(after.reduce((sum, thread) => sum + of(thread), 0)),
+  };
+}
+
+const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
+const pair = [await start(isQuick ? here : resolve(first)), await start(here)];
+try {
+  // Warm before anything counts.
+  for (const one of pair) await turn(one);
+  for (const one of pair) await turn(one);
+  const runs = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    for (const index of round % 2 === 0 ? [0, 1] : [1, 0]) runs[index].push(await turn(pair[index]));
+  }
+  console.log(`${connections} connections, ${rounds} turns of ${seconds} s each, medians`);
+  console.log('                  rate/s   µs of the main thread   µs of all threads');
+  for (const [index, name] of ['other', 'this'].entries()) {
+    const of = (figure) => median(runs[index].map((run) => run[figure])).toFixed(0);
+    console.log(`${name.padEnd(12)}${of('rate').padStart(12)}${of('main').padStart(24)}${of('all').padStart(20)}`);
+  }
+  const ratio = (figure) => median(runs[1].map((run, index) => run[figure] / runs[0][index][figure])).toFixed(3);
+  console.log(
+    `${'this/other'.padEnd(12)}${ratio('rate').padStart(12)}${ratio('main').padStart(24)}${ratio('all').padStart(20)}`,
+  );
+} finally {
+  for (const { server, target } of pair) {
+    server.kill('SIGTERM');
+    await once(server, 'exit');
+    rmSync(target.folder, { recursive: true, force: true });
+  }
+}
