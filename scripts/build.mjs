@@ -1,6 +1,6 @@
 /** Builds `dist` where it is older than what it is made of: `npm start` and its like need not wait for a compiler. */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -19,6 +19,7 @@ const lastBuilt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 if (madeOf.some((path) => newest(root + path) >= lastBuilt)) {
   const began = new Date();
   run('npx', ['--no-install', 'nest', 'build']);
+  removeOrphans();
   writeFileSync(built, '');
   // What was changed meanwhile is built the next time.
   utimesSync(built, began, began);
@@ -36,6 +37,15 @@ const pagesMadeOf = [
 ];
 const pagesBuilt = statSync(pages, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 if (pagesMadeOf.some((path) => newest(root + path) >= pagesBuilt)) run(process.execPath, ['scripts/build-docs.mjs']);
+
+/** What was made of sources that are there no more would be packed, and could be imported. */
+function removeOrphans() {
+  for (const entry of readdirSync(`${root}dist`, { withFileTypes: true, recursive: true })) {
+    const path = `${entry.parentPath}/${entry.name}`.slice(`${root}dist/`.length);
+    const source = /^(?!site\/)(.+?)(?:\.js|\.js\.map|\.d\.ts)$/.exec(path)?.[1];
+    if (source && !existsSync(`${root}src/${source}.ts`)) rmSync(`${root}dist/${path}`);
+  }
+}
 
 function run(command, args) {
   const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });

@@ -154,10 +154,18 @@ async function start(given: Config): Promise<void> {
         ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
         : `  Root API key   ${founding.apiPublicKey} (its private part is not kept here)`,
       '',
-      'First request:   npm run tour      (in a second terminal)',
+      `First request:   ${tourCommand(given)}      (in a second terminal)`,
       '',
     ].join('\n'),
   );
+}
+
+/** What shows this coordinator to somebody, as it was started. */
+function tourCommand({ dataDir }: Config): string {
+  // The command line starts this process with a channel.
+  if (!process.channel) return 'npm run tour';
+  const countersign = process.env['npm_command'] === 'exec' ? 'npx countersign' : 'countersign';
+  return `${countersign} tour${resolve(dataDir) === resolve('data') ? '' : ` --data-dir ${dataDir}`}`;
 }
 
 /** Never the connection string itself: it may hold a password. */
@@ -178,14 +186,16 @@ async function listen(server: Server, { host, port }: Config, logger: Logger): P
     throw new Error(`${host}:${port} is in use: stop what listens there, or set PORT`, { cause: error });
   }
   app.useLogger(nestLogger(logger));
-  stopOn('SIGTERM', server);
-  stopOn('SIGINT', server);
-  // The command line that started this process has ended, however it did.
-  stopOn('disconnect', server);
-}
+  let isStopping = false;
+  // The second Ctrl-C is of somebody who does not want to wait.
+  process.once('SIGINT', () => stop('SIGINT'));
+  // A supervisor may tell the command line that started this process and this process, and the former passes it on. When
+  // that has ended, however it did, the channel ends.
+  for (const reason of ['SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(reason, () => stop(reason));
 
-function stopOn(signal: NodeJS.Signals | 'disconnect', server: Server): void {
-  process.once(signal, () => {
+  function stop(signal: NodeJS.Signals | 'disconnect'): void {
+    if (isStopping) return;
+    isStopping = true;
     const late = setTimeout(() => {
       process.stderr.write(`requests were still running ${drainMs} ms after ${signal}\n`);
       process.exit(1);
@@ -200,7 +210,7 @@ function stopOn(signal: NodeJS.Signals | 'disconnect', server: Server): void {
         process.exit(1);
       },
     );
-  });
+  }
 }
 
 // Whatever is made from here on, by a library too, is for this user only.

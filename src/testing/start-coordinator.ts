@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runInThisContext } from 'node:vm';
 import { createCoordinator, type Coordinator } from '../app.module.js';
 import { readConfig, refuseMisspelled, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
@@ -238,11 +239,14 @@ async function held<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
+/** The process itself. jest gives a test a copy, which is not told of the end. */
+const realProcess = runInThisContext('process') as NodeJS.Process;
+
 /** Removes a folder when the process ends, for those that were never closed. Returns what calls that off. */
 function removeAtExit(folder: string): () => void {
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
-  return () => void process.off('exit', remove);
+  realProcess.once('exit', remove);
+  return () => void realProcess.off('exit', remove);
 }
 
 interface World {

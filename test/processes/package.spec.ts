@@ -1,0 +1,277 @@
+import { execFile, spawn, type ExecFileException } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, link, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { until } from '../e2e/until.js';
+
+/*
+ * What `npm pack` makes, installed in an empty project of somebody else's: the command line, the client and its types, and the
+ * harness in the test runners that people use. Nothing comes from a network, and what is only there for development is not there.
+ */
+
+const root = new URL('../..', import.meta.url).pathname;
+const ofDevelopment = createRequire(import.meta.url);
+const jest = join(dirname(ofDevelopment.resolve('jest/package.json')), 'bin', 'jest.js');
+const tsc = ofDevelopment.resolve('typescript/bin/tsc');
+// What a coordinator that keeps its process alive would make of it: the run is killed, and has no exit code.
+const limitMs = 60_000;
+
+let project: string;
+let packed: readonly string[];
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'countersign-project-'));
+  await mkdir(join(project, 'tmp'));
+  const { overrides } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { overrides: object };
+  const settings = {
+    type: 'module',
+    overrides,
+    jest: { testEnvironment: 'node', transform: {}, testTimeout: limitMs },
+  };
+  await writeFile(join(project, 'package.json'), JSON.stringify(settings));
+  await placeDependencies();
+  const { stdout } = await npm(root, 'pack', '--ignore-scripts', '--json', '--pack-destination', project);
+  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: readonly { path: string }[] }];
+  packed = files.map(({ path }) => path);
+  const alone = ['--offline', '--cache', join(project, 'tmp', 'npm'), '--ignore-scripts', '--no-audit', '--no-fund'];
+  await npm(project, 'install', ...alone, `./${filename}`);
+}, limitMs);
+
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+function npm(cwd: string, ...args: readonly string[]) {
+  return promisify(execFile)('npm', args, { cwd, timeout: limitMs, maxBuffer: 8 * 1024 * 1024 });
+}
+
+/** What the package depends on, as the lock file has it and as npm would place it, so that npm need not fetch it. */
+async function placeDependencies(): Promise<void> {
+  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>;
+  };
+  const isThere = (place: string): boolean => existsSync(join(root, place));
+  const places = Object.entries(lock.packages).flatMap(([place, { dev }]) =>
+    place.startsWith('node_modules/') && !dev && isThere(place) ? [place] : [],
+  );
+  const outermost = places.filter((place) => place.lastIndexOf('node_modules/') === 0);
+  for (const place of outermost) {
+    for (const entry of await readdir(join(root, place), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const from = join(entry.parentPath, entry.name);
+      const to = join(project, from.slice(root.length));
+      await mkdir(dirname(to), { recursive: true });
+      // The temporary folder may be on another device.
+      await link(from, to).catch(() => copyFile(from, to));
+    }
+  }
+  await mkdir(join(project, 'node_modules', '.bin'));
+  for (const name of await readdir(join(root, 'node_modules', '.bin'))) {
+    const target = await readlink(join(root, 'node_modules', '.bin', name));
+    if (outermost.some((place) => `node_modules/${target.slice('../'.length)}`.startsWith(`${place}/`)))
+      await symlink(target, join(project, 'node_modules', '.bin', name));
+  }
+}
+
+interface Ended {
+  readonly code: number | null | undefined;
+  readonly output: string;
+}
+
+function run(...args: readonly string[]): Promise<Ended> {
+  const { NODE_OPTIONS: _ours, ...env } = process.env;
+  const options = { cwd: project, timeout: limitMs, env: { ...env, TMPDIR: join(project, 'tmp') } };
+  return new Promise((ended) => {
+    execFile(process.execPath, args, options, (error: ExecFileException | null, stdout, stderr) => {
+      ended({ code: error ? (error.code as number | null) : 0, output: stdout + stderr });
+    });
+  });
+}
+
+/** Folders of coordinators that nobody has closed. */
+async function leftBehind(): Promise<readonly string[]> {
+  return (await readdir(join(project, 'tmp'))).filter((name) => name.startsWith('countersign-'));
+}
+
+const leftOpen = (store: string, then: string): string => `
+  import { startCoordinator } from 'countersign/testing';
+  const coordinator = await startCoordinator({ store: '${store}' });
+  const alice = await coordinator.createUser('Alice');
+  await alice.client.query('whoami');
+  ${then}
+`;
+
+test.each(['memory', 'sqlite'])(
+  'a coordinator on %s that nobody closes lets its process end, and leaves nothing behind',
+  async (store) => {
+    const script = leftOpen(store, "console.log('asked');");
+    expect(await run('--input-type=module', '--eval', script)).toEqual({ code: 0, output: 'asked\n' });
+    expect(await leftBehind()).toEqual([]);
+  },
+  limitMs + 10_000,
+);
+
+const failing = `
+  test('fails while a coordinator is open', async () => {
+    const coordinator = await startCoordinator({ store: 'sqlite' });
+    const { username } = await coordinator.client.query('whoami');
+    FAIL
+  });
+`;
+
+const passing = `
+  test('a signature takes two people', async () => {
+    const coordinator = await startCoordinator();
+    const [alice, bob] = [await coordinator.createUser('Alice'), await coordinator.createUser('Bob')];
+    const { addresses } = await coordinator.createWallet('Treasury');
+    await coordinator.createPolicy({
+      policyName: 'two people', condition: "activity.action == 'SIGN'", consensus: 'approvers.count() >= 2',
+    });
+    const asked = await alice.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+      signWith: addresses[0],
+      type: 'TRANSACTION_TYPE_ETHEREUM',
+      unsignedTransaction: ethTransaction({ to: '0x' + '11'.repeat(20) }),
+    });
+    PASS
+    await coordinator.close();
+  });
+`;
+
+test(
+  'workers of jest have a coordinator each; a test that fails before it closes its own is reported, and all is gone when jest ends',
+  async () => {
+    const imports = (...names: readonly string[]) => `import { ${names.join(', ')} } from 'countersign/testing';`;
+    await writeFile(
+      join(project, 'fails.test.js'),
+      imports('startCoordinator') + failing.replace('FAIL', "expect(username).toBe('nobody');"),
+    );
+    await writeFile(
+      join(project, 'passes.test.js'),
+      `${imports('ethTransaction', 'matchers', 'startCoordinator')} expect.extend(matchers);` +
+        passing.replace(
+          'PASS',
+          `await expect(asked).toNeedApprovalFrom(bob);
+           await expect(bob.client.approve(asked.fingerprint)).toBeAllowed();`,
+        ),
+    );
+    const { code, output } = await run('--experimental-vm-modules', jest, '--maxWorkers=2');
+    expect(output).toContain('Expected: "nobody"');
+    expect(output).toContain('1 failed, 1 passed');
+    expect(output).not.toContain('did not exit');
+    expect(code).toBe(1);
+    expect(await leftBehind()).toEqual([]);
+  },
+  limitMs + 10_000,
+);
+
+test(
+  'so it is with node:test',
+  async () => {
+    await writeFile(
+      join(project, 'both.mjs'),
+      `import test from 'node:test';
+       import assert from 'node:assert';
+       import { ethTransaction, startCoordinator } from 'countersign/testing';` +
+        failing.replace('FAIL', "assert.equal(username, 'nobody');") +
+        passing.replace(
+          'PASS',
+          `const { status } = await bob.client.approve(asked.fingerprint);
+           assert.equal(status, 'ACTIVITY_STATUS_COMPLETED');`,
+        ),
+    );
+    const { code, output } = await run('--test', '--test-reporter=tap', 'both.mjs');
+    expect(output).toContain("actual: 'Root user'");
+    expect(output).toMatch(/^# pass 1$/m);
+    expect(output).toMatch(/^# fail 1$/m);
+    expect(code).toBe(1);
+    expect(await leftBehind()).toEqual([]);
+  },
+  limitMs + 10_000,
+);
+
+test('the package has what is made of the sources that are there, and nothing of earlier ones', () => {
+  const built = packed.filter((path) => path.endsWith('.js') && !path.startsWith('dist/site/'));
+  expect(built).toEqual(
+    expect.arrayContaining(['dist/index.js', 'dist/testing/index.js', 'dist/cli/countersign.js', 'dist/main.js']),
+  );
+  expect(built.filter((path) => !existsSync(join(root, path.replace(/^dist\/(.*)\.js$/, 'src/$1.ts'))))).toEqual([]);
+  expect(packed.filter((path) => /^dist\/\./.test(path))).toEqual([]);
+});
+
+test(
+  '`npx countersign start` starts a coordinator, whose tour is taken with `npx countersign tour`',
+  async () => {
+    const countersign = ['--offline', 'countersign'];
+    const env = { ...process.env, PORT: '0', LOG_LEVEL: 'error' };
+    // A group of its own, so that all that npx starts is told to end.
+    const server = spawn('npx', [...countersign, 'start'], { cwd: project, env, stdio: 'pipe', detached: true });
+    try {
+      let said = '';
+      for (const output of [server.stdout, server.stderr])
+        output.setEncoding('utf8').on('data', (text: string) => (said += text));
+      await until('it is up, and says how to go on', () => Promise.resolve(said.includes('npx countersign tour')));
+      const { stdout } = await promisify(execFile)('npx', [...countersign, 'tour'], { cwd: project, timeout: limitMs });
+      expect(stdout).toContain('That was it.');
+    } finally {
+      const gone = once(server, 'close');
+      process.kill(-server.pid!, 'SIGTERM');
+      await gone;
+    }
+    // The coordinator has ended in order: nothing holds its folder.
+    const { stdout } = await promisify(execFile)('npx', [...countersign, 'verify'], { cwd: project, timeout: limitMs });
+    expect(stdout).toContain('Nothing is wrong: ');
+  },
+  2 * limitMs,
+);
+
+test(
+  'importing the package starts nothing, and gives a client',
+  async () => {
+    const script = `
+      import { ActivityClient, apiKeyPairFromPrivate } from 'countersign';
+      const client = new ActivityClient('http://127.0.0.1:9', 'organization', apiKeyPairFromPrivate('11'.repeat(32)));
+      console.log(await client.query('whoami').catch((error) => error.message));
+    `;
+    const before = await readdir(project);
+    expect(await run('--input-type=module', '--eval', script)).toEqual({ code: 0, output: 'fetch failed\n' });
+    expect(await readdir(project)).toEqual(before);
+  },
+  limitMs + 10_000,
+);
+
+const typed = `
+  import { ActivityClient, apiKeyPairFromPrivate, type ParametersOf, type ResultOf } from 'countersign';
+  import { matchers, startCoordinator, type TestUser } from 'countersign/testing';
+
+  export async function newTag(client: ActivityClient): Promise<string> {
+    const parameters: ParametersOf<'ACTIVITY_TYPE_CREATE_USER_TAG'> = { userTagName: 'treasurers', userIds: [] };
+    const { userTagId } = await client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', parameters);
+    // @ts-expect-error: the result is known, and has no such member
+    (await client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', parameters)).tagId;
+    // @ts-expect-error: so are the parameters
+    const misspelled: ParametersOf<'ACTIVITY_TYPE_CREATE_USER_TAG'> = { tagName: 'x', userIds: [] };
+    return misspelled.userTagName + userTagId;
+  }
+
+  export async function pays(): Promise<ResultOf<'ACTIVITY_TYPE_CREATE_WALLET'>> {
+    const coordinator = await startCoordinator({ settings: { RATE_LIMIT_PER_CREDENTIAL: '50' } });
+    const alice: TestUser = await coordinator.createUser('Alice');
+    await newTag(alice.client);
+    await matchers.toBeAllowed.call({ equals: Object.is }, alice.client.submit('ACTIVITY_TYPE_UPDATE_WALLET', {}));
+    return coordinator.createWallet('Treasury').then(({ walletId, addresses }) => ({ walletId, addresses: [...addresses] }));
+  }
+
+  export const client = new ActivityClient('http://127.0.0.1:8080', '…', apiKeyPairFromPrivate('…'));
+`;
+
+test(
+  'its types are whole: a project that checks every declaration compiles against them',
+  async () => {
+    await writeFile(join(project, 'typed.ts'), typed);
+    const strict = ['--strict', '--skipLibCheck', 'false', '--module', 'nodenext', '--target', 'es2022'];
+    expect(await run(tsc, '--noEmit', ...strict, 'typed.ts')).toEqual({ code: 0, output: '' });
+  },
+  limitMs + 10_000,
+);
