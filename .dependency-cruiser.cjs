@@ -221,13 +221,16 @@ module.exports = {
     {
       name: 'one-driver-for-sqlite',
       severity: 'error',
-      from: { pathNot: '^src/(ledger/stores/sqlite/sqlite-worker|read-models/database|file-lock)\\.ts$' },
+      from: {
+        pathNot:
+          '^src/(ledger/stores/sqlite/(event-file|open-file|schema|write-ahead-log)|read-models/database|file-lock)\\.ts$',
+      },
       to: { path: 'node_modules/libsql/' },
     },
     {
       name: 'one-client-for-event-store-db',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/ledger/stores/event-store-db/event-store-db\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/ledger/stores/event-store-db/' },
       to: { path: 'node_modules/@eventstore/' },
     },
     {

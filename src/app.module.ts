@@ -39,6 +39,7 @@ import type { ProofSigner } from './ports/proof-signer.js';
 import { RANDOMNESS, type Randomness } from './ports/randomness.js';
 import { buildRegistry, type Registry } from './decide/registry.js';
 import { ReadingThreads } from './engine/reading-threads.js';
+import { QueryReaders } from './engine/query-readers.js';
 import { ReadSessions } from './engine/read-sessions.js';
 import { readWaitMs, RunQueryHandler } from './engine/run-query.js';
 import { findSilentPolicies } from './decide/silent-policies.js';
@@ -373,9 +374,17 @@ function coordinatorModule(
         new OrganizationLookup({ loader, claims: claimsFrom(runner, rows, clock), tokens, oidc, clock }),
     },
     {
-      provide: ReadSessions,
-      inject: [OrganizationLoader],
-      useFactory: (loader: OrganizationLoader) => new ReadSessions({ loader, tokens, clock }),
+      provide: QueryReaders,
+      inject: [OrganizationLoader, OrganizationLookup, COUNTERS],
+      useFactory: (loader: OrganizationLoader, lookup: OrganizationLookup, counters: PasskeyCounters) =>
+        new QueryReaders({
+          loader,
+          lookup,
+          sessions: new ReadSessions({ loader, tokens, clock }),
+          clock,
+          counters,
+          passkeyOrigins: config.passkeyOrigins,
+        }),
     },
     {
       provide: AuthProxies,

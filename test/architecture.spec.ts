@@ -191,6 +191,20 @@ describe('every activity', () => {
   });
 });
 
+describe('the rooms that decide and record', () => {
+  /** Lines of the longest file in them. */
+  const most = 250;
+
+  it.each(['decide', 'engine', 'ledger'])('hold files of a size to read in one go: %s', async (room) => {
+    const files = await filesUnder(`src/${room}`, /\.ts$/);
+    expect(files.length).toBeGreaterThan(10);
+    const lengths = await Promise.all(
+      files.map(async (file) => [file, (await textOf(file)).split('\n').length - 1] as const),
+    );
+    expect(lengths.filter(([, lines]) => lines > most)).toEqual([]);
+  });
+});
+
 /** What jest itself imports, by its default export. */
 async function calledByJest(): Promise<readonly string[]> {
   const texts = await Promise.all(['jest.config.js', 'jest.browser.config.js'].map(textOf));

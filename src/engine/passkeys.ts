@@ -9,7 +9,7 @@ import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
 import { resolveCaller } from '../decide/resolve-caller.js';
 
 /** What passkeys are verified with. */
-interface PasskeyPorts {
+export interface PasskeyPorts {
   readonly counters: PasskeyCounters;
   readonly clock: Clock;
   /** The operator's allowed origins, for organizations that have named none, and whose parent has not either. */

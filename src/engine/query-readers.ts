@@ -1,0 +1,99 @@
+import { checkMayRead } from '../decide/caller.js';
+import { decisionTime } from '../decide/decision-time.js';
+import { attestedElsewhere } from '../decide/refusals.js';
+import { resolveCaller, type Caller } from '../decide/resolve-caller.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { checkAuthProxyQuery } from '../domain/organization/auth-proxy.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+import type { OrganizationLoader } from '../ledger/load-organization.js';
+import type { AnyQuery } from '../read-models/define-query.js';
+import type { SessionHeader } from '../stamps/session-header.js';
+import type { Stamp } from '../stamps/verify.js';
+import { verifyPasskey, type PasskeyPorts } from './passkeys.js';
+import type { Reader, ReadSessions } from './read-sessions.js';
+import type { OrganizationLookup } from './organization-lookup.js';
+
+/** A question as it came in, and who asks. A stamp's signature over `body` has been verified, but for a passkey's. */
+export interface QueryRequest {
+  readonly body: Uint8Array;
+  readonly by: Stamp | SessionHeader;
+}
+
+interface Ports extends PasskeyPorts {
+  readonly loader: OrganizationLoader;
+  readonly lookup: Pick<OrganizationLookup, 'placeOf'>;
+  readonly sessions: ReadSessions;
+}
+
+/** Finds who asks a query, and whether they may. */
+export class QueryReaders {
+  constructor(private readonly ports: Ports) {}
+
+  /**
+   * All of a history shows who did what, and when: that is for those who stand above everything, and with their key.
+   * @throws {CoordinatorError} PERMISSION_DENIED
+   */
+  async checkReadsHistory(
+    path: string,
+    { kind }: QueryRequest['by'],
+    organization: OrganizationView,
+    caller: Caller,
+  ): Promise<void> {
+    const refuse = (why: string) =>
+      new CoordinatorError('PERMISSION_DENIED', `query ${path}: ${why}`, { category: 'REQUEST_NOT_AUTHORIZED' });
+    if (kind === 'session') throw refuse('needs a stamp: a read-only session does not read whole histories');
+    const { organizationId, parentOrganizationId } = organization;
+    const parent = (await this.ports.loader.parentOf(organization))?.organization;
+    const home = caller.organizationId === organizationId ? organization : parent;
+    const { userId } = caller.user;
+    if (!home?.rootQuorum.userIds.includes(userId)) {
+      throw refuse(`user \`${userId}\` is not in the root quorum of organization \`${caller.organizationId}\``);
+    }
+    if (home === organization && parent && !parent.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')) {
+      throw refuse(
+        `its parent \`${parentOrganizationId}\` has not switched FEATURE_NAME_SUB_ORGANIZATION_EVENTS on (set_organization_feature)`,
+      );
+    }
+  }
+
+  /** Who reads, and which organization: the named one, or the one where the credential lives. */
+  async readerOf(
+    { path, whereTheCredentialLives }: AnyQuery,
+    { by, body }: QueryRequest,
+    name: string,
+    minPosition: bigint,
+  ): Promise<Reader> {
+    if (by.kind === 'attested') throw attestedElsewhere(`query ${path}`);
+    if (by.kind === 'session') {
+      const { organization, caller } = await this.ports.sessions.callerOf(
+        by.token,
+        name,
+        whereTheCredentialLives === true,
+      );
+      checkAuthProxyQuery(organization, caller.user.userId, path);
+      return { organization, caller };
+    }
+    const { organization: named } = await this.ports.loader.load(name);
+    const organization = whereTheCredentialLives ? await this.home(by, named, minPosition) : named;
+    // The organization's own key needs no word of the parent.
+    const isOwn = by.kind === 'api-key' && organization.apiKeyOwners.has(by.publicKey);
+    const parent = isOwn ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
+    // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
+    const now = decisionTime(this.ports.clock, organization, parent);
+    const caller = resolveCaller(by, organization, parent, now);
+    checkMayRead(path, caller, organization, parent, now);
+    if (by.kind === 'webauthn') await verifyPasskey(by, body, { organization, parent }, this.ports);
+    return { organization, caller };
+  }
+
+  private async home(
+    by: Parameters<OrganizationLookup['placeOf']>[0],
+    named: OrganizationView,
+    minPosition: bigint,
+  ): Promise<OrganizationView> {
+    const { organizationId } = await this.ports.lookup.placeOf(by, named, minPosition);
+    return organizationId === named.organizationId
+      ? named
+      : (await this.ports.loader.load(organizationId)).organization;
+  }
+}

@@ -1,0 +1,161 @@
+import { BACKWARDS, END, START } from '@eventstore/db-client';
+import type { Position } from '@eventstore/db-client';
+import { StoreUnavailable } from '../../event-store.js';
+import type { RecordedEvent } from '../../event-store.js';
+import type { LogPosition } from './catch-up.js';
+import type { Connection, Limits } from './connection.js';
+import { failureOf, isInvalidPosition, Tries } from './failures.js';
+import type { Patience } from './failures.js';
+import { isKept } from './stream-names.js';
+import { fromWire } from './wire-events.js';
+
+/** Of checks whether a stream was deleted; a server takes a hundred calls at once from a connection. */
+const MOST_CHECKS = 16;
+
+/** What is read from streams and from the whole log, each read tried again while that can help. */
+export class LogReads {
+  readonly #connection: Connection;
+  readonly #limits: Limits;
+
+  constructor(connection: Connection, limits: Limits) {
+    this.#connection = connection;
+    this.#limits = limits;
+  }
+
+  /** Events of a stream from a revision, at most so many; none of a stream that is not there or was deleted. */
+  async *stream(
+    stream: string,
+    from: number,
+    most: number,
+    patience: Patience = this.#limits,
+    signal?: AbortSignal,
+  ): AsyncGenerator<RecordedEvent> {
+    const tries = new Tries(`a read of stream \`${stream}\``, patience);
+    const end = from + most;
+    let next = from;
+    for (;;) {
+      try {
+        const events = this.#connection.read(
+          (client) =>
+            client.readStream(stream, {
+              fromRevision: next === 0 ? START : BigInt(next),
+              maxCount: Math.min(end - next, Number.MAX_SAFE_INTEGER),
+              requiresLeader: true,
+            }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of events) {
+          if (event === undefined) continue;
+          const recorded = fromWire(event);
+          if (recorded.revision !== next) {
+            throw new StoreUnavailable(
+              `stream \`${stream}\` goes on at revision ${recorded.revision} instead of ${next}: remove $maxCount, $maxAge and $tb from its metadata`,
+            );
+          }
+          next++;
+          tries.progress();
+          yield recorded;
+        }
+        return;
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === 'stream-not-found' || failure === 'stream-deleted') return;
+        await tries.again(error, signal);
+        if (signal?.aborted) return;
+      }
+    }
+  }
+
+  /** The last events of a stream, at most so many, in order. */
+  async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
+    const tries = new Tries(`a read of stream \`${stream}\``, this.#limits);
+    for (;;) {
+      try {
+        const events: RecordedEvent[] = [];
+        const read = this.#connection.read(
+          (client) =>
+            client.readStream(stream, {
+              direction: BACKWARDS,
+              fromRevision: END,
+              maxCount: most,
+              requiresLeader: true,
+            }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of read) if (event !== undefined) events.push(fromWire(event));
+        return events.reverse();
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === 'stream-not-found' || failure === 'stream-deleted') return [];
+        await tries.again(error);
+      }
+    }
+  }
+
+  /** A page of the whole log, the latest event first. */
+  async allBackwards(
+    from: Position | typeof END,
+    maxCount: number,
+    signal?: AbortSignal,
+  ): Promise<{ position: Position; stream: string }[]> {
+    const tries = new Tries('a read of $all', this.#limits);
+    for (;;) {
+      try {
+        const page: { position: Position; stream: string }[] = [];
+        const events = this.#connection.read(
+          (client) => client.readAll({ direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of events) {
+          if (event !== undefined) page.push({ position: event.position, stream: event.streamId });
+        }
+        return page;
+      } catch (error) {
+        await tries.again(error, signal);
+        if (signal?.aborted) return [];
+      }
+    }
+  }
+
+  /** Comes back when there is an event at just this position. @throws {StoreUnavailable} when there is none */
+  async checkPosition(position: LogPosition, signal: AbortSignal): Promise<void> {
+    const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs: Infinity });
+    while (!signal.aborted) {
+      try {
+        const events = this.#connection.read(
+          (client) => client.readAll({ fromPosition: position, maxCount: 1, requiresLeader: true }),
+          this.#limits.appendTimeoutMs,
+        );
+        for await (const { event } of events) if (event?.position.commit === position.commit) return;
+        throw noEventAt(position);
+      } catch (error) {
+        if (isInvalidPosition(error)) throw noEventAt(position, error);
+        await tries.again(error, signal);
+      }
+    }
+  }
+
+  /** The log keeps the events of a deleted stream until it is scavenged: the port says that they are gone. */
+  async withoutDeleted(events: readonly RecordedEvent[], signal: AbortSignal): Promise<readonly RecordedEvent[]> {
+    const patience = { ...this.#limits, giveUpAfterMs: Infinity };
+    const doubtful = [...new Set(events.map(({ stream }) => stream))].filter((stream) => !isKept(stream));
+    const deleted = new Set<string>();
+    for (let at = 0; at < doubtful.length; at += MOST_CHECKS) {
+      await Promise.all(
+        doubtful.slice(at, at + MOST_CHECKS).map(async (stream) => {
+          for await (const _ of this.stream(stream, 0, 1, patience, signal)) return;
+          deleted.add(stream);
+        }),
+      );
+    }
+    return deleted.size === 0 ? events : events.filter(({ stream }) => !deleted.has(stream));
+  }
+}
+
+function noEventAt({ commit }: LogPosition, cause?: unknown): StoreUnavailable {
+  return new StoreUnavailable(
+    `the event store has no event at position ${commit}: what was read up to there is of another store, of one from ` +
+      'before a backup was restored, or of a stream that was deleted since; read again from the start',
+    { cause },
+  );
+}

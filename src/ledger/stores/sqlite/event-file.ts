@@ -1,0 +1,198 @@
+import type Database from 'libsql';
+import { isCut, sendsKept } from '../../event-store.js';
+import { page, pushFields, ROWS_AT_ONCE } from './row-pages.js';
+import type { Row } from './row-pages.js';
+import { OUTCOME } from './sqlite-protocol.js';
+import type { Answer } from './sqlite-protocol.js';
+import { WriteAheadLog } from './write-ahead-log.js';
+
+/** Streams whose last revision is kept in memory; any other costs one index lookup. */
+const MAX_HEADS = 100_000;
+
+/** Last revision of a stream that has no events, and of one that was deleted. */
+const EMPTY = -1;
+const DELETED = -2;
+
+/** One open database file, used by one thread. */
+export class EventFile {
+  readonly #database: Database.Database;
+  readonly #log: WriteAheadLog;
+  readonly #release: () => void;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+  readonly #insert: Database.Statement;
+  readonly #lastRevision: Database.Statement;
+  readonly #isDeleted: Database.Statement;
+  readonly #written: Database.Statement;
+  readonly #streamRows: Database.Statement;
+  readonly #lastRows: Database.Statement;
+  readonly #cut: Database.Statement;
+  readonly #allRows: Database.Statement;
+  readonly #heads = new Map<string, number>();
+
+  /** @param release gives back what was locked for writing */
+  constructor(file: string, database: Database.Database, release: () => void = () => undefined) {
+    this.#log = new WriteAheadLog(file, database);
+    this.#release = release;
+    const columns = 'position, stream, revision, id, type, data, metadata';
+    this.#database = database;
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#commit = database.prepare('COMMIT');
+    this.#insert = database.prepare(
+      'INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    this.#lastRevision = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
+    this.#isDeleted = database.prepare('SELECT 1 FROM deleted_streams WHERE stream = ?');
+    this.#written = database.prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?');
+    this.#streamRows = database.prepare(
+      `SELECT ${columns} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ${ROWS_AT_ONCE}`,
+    );
+    this.#lastRows = database.prepare(`SELECT ${columns} FROM events WHERE stream = ? ORDER BY revision DESC LIMIT ?`);
+    this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
+    this.#allRows = database.prepare(
+      `SELECT ${columns} FROM events WHERE position > ? ORDER BY position LIMIT ${ROWS_AT_ONCE}`,
+    );
+  }
+
+  /** Position of the last event, 0 when there is none. */
+  head(): number {
+    const [row] = this.#database.prepare('SELECT max(position) AS position FROM events').all([]) as Partial<Row>[];
+    return row?.position ?? 0;
+  }
+
+  /**
+   * Writes a batch of appends in one transaction. Each is checked before its first insert, so that a refused one leaves
+   * nothing to undo and the others alone.
+   */
+  append(batch: readonly (string | number)[]): number[] {
+    const outcomes: number[] = [];
+    this.#begin.run([]);
+    for (let at = 0; at < batch.length;) {
+      const count = batch[at + 2] as number;
+      this.#appendOne(batch[at] as string, batch[at + 1] as number, count, batch, at + 3, outcomes);
+      at += 3 + 4 * count;
+    }
+    this.#commit.run([]);
+    this.#log.bound();
+    return outcomes;
+  }
+
+  #appendOne(
+    stream: string,
+    first: number,
+    count: number,
+    batch: readonly (string | number)[],
+    start: number,
+    outcomes: number[],
+  ): void {
+    const head = this.#head(stream);
+    if (head === DELETED) {
+      outcomes.push(OUTCOME.streamDeleted, 0, 0);
+    } else if (head === first - 1) {
+      this.#insertAll(stream, first, count, batch, start, outcomes);
+    } else {
+      const position = head >= first + count - 1 ? this.#repeated(stream, first, count, batch, start) : undefined;
+      if (position === undefined) outcomes.push(OUTCOME.wrongRevision, head, 0);
+      else outcomes.push(OUTCOME.repeated, first + count - 1, position);
+    }
+  }
+
+  #insertAll(
+    stream: string,
+    first: number,
+    count: number,
+    batch: readonly (string | number)[],
+    start: number,
+    outcomes: number[],
+  ): void {
+    let position = 0;
+    for (let index = 0; index < count; index++) {
+      const at = start + 4 * index;
+      const row = [stream, first + index, batch[at], batch[at + 1], batch[at + 2], batch[at + 3]];
+      position = Number(this.#insert.run(row).lastInsertRowid);
+    }
+    // Nothing secret is in them, so that they go without what a deletion does.
+    if (isCut(stream)) this.#cut.run([stream, first + count - 1 - sendsKept]);
+    this.#remember(stream, first + count - 1);
+    outcomes.push(OUTCOME.written, first + count - 1, position);
+  }
+
+  /** Position of the last event of the append if exactly this append is what the stream has at that place. */
+  #repeated(
+    stream: string,
+    first: number,
+    count: number,
+    batch: readonly (string | number)[],
+    start: number,
+  ): number | undefined {
+    let position: number | undefined;
+    for (let index = 0; index < count; index++) {
+      const row = this.#written.get([stream, first + index]) as { id: string; position: number } | undefined;
+      if (row?.id !== batch[start + 4 * index]) return undefined;
+      position = row?.position;
+    }
+    return position;
+  }
+
+  #head(stream: string): number {
+    const known = this.#heads.get(stream);
+    if (known !== undefined) return known;
+    const { revision } = this.#lastRevision.get([stream]) as { revision: number | null };
+    const head = revision ?? (this.#isDeleted.get([stream]) === undefined ? EMPTY : DELETED);
+    this.#remember(stream, head);
+    return head;
+  }
+
+  #remember(stream: string, head: number): void {
+    this.#heads.set(stream, head);
+    if (this.#heads.size > MAX_HEADS) {
+      for (const oldest of this.#heads.keys()) {
+        this.#heads.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  readStream(stream: string, from: number): Answer {
+    return page((last) => this.#streamRows.all([stream, last === undefined ? from : last.revision + 1]) as Row[]);
+  }
+
+  readLast(stream: string, most: number): Answer {
+    const rows = this.#lastRows.all([stream, most]) as Row[];
+    const fields: (string | number)[] = [];
+    for (const row of rows.reverse()) pushFields(fields, row);
+    return { kind: 'page', rows: fields, last: true };
+  }
+
+  readAll(after: number): Answer {
+    return page((last) => this.#allRows.all([last === undefined ? after : last.position]) as Row[]);
+  }
+
+  delete(stream: string): number {
+    // Crypto-shredding: the bytes must be gone from the file, and from the write-ahead log that they came through.
+    this.#database.exec('PRAGMA secure_delete = ON');
+    this.#begin.run([]);
+    this.#database.prepare('DELETE FROM events WHERE stream = ?').run([stream]);
+    this.#database.prepare('INSERT OR IGNORE INTO deleted_streams (stream) VALUES (?)').run([stream]);
+    this.#commit.run([]);
+    this.#database.exec('PRAGMA secure_delete = OFF');
+    this.#remember(stream, DELETED);
+    this.emptyLog();
+    return this.head();
+  }
+
+  /** Moves everything out of the log, at once or as soon as no reader needs it. */
+  emptyLog(): void {
+    this.#log.empty();
+  }
+
+  rollback(): void {
+    if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
+  }
+
+  close(): void {
+    this.#log.close();
+    this.#database.close();
+    this.#release();
+  }
+}

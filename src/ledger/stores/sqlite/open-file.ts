@@ -1,0 +1,101 @@
+import Database from 'libsql';
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { FileLocked, lockFile } from '../../../file-lock.js';
+import { EventFile } from './event-file.js';
+import { notOurs, SCHEMA, schemaVersion, tablesIn } from './schema.js';
+import { MAX_LOG, PATIENCE } from './write-ahead-log.js';
+
+/** Memory for pages of the file, in KiB. */
+const CACHE_KIB = 64 * 1024;
+/** Pages (4 KiB) in the write-ahead log before it is copied back and written from its beginning again. */
+const CHECKPOINT_PAGES = 4_000;
+
+/**
+ * Opens the file as the only process that writes it; others may read meanwhile (docs/adr/0057). The lock is on a file
+ * beside it, and ends with the process however that ends. The pid file only serves the message of whoever is refused.
+ */
+export function openForWriting(file: string): EventFile {
+  createPrivate(file);
+  const release = lockFile(lockOf(file));
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(file);
+    database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+    const version = schemaVersion(file, database);
+    database.pragma('journal_mode = WAL');
+    database.exec('PRAGMA synchronous = FULL');
+    database.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
+    database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    database.pragma(`journal_size_limit = ${MAX_LOG}`);
+    // Fails while an earlier release has the file: it locks the file itself.
+    database.exec('BEGIN EXCLUSIVE');
+    if (version === 0) {
+      if (tablesIn(database) > 0) throw notOurs(file);
+      database.exec(SCHEMA);
+    }
+    database.exec('COMMIT');
+    writeFileSync(pidFile(file), String(process.pid), { mode: 0o600 });
+    const events = new EventFile(file, database, release);
+    // A process that died may have left a log that deleted bytes came through.
+    events.emptyLog();
+    return events;
+  } catch (error) {
+    database?.close();
+    release();
+    throw error;
+  }
+}
+
+/** Opens a file that is there, whether or not another process writes it; writes nothing. */
+export function openForReading(file: string): EventFile {
+  if (!existsSync(file)) throw new Error(`there is no event store \`${file}\``);
+  const database = new Database(file);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);
+    database.exec('PRAGMA query_only = ON');
+    if (schemaVersion(file, database) === 0) throw notOurs(file);
+    return new EventFile(file, database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Makes a missing file readable by its owner only. An existing one is not opened: closing it would drop its locks. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Where the writing process names itself. */
+export function pidFile(file: string): string {
+  return `${file}.pid`;
+}
+
+function lockOf(file: string): string {
+  return `${file}.lock`;
+}
+
+/** What is said when a file could not be opened. */
+export function openingFailed(file: string, error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? error.code : undefined;
+  if (error instanceof FileLocked || code === 'SQLITE_BUSY' || code === 'SQLITE_LOCKED') {
+    return `the event store \`${file}\` is in use by ${holder(file)}: stop it first, or choose another file`;
+  }
+  if (code === 'SQLITE_NOTADB') return `the file \`${file}\` is not a database: choose another file`;
+  if (code === undefined) return error.message;
+  return `the event store \`${file}\` cannot be opened: ${error.message}`;
+}
+
+function holder(file: string): string {
+  try {
+    const pid = readFileSync(pidFile(file), 'utf8').trim();
+    return pid === String(process.pid) ? `this process (pid ${pid})` : `another process (pid ${pid})`;
+  } catch {
+    return 'another process';
+  }
+}

@@ -1,0 +1,123 @@
+import { StoreUnavailable, StreamDeleted, WrongRevision } from '../../event-store.js';
+import type { Appended, ExpectedRevision, NewEvent } from '../../event-store.js';
+import { jsonText } from '../../stored-event.js';
+import { checkAppend, firstRevision } from '../append-rules.js';
+import { OUTCOME } from './sqlite-protocol.js';
+import type { StoreThread } from './store-thread.js';
+
+/** An append that waits for its commit: what was asked, and its events as id, type, data and metadata text. */
+interface PendingAppend {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly fields: readonly string[];
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Told of what has been written. */
+export interface CommitListener {
+  written(stream: string, fields: readonly string[], revision: number, position: number): void;
+  /** After all appends of a commit, when it has written any. */
+  committed(): void;
+}
+
+/** Appends on their way to the worker: those that wait while a commit runs share the next one. */
+export class PendingAppends {
+  readonly #thread: StoreThread;
+  readonly #listener: CommitListener;
+  #queue: PendingAppend[] = [];
+  #commitsRunning = 0;
+  #flushScheduled = false;
+  /** Why nothing can be written any more. */
+  #failure: string | undefined;
+
+  constructor(thread: StoreThread, listener: CommitListener) {
+    this.#thread = thread;
+    this.#listener = listener;
+  }
+
+  /** @throws at once what cannot be appended, and {StoreUnavailable} after a write that failed */
+  add(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+    resolve: PendingAppend['resolve'],
+    reject: PendingAppend['reject'],
+  ): void {
+    if (this.#failure !== undefined) throw new StoreUnavailable(this.#failure);
+    checkAppend(stream, events, expected);
+    const fields: string[] = [];
+    for (const event of events) {
+      fields.push(event.id, event.type, jsonText(event, 'data'), jsonText(event, 'metadata'));
+    }
+    this.#queue.push({ stream, expected, fields, resolve, reject });
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    if (this.#flushScheduled || this.#commitsRunning > 0) return;
+    this.#flushScheduled = true;
+    // After the microtasks of this turn, which are where the other appends of the same turn come from.
+    setImmediate(() => {
+      this.#flushScheduled = false;
+      if (this.#commitsRunning === 0) this.flush();
+    });
+  }
+
+  /** Hands the whole queue to the worker, as one transaction. */
+  flush(): void {
+    if (this.#queue.length === 0) return;
+    const appends = this.#queue;
+    this.#queue = [];
+    const batch: (string | number)[] = [];
+    for (const { stream, expected, fields } of appends) {
+      batch.push(stream, firstRevision(expected), fields.length / 4);
+      for (const field of fields) batch.push(field);
+    }
+    this.#commitsRunning++;
+    this.#thread.send({ kind: 'append', batch }, (answer) => {
+      this.#commitsRunning--;
+      if (answer.kind === 'appended') {
+        this.#settle(appends, answer.outcomes);
+        if (this.#queue.length > 0) this.#scheduleFlush();
+      } else {
+        const error = this.#thread.unexpected(answer);
+        for (const append of appends) append.reject(error);
+        this.refuse(error);
+      }
+    });
+  }
+
+  #settle(appends: readonly PendingAppend[], outcomes: readonly number[]): void {
+    let hasWritten = false;
+    for (let index = 0, at = 0; index < appends.length; index++, at += 3) {
+      const append = appends[index];
+      const revision = outcomes[at + 1] ?? 0;
+      const position = outcomes[at + 2] ?? 0;
+      if (append === undefined) continue;
+      switch (outcomes[at]) {
+        case OUTCOME.written:
+          hasWritten = true;
+          this.#listener.written(append.stream, append.fields, revision, position);
+          append.resolve({ revision, position: BigInt(position) });
+          break;
+        case OUTCOME.repeated:
+          append.resolve({ revision, position: BigInt(position) });
+          break;
+        case OUTCOME.wrongRevision:
+          append.reject(new WrongRevision(append.stream, append.expected, revision < 0 ? 'no-stream' : revision));
+          break;
+        case OUTCOME.streamDeleted:
+          append.reject(new StreamDeleted(append.stream));
+          break;
+      }
+    }
+    if (hasWritten) this.#listener.committed();
+  }
+
+  /** Refuses what waits, and everything from now on. */
+  refuse(error: StoreUnavailable): void {
+    this.#failure = error.message;
+    for (const append of this.#queue.splice(0)) append.reject(error);
+  }
+}

@@ -1,0 +1,122 @@
+import { Worker } from 'node:worker_threads';
+import { StoreUnavailable } from '../../event-store.js';
+import type { RecordedEvent } from '../../event-store.js';
+import { parseEvent } from '../../stored-event.js';
+import { workerFile } from '../../../worker-file.js';
+import { FIELDS_PER_ROW } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
+
+/** The worker thread that has the file open: each request is answered, also when the thread is gone. */
+export class StoreThread {
+  readonly #file: string;
+  readonly #worker: Worker;
+  readonly #exited: Promise<void>;
+  /** INVARIANT: the worker answers each request once and in order, so the first one here is whose answer is next. */
+  readonly #waiting: ((answer: Answer) => void)[] = [];
+  #isClosing = false;
+  /** Why nothing can be asked any more. */
+  #gone: string | undefined;
+
+  /** @param lost is told once when nothing can be asked any more, after everybody who waits */
+  constructor(file: string, openedFor: OpenedFor, lost: (error: StoreUnavailable) => void) {
+    this.#file = file;
+    // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
+    const options = { workerData: { file, openedFor }, name: 'event-store', execArgv: [] };
+    const worker = new Worker(workerFile('./sqlite-worker.js', import.meta.url), options);
+    this.#worker = worker;
+    worker.on('message', (answer: Answer) => this.#waiting.shift()?.(answer));
+    worker.on('error', (error) => this.#lose(error.message, lost));
+    this.#exited = new Promise((resolve) => {
+      worker.once('exit', () => {
+        this.#lose(this.#isClosing ? 'it is closed' : 'its thread has ended', lost);
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * Position of the last event of the file, once it is open.
+   * @throws {StoreUnavailable} when it cannot be opened; the thread has ended then
+   */
+  async opened(): Promise<number> {
+    const answer = await new Promise<Answer>((resolve) => this.#waiting.push(resolve));
+    if (answer.kind === 'opened') return answer.head;
+    await this.#exited;
+    throw new StoreUnavailable(answer.kind === 'failed' ? answer.message : `unexpected answer ${answer.kind}`);
+  }
+
+  /** @throws {StoreUnavailable} when the thread is gone */
+  checkThere(): void {
+    if (this.#gone !== undefined) throw this.#isGone(this.#gone);
+  }
+
+  ask(request: Request): Promise<Answer> {
+    return new Promise((resolve) => this.send(request, resolve));
+  }
+
+  send(request: Request, onAnswer: (answer: Answer) => void): void {
+    if (this.#gone !== undefined) {
+      onAnswer({ kind: 'failed', message: this.#isGone(this.#gone).message });
+      return;
+    }
+    this.#waiting.push(onAnswer);
+    this.#worker.postMessage(request);
+  }
+
+  /** A page of events, and whether it is the last one. */
+  async page(request: Request): Promise<{ events: RecordedEvent[]; last: boolean }> {
+    const answer = await this.ask(request);
+    if (answer.kind !== 'page') throw this.unexpected(answer);
+    const events: RecordedEvent[] = [];
+    const { rows } = answer;
+    for (let at = 0; at < rows.length; at += FIELDS_PER_ROW) {
+      const [position, stream, revision, id, type, data, metadata] = rows.slice(at, at + FIELDS_PER_ROW) as [
+        number,
+        string,
+        number,
+        string,
+        string,
+        string,
+        string,
+      ];
+      events.push(parseEvent({ position: BigInt(position), stream, revision, id, type, data, metadata }));
+    }
+    return { events, last: answer.last };
+  }
+
+  /** What to throw for an answer that is not the one asked for. */
+  unexpected(answer: Answer): StoreUnavailable {
+    return new StoreUnavailable(
+      answer.kind === 'failed' ? answer.message : `the event store \`${this.#file}\` answered ${answer.kind}`,
+    );
+  }
+
+  /** It no longer keeps the process alive: whoever waits for an answer has to. */
+  unref(): void {
+    this.#worker.unref();
+  }
+
+  /** From now on an end of the thread is no accident. */
+  expectEnd(): void {
+    this.#isClosing = true;
+  }
+
+  /** Closes the file after everything that was asked, and ends the thread. */
+  async close(): Promise<void> {
+    if (this.#gone === undefined) void this.ask({ kind: 'close' });
+    await this.#exited;
+  }
+
+  #isGone(reason: string): StoreUnavailable {
+    return new StoreUnavailable(`the event store \`${this.#file}\` cannot be asked: ${reason}`);
+  }
+
+  /** The worker is gone: nobody may wait for it any longer. */
+  #lose(reason: string, lost: (error: StoreUnavailable) => void): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = reason;
+    const error = this.#isGone(reason);
+    for (const onAnswer of this.#waiting.splice(0)) onAnswer({ kind: 'failed', message: error.message });
+    lost(error);
+  }
+}
