@@ -12,7 +12,8 @@ export function printable(text: string): string {
   });
 }
 
-const labelled = (label: string, lines: readonly string[]): string[] =>
+/** A label with its lines, indented. */
+export const labelled = (label: string, lines: readonly string[]): string[] =>
   lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(labelWidth)}${line}`);
 
 /** An event with its cause and what it has changed, in lines. */

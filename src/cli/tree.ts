@@ -4,6 +4,7 @@ import { mountActivitiesList, mountActivitiesShow } from './commands/activities.
 import { mountCompletion } from './commands/completion.js';
 import { mountDoctor } from './commands/doctor.js';
 import { mountHistoryExport } from './commands/history-export.js';
+import { mountHistoryFork } from './commands/history-fork.js';
 import { mountKekRotate } from './commands/kek-rotate.js';
 import { mountLogin } from './commands/login.js';
 import { mountLogout } from './commands/logout.js';
@@ -77,7 +78,9 @@ export function commandTree(terminal: Terminal): CliCommand {
   tree.commandsGroup('Store:');
   mountReplay(tree);
   mountVerify(tree);
-  mountHistoryExport(tree.command('history').summary('the history of one organization'));
+  const history = tree.command('history').summary('the history of one organization');
+  mountHistoryExport(history);
+  mountHistoryFork(history);
   mountKekRotate(tree.command('kek').summary('the key-encryption key'));
   mountWebhooksRedeliver(tree.command('webhooks').summary('webhook deliveries'));
   mountProofVerify(tree.command('proof').summary('boot proofs and app proofs'));

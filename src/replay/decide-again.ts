@@ -28,7 +28,8 @@ export interface Redecided {
   readonly outcomeAgain: string;
 }
 
-type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
+/** An event that a decision begins with: a request or a vote. */
+export type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
 /** Events that begin a decision, with what it was made on. */
 export const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
@@ -55,7 +56,8 @@ export function isNumbered(event: OrganizationEvent): boolean {
   return isDeciding(event) && rulesOf(event) !== undefined;
 }
 
-function rulesOf({ type, data }: Deciding): number | undefined {
+/** The number of the rules that it was made by, if it says so. */
+export function rulesOf({ type, data }: Deciding): number | undefined {
   return type === 'ActivityRejected' ? data.rules : data.decision.rules;
 }
 
@@ -311,7 +313,8 @@ function checkWord(
   }
 }
 
-function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['authority'] {
+/** The parent that has decided, as it was seen. @throws {Error} when its stream is not there */
+export function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['authority'] {
   if (!authority) return undefined;
   const { organization, revision } = parentAt(authority);
   const seen = { organizationId: organization.organizationId, revision };
@@ -321,8 +324,11 @@ function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['author
   return { organization, revision };
 }
 
-/** Who voted, with the credential as the organization knows it before the vote. */
-function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey, attestation }: Vote): Voter {
+/**
+ * Who voted, with the credential as the organization knows it before the vote.
+ * @throws {Error} when the user or the credential is not there
+ */
+export function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey, attestation }: Vote): Voter {
   const invited = invitedBy(publicKey, organization, now);
   if (invited?.user.userId === userId) return { userId, credential: invited.credential };
   const user = organization.users.get(userId);
@@ -338,7 +344,7 @@ function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey
 }
 
 /** What `prepare` must have given, or why it could not. */
-function preparation(
+export function preparation(
   registry: Registry,
   type: string,
   parameters: object,
@@ -378,7 +384,8 @@ export function eventOf(recorded: RecordedEvent): OrganizationEvent {
   return { type, data } as OrganizationEvent;
 }
 
-function isDeciding(event: OrganizationEvent): event is Deciding {
+/** Whether a decision begins with the event. */
+export function isDeciding(event: OrganizationEvent): event is Deciding {
   return decidingTypes.has(event.type);
 }
 

@@ -28,6 +28,33 @@ export async function* everythingIn(store: EventReader): AsyncGenerator<Recorded
   }
 }
 
+/** Events of several streams in the order of the store, up to a position. */
+export async function* streamsIn(
+  store: EventReader,
+  streams: readonly string[],
+  head: bigint,
+): AsyncGenerator<RecordedEvent> {
+  const readers = streams.map((stream) => store.read(stream)[Symbol.asyncIterator]());
+  const take = async (reader: AsyncIterator<RecordedEvent>) => {
+    const next = await reader.next();
+    return next.done || next.value.position > head ? undefined : next.value;
+  };
+  try {
+    const heads = await Promise.all(readers.map(take));
+    for (;;) {
+      let first: number | undefined;
+      for (const [index, event] of heads.entries()) {
+        if (event && (first === undefined || event.position < heads[first]!.position)) first = index;
+      }
+      if (first === undefined) return;
+      yield heads[first]!;
+      heads[first] = await take(readers[first]!);
+    }
+  } finally {
+    for (const reader of readers) await reader.return?.();
+  }
+}
+
 type Page = readonly RecordedEvent[];
 
 /** Hands one page at a time from the feed to whoever reads: the feed waits until the page before was taken. */

@@ -10,6 +10,7 @@ import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 import { emptyTail, seal, type Fact, type Tail } from '../ledger/seal.js';
 import { upcast } from '../ledger/upcast.js';
 import { decidingTypes, NotDecidable, Redeciding } from './decide-again.js';
+import { streamsIn } from './everything.js';
 import { HistoryLines, streamsOf, type HistoryEvent, type HistoryHeader } from './history-file.js';
 import { Redactor } from './redact.js';
 
@@ -61,12 +62,12 @@ export async function exportHistory(
   const completed = new Set<string>();
   let hasLiveTokens = false;
   const seen = { completed, now };
-  for await (const event of merged(store, streamsOf(home), head)) {
+  for await (const event of streamsIn(store, streamsOf(home), head)) {
     if (event.type === 'ActivityCompleted') completed.add((event.data as { activityId: string }).activityId);
     redactor?.data(dataOf(event));
   }
   if (!redactor) {
-    for await (const event of merged(store, streamsOf(home), head)) {
+    for await (const event of streamsIn(store, streamsOf(home), head)) {
       hasLiveTokens ||= isWithheld(event, seen);
       if (hasLiveTokens) break;
     }
@@ -86,7 +87,7 @@ export async function exportHistory(
       await write(lines.event(event));
     }
   };
-  for await (const event of merged(store, streamsOf(home), head)) await put(rewriting.take(event));
+  for await (const event of streamsIn(store, streamsOf(home), head)) await put(rewriting.take(event));
   await put(rewriting.end());
   await write(lines.end());
   return {
@@ -105,29 +106,6 @@ async function parentOf(store: EventReader, organizationId: string): Promise<str
     return (data as { readonly parentOrganizationId?: string }).parentOrganizationId;
   }
   throw new NothingToExport(organizationId);
-}
-
-/** Events of several streams in the order of the store. */
-async function* merged(store: EventReader, streams: readonly string[], head: bigint): AsyncGenerator<RecordedEvent> {
-  const readers = streams.map((stream) => store.read(stream)[Symbol.asyncIterator]());
-  const take = async (reader: AsyncIterator<RecordedEvent>) => {
-    const next = await reader.next();
-    return next.done || next.value.position > head ? undefined : next.value;
-  };
-  try {
-    const heads = await Promise.all(readers.map(take));
-    for (;;) {
-      let first: number | undefined;
-      for (const [index, event] of heads.entries()) {
-        if (event && (first === undefined || event.position < heads[first]!.position)) first = index;
-      }
-      if (first === undefined) return;
-      yield heads[first]!;
-      heads[first] = await take(readers[first]!);
-    }
-  } finally {
-    for (const reader of readers) await reader.return?.();
-  }
 }
 
 interface Seen {

@@ -46,7 +46,7 @@ beforeAll(async () => {
   await bob.client.approve(asked.fingerprint);
   // A name that writes from right to left, and would be read otherwise than it is.
   await coordinator.createUser('Mallory\u202ecilA');
-  variables = { ACTIVITY: asked.id };
+  variables = { ACTIVITY: asked.id, ORGANIZATION: coordinator.organizationId };
   const folder = user.path('data');
   await mkdir(folder);
   const store = await SqliteEventStore.open(eventsFile(folder));
@@ -127,6 +127,29 @@ test('a point is a revision, a position, a time, an event or the end, and the st
     expect([words, code, error]).toEqual([words, expect.any(Number), expect.stringContaining(says)]);
     expect(code).not.toBe(0);
   }
+});
+
+test('a fork takes one change, at a revision, with a file that says what should be there', async () => {
+  const fork = (...words: readonly string[]) =>
+    user.types(['history', 'fork', '--data-dir', 'data', '--organization', coordinator.organizationId, ...words]);
+  await writeFile(user.path('wrong.json'), '{"data":{},"parameters":{}}');
+  for (const [words, says] of [
+    [[], 'say one of --skip N, --edit N and --insert N'],
+    [['--skip', '1', '--edit', '2'], 'say one of --skip N'],
+    [['--skip', 'last'], '--skip takes a revision such as 41, not `last`'],
+    [['--skip', '9', '--file', 'wrong.json'], '--skip takes no --file'],
+    [['--edit', '9'], '--edit needs --file'],
+    [['--edit', '9', '--file', 'nowhere.json'], 'nowhere.json cannot be read'],
+    [['--edit', '9', '--file', 'wrong.json'], 'the file has a member `parameters`: an event is'],
+    [['--skip', '0'], 'revision 0 is the organization itself'],
+  ] as const) {
+    expect([words, await fork(...words)]).toEqual([
+      words,
+      { code: 2, out: '', error: expect.stringContaining(says) as string },
+    ]);
+  }
+  const { code, out } = await fork('--skip', '17', '--json');
+  expect([code, JSON.parse(out)]).toMatchObject([0, { divergences: [{ userName: 'Alice' }, { userName: 'Bob' }] }]);
 });
 
 test('what history holds does not steer the terminal', async () => {

@@ -94,6 +94,9 @@ test(
     const fromFile = { policyName: 'from a file', effect: 'EFFECT_ALLOW', condition };
     await writeFile(user.path('policy.json'), JSON.stringify(fromFile));
     await writeProofs();
+    const userTagName = 'what if';
+    const wanted = { type: 'ACTIVITY_TYPE_CREATE_USER_TAG', parameters: { userTagName, userIds: [] } };
+    await writeFile(user.path('request.json'), JSON.stringify({ userId: root['userId'], ...wanted }));
     const newcomer = await user.json<{ publicKey: string }>(['login', '--profile', 'newcomer', '--new-key']);
     const variables: Variables = {
       API: server.url,

@@ -1,0 +1,130 @@
+import type { Basis, Prepared, Submission, Verdict, Voter } from '../decide/basis.js';
+import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
+import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
+import { decideSubmit } from '../decide/submit.js';
+import { decideVote } from '../decide/vote.js';
+import type { Vote } from '../domain/activity/events.js';
+import { CoordinatorError } from '../domain/errors.js';
+import { hasLapsed } from '../domain/organization/claims.js';
+import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
+import { evolve, type Organization, type OrganizationEvent } from '../domain/organization/organization.js';
+import { keptState } from './fold-to.js';
+
+/** What came of a request. */
+export type Came =
+  | { readonly kind: 'decided'; readonly events: readonly OrganizationEvent[] }
+  | { readonly kind: 'refused'; readonly error: CoordinatorError }
+  /** It cannot be judged. `events` are those that are known all the same. */
+  | { readonly kind: 'unknown'; readonly why: string; readonly events: readonly OrganizationEvent[] };
+
+/** A request as it is decided on a branch: a submission, or a vote on an activity that waits. */
+export interface Asked {
+  readonly what:
+    | { readonly kind: 'submission'; readonly submission: Omit<Submission, 'intent'> }
+    /** By the id of the activity, where history knows it, or by the fingerprint that the vote names. */
+    | { readonly kind: 'vote'; readonly activityId?: string; readonly fingerprint: string };
+  readonly vote: Vote;
+  /** The same request may be decided on several states, which differ in who has stamped it. */
+  voterIn(basis: Basis): Voter;
+}
+
+/** By what a request is decided, beside the state. */
+export type Terms = Pick<Basis, 'now' | 'rules' | 'limits' | 'revision'>;
+
+/** What a verb has taken from the world is in no event of the branch. */
+const notInHistory = new CoordinatorError('UNAVAILABLE', 'what it would have taken from outside is not in the history');
+
+/** The state of an organization, on which requests are decided; what is taken in changes it, and is stored nowhere. */
+export class Branch {
+  /** Activities that history has, and that were never submitted here. */
+  private readonly absent = new Set<string>();
+
+  constructor(
+    private readonly registry: Registry,
+    readonly organization: Organization,
+  ) {}
+
+  /** The same again, to go on in another way. */
+  copy(): Branch {
+    return new Branch(this.registry, keptState(this.organization) as Organization);
+  }
+
+  /** @throws {Error} when an event cannot be folded */
+  take(events: readonly OrganizationEvent[], at: number): void {
+    for (const event of events) evolve(this.organization, event, at);
+  }
+
+  isAbsent(activityId: string): void {
+    this.absent.add(activityId);
+  }
+
+  /** The activity that waits for this vote. */
+  waitingFor({ what }: Asked): OpenActivity | undefined {
+    if (what.kind === 'submission') return undefined;
+    const byId = this.organization.openActivities.get(what.activityId ?? '');
+    return byId ?? openByFingerprint(this.organization, what.fingerprint);
+  }
+
+  /**
+   * Decides a request on the state as it is; nothing is taken in.
+   * @param given what its `prepare` gave, where history knows
+   */
+  decide(asked: Asked, terms: Terms, given: Prepared): Came {
+    const { organization, registry } = this;
+    const { vote, what } = asked;
+    const basis: Basis = { registry, organization, ...terms };
+    try {
+      if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
+      if (hasLapsed(organization, terms.now)) throw signUpLapsed(organization.organizationId);
+      if (what.kind === 'vote') {
+        const open = this.waitingFor(asked);
+        if (!open) throw this.notOpen(what);
+        const voter = whoever(() => asked.voterIn(basis));
+        return cameOf((prepared) => decideVote(basis, open, vote, voter, prepared), given);
+      }
+      const { submission } = what;
+      const version = activityVersion(registry, submission.type);
+      const whole = { ...submission, intent: newestIntent(version, submission.parameters) };
+      const voter = whoever(() => asked.voterIn(basis));
+      return cameOf((prepared) => decideSubmit(basis, whole, vote, voter, prepared), given);
+    } catch (error) {
+      if (error instanceof CoordinatorError) return { kind: 'refused', error };
+      return { kind: 'unknown', why: error instanceof Error ? error.message : String(error), events: [] };
+    }
+  }
+
+  private notOpen({ activityId, fingerprint }: Extract<Asked['what'], { kind: 'vote' }>): CoordinatorError {
+    const isOver = activityId !== undefined && !this.absent.has(activityId);
+    return isOver ? notWaiting(activityId) : noSuchActivity(fingerprint);
+  }
+}
+
+function cameOf(decide: (prepared: Prepared) => Verdict, given: Prepared): Came {
+  const verdict = decide(given);
+  if (verdict !== 'prepare-first') return { kind: 'decided', events: verdict.events.map(plain) };
+  // It is allowed. What is refused for another reason is refused whatever would have been prepared.
+  const why = `it is allowed, and ${notInHistory.message}`;
+  try {
+    const without = decide({ refusal: notInHistory });
+    if (without === 'prepare-first') return { kind: 'unknown', why, events: [] };
+    const end = without.events.at(-1);
+    const isUnknown = end?.type === 'ActivityFailed' && end.data.failure.message === notInHistory.message;
+    const events = without.events.map(plain);
+    return isUnknown ? { kind: 'unknown', why, events } : { kind: 'decided', events };
+  } catch (error) {
+    if (error === notInHistory) return { kind: 'unknown', why, events: [] };
+    throw error;
+  }
+}
+
+/** @throws {CoordinatorError} UNAUTHENTICATED when the stamp is nobody's there */
+function whoever(find: () => Voter): Voter {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof CoordinatorError) throw error;
+    throw new CoordinatorError('UNAUTHENTICATED', error instanceof Error ? error.message : String(error));
+  }
+}
+
+const plain = (event: OrganizationEvent) => JSON.parse(JSON.stringify(event)) as OrganizationEvent;
