@@ -1,4 +1,4 @@
-import type { Basis, Prepared, Submission, Verdict, Voter } from '../decide/basis.js';
+import type { Basis, Prepared, Submission, DecisionResult, Voter } from '../decide/basis.js';
 import { noSuchActivity, notWaiting, organizationDeleted, signUpLapsed } from '../decide/refusals.js';
 import { activityVersion, newestIntent, type Registry } from '../decide/registry.js';
 import { decideSubmit } from '../decide/submit.js';
@@ -99,7 +99,7 @@ export class Branch {
   }
 }
 
-function cameOf(decide: (prepared: Prepared) => Verdict, given: Prepared): Came {
+function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared): Came {
   const verdict = decide(given);
   if (verdict !== 'prepare-first') return { kind: 'decided', events: verdict.events.map(plain) };
   // It is allowed. What is refused for another reason is refused whatever would have been prepared.
