@@ -50,6 +50,7 @@ async function startAuthProxy(config: Config): Promise<void> {
     `  API            ${config.apiUrl}`,
   ];
   process.stdout.write([...lines, ''].join('\n'));
+  tellCommandLine({ apiUrl: config.apiUrl, authProxyUrl: url });
 }
 
 /** Refuses to begin anew where data was expected, before anything is made. */
@@ -158,6 +159,13 @@ async function start(given: Config): Promise<void> {
       '',
     ].join('\n'),
   );
+  const { organizationId } = founding;
+  tellCommandLine({ apiUrl, ...(authProxyUrl ? { authProxyUrl } : {}), organizationId, dataDir, isNew });
+}
+
+/** For `countersign start --json`. */
+function tellCommandLine(started: object): void {
+  process.send?.(started);
 }
 
 /** What shows this coordinator to somebody, as it was started. */

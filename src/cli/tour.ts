@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { StampingClient } from '../client/stamping-client.js';
 import { environment } from '../config.js';
 import { apiKeyPairFromPrivate } from '../stamps/sign.js';
+import type { Outcome } from './command.js';
 import type { Terminal } from './terminal.js';
+import { again } from './tour/again.js';
 import { keys } from './tour/keys.js';
 import { login } from './tour/login.js';
 import { people } from './tour/people.js';
-import { green, say } from './tour/stage.js';
+import { openStage } from './tour/stage.js';
 
 interface RootFile {
   readonly apiUrl: string;
@@ -29,17 +31,28 @@ async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivat
   return { ...root, apiPrivateKey: root.apiPrivateKey };
 }
 
+export interface TourOptions {
+  readonly dataDir?: string;
+  readonly json?: boolean;
+}
+
 /** Plays a story against a running server with real stamps, and tells it on the terminal. */
-export async function tour(terminal: Terminal, { dataDir }: { readonly dataDir?: string }): Promise<void> {
+export async function tour(terminal: Terminal, options: TourOptions): Promise<Outcome> {
+  const { dataDir, json: isForProgram = false } = options;
   const folder = terminal.path(dataDir ?? environment(terminal.env)['DATA_DIR'] ?? './data');
   const root = await readRoot(folder);
   const { apiUrl, organizationId } = root;
   const client = new StampingClient(apiUrl, organizationId, apiKeyPairFromPrivate(root.apiPrivateKey));
   const run = randomBytes(2).toString('hex');
-  const cast = await people(apiUrl, client, run);
-  await keys(apiUrl, cast, run);
+  const stage = openStage(terminal, { isForProgram });
+  const cast = await people(stage, apiUrl, client, run);
+  await keys(stage, apiUrl, cast, run);
   const { authProxyUrl, authProxyConfigId } = root;
   if (authProxyUrl && authProxyConfigId)
-    await login(apiUrl, { authProxyUrl, authProxyConfigId }, client, { run, dataDir: folder });
-  say(`\n${green('That was it.')} The docs are at ${apiUrl}/docs`);
+    await login(stage, apiUrl, { authProxyUrl, authProxyConfigId }, client, { run, dataDir: folder });
+  await again(stage, terminal, dataDir === undefined ? {} : { dataDir }, cast);
+  return {
+    text: `\n${stage.green('That was it.')} The docs are at ${apiUrl}/docs\n`,
+    json: { organizationId, apiUrl, chapters: stage.chapters },
+  };
 }

@@ -62,6 +62,11 @@ test('every command has an example', () => {
   ).toEqual([]);
 });
 
+test('every command takes --json', () => {
+  const takesJson = ({ options }: CliCommand): boolean => options.some(({ long }) => long === '--json');
+  expect(leaves().filter((one) => !takesJson(one))).toEqual([]);
+});
+
 test(
   'every example of the help works as it is written',
   async () => {
@@ -184,6 +189,7 @@ test(
     const settings = { DATA_DIR: user.path('data') };
     const first = installation.run(countersign, settings, ['start']);
     await until('it is up', () => Promise.resolve(first.stdout().includes('API ')));
+    expect(first.stdout()).toContain('countersign tour --data-dir');
     first.child.kill('SIGTERM');
     expect(await first.exit).toEqual({ code: 0, signal: null });
     const second = installation.run(countersign, settings, ['start']);
@@ -193,6 +199,15 @@ test(
     // The folder is free again when the coordinator has ended as well.
     const verified = await user.types(['kek', 'rotate', '--data-dir', 'data', '--yes']);
     expect(verified).toMatchObject({ code: 0, error: '' });
+    const third = installation.run(countersign, settings, ['start', '--json']);
+    await until('it says so to a program', () => third.stdout().endsWith('\n'));
+    const { apiUrl, ...told } = JSON.parse(third.stdout()) as { readonly apiUrl: string };
+    expect(told).toMatchObject({ dataDir: user.path('data'), isNew: false });
+    expect((await fetch(`${apiUrl}/health/ready`)).status).toBe(200);
+    const toured = await user.json<{ chapters: readonly object[] }>(['tour', '--data-dir', 'data']);
+    expect(toured.chapters.length).toBeGreaterThan(15);
+    third.child.kill('SIGTERM');
+    expect(await third.exit).toEqual({ code: 0, signal: null });
     const bad = installation.run(countersign, { ...settings, PORT: 'eighty' }, ['start']);
     expect({ ...(await bad.exit), error: bad.stderr() }).toEqual({
       code: 2,

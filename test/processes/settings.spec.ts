@@ -122,6 +122,12 @@ test(
       const { code } = await attempt.exit;
       expect({ code, stderr: attempt.stderr() }).toEqual({ code: 0, stderr: '' });
       expect(attempt.stdout()).toContain('That was it.');
+      // It ends with a replay of itself.
+      expect(attempt.stdout()).toMatch(/votes +'Alice \w+' approved [^\n]+: stamp verified\n[^]+made again: same/);
+      expect(attempt.stdout()).toMatch(
+        /What this tour has changed\n[^]+ policy 'Four eyes on users \w+' was created\n/,
+      );
+      expect(attempt.stdout()).toContain('Nothing is wrong: ');
       expect(attempt.stdout()).not.toContain((await installation.root())['apiPrivateKey']);
     }
     await stop(server);

@@ -13,8 +13,9 @@ export function mountCompletion(parent: CliCommand): void {
         '~/.config/fish/completions/countersign.fish.',
     )
     .example('countersign completion bash', 'Print the script for bash')
-    .performs(async (_options: object, shell: 'bash' | 'zsh' | 'fish') => {
+    .answers(async (_options: object, shell: 'bash' | 'zsh' | 'fish') => {
       const { completionScript } = await import('../completion.js');
-      parent.terminal.out(completionScript(parent, shell));
+      const script = completionScript(parent, shell);
+      return { text: script, json: { shell, script } };
     });
 }

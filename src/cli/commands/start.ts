@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { environment, readConfig } from '../../config.js';
-import type { CliCommand } from '../command.js';
+import { asJson, type CliCommand } from '../command.js';
 import { flagsFor } from '../start/memory.js';
 import type { Terminal } from '../terminal.js';
 
 interface StartOptions {
   readonly dataDir?: string;
   readonly port?: string;
+  readonly json?: boolean;
 }
 
 /** `countersign start`. */
@@ -24,12 +25,13 @@ export function mountStart(parent: CliCommand): void {
     )
     .option('--data-dir <folder>', 'folder for everything that is kept on disk, instead of DATA_DIR')
     .option('--port <number>', 'port to listen on, instead of PORT; 0 takes a free one')
+    .option('--json', 'when it is up, write one line of JSON instead of text')
     .example('countersign start --data-dir ./data --port 0', 'Start a coordinator on a free port')
     .performs((options: StartOptions) => start(parent.terminal, options));
 }
 
 /** The coordinator is a process of its own: what Node.js may have of the memory can only be said at the start of one. */
-async function start(terminal: Terminal, { dataDir, port }: StartOptions): Promise<void> {
+async function start(terminal: Terminal, { dataDir, port, json }: StartOptions): Promise<void> {
   const env = {
     ...terminal.env,
     ...(dataDir === undefined ? {} : { DATA_DIR: terminal.path(dataDir) }),
@@ -43,8 +45,9 @@ async function start(terminal: Terminal, { dataDir, port }: StartOptions): Promi
     cwd: terminal.surroundings.cwd,
     env,
     // The channel ends with this process, however that ends, and the coordinator with it.
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', json ? 'ignore' : 'inherit', 'inherit', 'ipc'],
   });
+  if (json) child.on('message', (started) => terminal.out(`${asJson(started)}\n`));
   const pass = (signal: NodeJS.Signals): void => {
     // A terminal sends Ctrl-C to both.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);

@@ -1,4 +1,5 @@
 import type { CliCommand } from '../command.js';
+import type { TourOptions } from '../tour.js';
 
 /** `countersign tour`. */
 export function mountTour(parent: CliCommand): void {
@@ -7,13 +8,13 @@ export function mountTour(parent: CliCommand): void {
     .summary('watch what a coordinator does, on one that runs')
     .description(
       'Plays a story against a running coordinator, with real signatures: two colleagues, a policy that asks for both, a ' +
-        'denial, the events behind it, a wallet, a login. Uses the root API key of root.json in DATA_DIR (./data), and adds ' +
-        'users and policies to the root organization.',
+        'denial, the events behind it, a wallet, a login; then all of it again by `replay`, and `verify`. Uses the root API ' +
+        'key of root.json in DATA_DIR (./data), and adds users and policies to the root organization.',
     )
     .option('--data-dir <folder>', 'folder of the coordinator, instead of DATA_DIR')
     .example('countersign tour --data-dir ./data', 'Take the tour on the coordinator that keeps its data in ./data')
-    .performs(async (options: { readonly dataDir?: string }) => {
+    .answers(async (options: TourOptions) => {
       const { tour } = await import('../tour.js');
-      await tour(parent.terminal, options);
+      return tour(parent.terminal, options);
     });
 }

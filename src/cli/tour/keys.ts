@@ -1,10 +1,12 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { ApiError } from '../../client/stamping-client.js';
 import type { Cast } from './people.js';
-import { dim, green, note, say, title, yellow } from './stage.js';
+import type { Stage } from './stage.js';
 
 /** A wallet, a signature that two treasurers must agree to, and an export that only its receiver can open. */
-export async function keys(apiUrl: string, { client, alice, bob, aliceId, bobId }: Cast, run: string): Promise<void> {
+export async function keys(stage: Stage, apiUrl: string, cast: Cast, run: string): Promise<void> {
+  const { title, say, note, dim, green, yellow } = stage;
+  const { client, alice, bob, aliceId, bobId } = cast;
   title('A wallet with accounts on three chains');
   const account = (curve: string, path: string, addressFormat: string) => ({
     curve: `CURVE_${curve}`,
@@ -57,7 +59,7 @@ export async function keys(apiUrl: string, { client, alice, bob, aliceId, bobId 
   const signed = await bob.approve(asked.fingerprint);
   const { r, s, v } = signed.result['signRawPayloadResult'] as { r: string; s: string; v: string };
   say(`   ${green(signed.status)}  r ${r.slice(0, 16)}… s ${s.slice(0, 16)}… v ${v}`);
-  const ethers = await optional(() => import('ethers'));
+  const ethers = await optional(stage, () => import('ethers'));
   if (ethers) {
     const recovered = ethers.recoverAddress(digest, { r: `0x${r}`, s: `0x${s}`, yParity: v === '00' ? 0 : 1 });
     if (recovered !== addresses[0]) throw new Error(`the signature belongs to ${recovered}, not to ${addresses[0]}`);
@@ -74,7 +76,7 @@ export async function keys(apiUrl: string, { client, alice, bob, aliceId, bobId 
   });
   const { exportBundle } = exported.result['exportWalletResult'] as { exportBundle: string };
   say(`   a bundle of ${exportBundle.length} characters, sealed with HPKE (RFC 9180) and signed by this server`);
-  const crypto = await optional(() => import('@turnkey/crypto'));
+  const crypto = await optional(stage, () => import('@turnkey/crypto'));
   if (crypto) {
     const discovery = (await (await fetch(`${apiUrl}/public/v1/discovery/keys`)).json()) as { signer: string };
     const mnemonic = await crypto.decryptExportBundle({
@@ -102,7 +104,7 @@ export async function keys(apiUrl: string, { client, alice, bob, aliceId, bobId 
 }
 
 /** Libraries that verify from outside are there for development; without them the story is shorter. */
-async function optional<Library>(load: () => Promise<Library>): Promise<Library | undefined> {
+async function optional<Library>({ note }: Stage, load: () => Promise<Library>): Promise<Library | undefined> {
   try {
     return await load();
   } catch {

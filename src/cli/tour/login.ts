@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
 import { clientSignature } from '../client-signature.js';
-import { dim, green, note, say, title } from './stage.js';
+import type { Stage } from './stage.js';
 
 interface Proxy {
   readonly authProxyUrl: string;
@@ -13,6 +13,7 @@ interface Proxy {
 
 /** Somebody signs up with an e-mailed code through the auth proxy, logs in, acts, and changes the phone number. */
 export async function login(
+  { title, say, note, dim, green }: Stage,
   apiUrl: string,
   proxy: Proxy,
   parent: StampingClient,

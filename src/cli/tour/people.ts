@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ApiError, StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
-import { dim, green, note, red, say, title, yellow } from './stage.js';
+import type { Stage } from './stage.js';
 
 /** Who takes part in the rest of the story. */
 export interface Cast {
@@ -10,10 +10,15 @@ export interface Cast {
   readonly bob: StampingClient;
   readonly aliceId: string;
   readonly bobId: string;
+  /** Revision of the organization before any of it. */
+  readonly before: number;
+  /** The request that waited for Bob. */
+  readonly activityId: string;
 }
 
 /** Users, a policy of four eyes, votes, a denial, and the events behind it. `run` keeps names apart from earlier tours. */
-export async function people(apiUrl: string, client: StampingClient, run: string): Promise<Cast> {
+export async function people(stage: Stage, apiUrl: string, client: StampingClient, run: string): Promise<Cast> {
+  const { title, say, note, dim, green, red, yellow } = stage;
   const { organizationId } = client;
   title('Who am I?');
   note('POST /public/v1/query/whoami, stamped with the root API key of root.json');
@@ -104,5 +109,9 @@ export async function people(apiUrl: string, client: StampingClient, run: string
     );
   }
 
-  return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1] };
+  const first = await client.query<{ events: { revision: string }[] }>('list_activity_events', {
+    activityId: created.id,
+  });
+  const before = Number(first.events[0]!.revision) - 1;
+  return { client, alice, bob, aliceId: userIds[0], bobId: userIds[1], before, activityId: asked.id };
 }

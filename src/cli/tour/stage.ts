@@ -1,14 +1,45 @@
-/** How the tour tells its story on a terminal: colours only where there is one. */
+import type { Terminal } from '../terminal.js';
 
-const isTty = process.stdout.isTTY && process.stdout.hasColors();
-const colour = (code: number) => (text: string) => (isTty ? `\x1b[${code}m${text}\x1b[0m` : text);
-const bold = colour(1);
-export const dim = colour(2);
-export const green = colour(32);
-export const red = colour(31);
-export const yellow = colour(33);
+/** A part of the tour, as a program reads it. */
+export interface Chapter {
+  readonly title: string;
+  readonly lines: string[];
+}
 
-export const say = (text = ''): void => void process.stdout.write(`${text}\n`);
-let chapter = 0;
-export const title = (text: string): void => say(`\n${bold(`${++chapter}. ${text}`)}`);
-export const note = (text: string): void => say(`   ${dim(text)}`);
+/** How the tour tells its story: on the terminal as it goes, or for a program in the end. */
+export interface Stage {
+  readonly chapters: readonly Chapter[];
+  title(text: string): void;
+  say(text?: string): void;
+  /** What may be skipped. */
+  note(text: string): void;
+  dim(text: string): string;
+  green(text: string): string;
+  red(text: string): string;
+  yellow(text: string): string;
+}
+
+/** Opens a stage; told on the terminal unless it is for a program, and in colours where there are any. */
+export function openStage(terminal: Terminal, { isForProgram }: { readonly isForProgram: boolean }): Stage {
+  const chapters: Chapter[] = [];
+  const inStyle = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow') => (text: string) =>
+    isForProgram ? text : terminal.styled(style, text);
+  const [bold, dim] = [inStyle('bold'), inStyle('dim')];
+  const say = (text = ''): void => {
+    chapters.at(-1)?.lines.push(text.trim());
+    if (!isForProgram) terminal.out(`${text}\n`);
+  };
+  return {
+    chapters,
+    title(text) {
+      if (!isForProgram) terminal.out(`\n${bold(`${chapters.length + 1}. ${text}`)}\n`);
+      chapters.push({ title: text, lines: [] });
+    },
+    say,
+    note: (text) => say(`   ${dim(text)}`),
+    dim,
+    green: inStyle('green'),
+    red: inStyle('red'),
+    yellow: inStyle('yellow'),
+  };
+}
