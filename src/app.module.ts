@@ -46,6 +46,7 @@ import { findSilentPolicies } from './decide/silent-policies.js';
 import { Snapshots } from './ledger/snapshots.js';
 import { SubmitActivityHandler } from './engine/submit-activity.js';
 import { OrganizationLookup } from './engine/organization-lookup.js';
+import { organizationPath } from './fairness/fair-queue.js';
 import type { EventStore } from './ledger/event-store.js';
 import { CONFIG } from './http/config.token.js';
 import { AuthProxyKeysController, PROXY_SECRET } from './http/auth-proxy-keys.controller.js';
@@ -311,10 +312,7 @@ function coordinatorModule(
             oidc,
             oauth2,
             webhookTargets: targets,
-            delivery: deliveryFor(delivery, {
-              organizationId: attempt.said.organizationId,
-              parentOrganizationId: attempt.parentOrganizationId,
-            }),
+            delivery: deliveryFor(delivery, attempt.path),
             contactLimits,
             organizations: {
               authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
@@ -438,6 +436,7 @@ function votesWantedByMail(
 ): NonNullable<DriverPorts['votesWanted']> {
   return ({ activityId, type, votes }, organization, users, wouldSign) => {
     const { organizationId } = organization;
+    const path = organizationPath(organizationId, organization.parentOrganizationId);
     const addresses = users.flatMap(({ userEmail, emailReleased }) => (emailReleased ? [] : (userEmail ?? [])));
     const submitterId = votes[0]?.userId ?? '';
     const send = (parent: OrganizationView | undefined): void => {
@@ -450,7 +449,7 @@ function votesWantedByMail(
         organization.parentOrganizationId === undefined
           ? { organizationName: organization.name, submitterName: votes[0]?.voter?.userName ?? 'a user' }
           : { organizationName: parent?.name ?? 'your account' };
-      notices.send({ ...words, activityType: type, activityId, wouldSign, approvers }, organization);
+      notices.send({ ...words, activityType: type, activityId, wouldSign, approvers }, path);
     };
     loader.parentOf(organization).then(
       (parent) => send(parent?.organization),

@@ -1,4 +1,6 @@
+import type { QueuePath } from '../fairness/fair-queue.js';
 import type { OutgoingMessage } from '../ports/delivery.js';
+
 /** How a message reaches a person. */
 export type Channel = OutgoingMessage['channel'];
 
@@ -16,37 +18,34 @@ export type Receipt =
   | { readonly id: string; readonly status: 'queued' }
   | { readonly id: string; readonly status: 'failed'; readonly reason: string };
 
-/** Whose message it is: parents take turns, then their sub-organizations, and these have half of the places at most. */
-export interface MessageOwner {
-  readonly organizationId: string;
-  readonly parentOrganizationId?: string | undefined;
-}
-
-/** The port that activities send through. What nobody is said to own is the installation's. */
+/**
+ * The port that activities send through. Messages take the turns of whoever sends them, and strangers of one parent have half of
+ * the places together; what nobody is said to send is the installation's.
+ */
 export interface Delivery {
   /**
    * Tries once, and again in the background when that fails. Never rejects because a carrier failed.
    * @throws {CoordinatorError} INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many wait) or UNAVAILABLE (stopping)
    */
-  send(message: Message, owner?: MessageOwner): Promise<Receipt>;
+  send(message: Message, from?: QueuePath): Promise<Receipt>;
   /**
    * Refuses what `enqueue` would refuse now, and accepts nothing.
    * @throws {CoordinatorError} as `send`
    */
-  check(message: Message, owner?: MessageOwner): void;
+  check(message: Message, from?: QueuePath): void;
   /**
    * Accepts without waiting for anything, for callers whose answer must take the same time whether they send or not.
    * @throws {CoordinatorError} as `send`
    */
-  enqueue(message: Message, owner?: MessageOwner): Receipt;
+  enqueue(message: Message, from?: QueuePath): Receipt;
 }
 
-/** The same way to people, for one owner. */
-export function deliveryFor(delivery: Delivery, owner: MessageOwner): Delivery {
+/** The same way to people, for one sender. */
+export function deliveryFor(delivery: Delivery, from: QueuePath): Delivery {
   return {
-    send: (message) => delivery.send(message, owner),
-    check: (message) => delivery.check(message, owner),
-    enqueue: (message) => delivery.enqueue(message, owner),
+    send: (message) => delivery.send(message, from),
+    check: (message) => delivery.check(message, from),
+    enqueue: (message) => delivery.enqueue(message, from),
   };
 }
 

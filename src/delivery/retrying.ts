@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CoordinatorError } from '../domain/errors.js';
-import { FairQueue, organizationPath } from '../fairness/fair-queue.js';
+import { FairQueue, strangersOf, type QueuePath } from '../fairness/fair-queue.js';
 import { checkMessage } from './check-message.js';
 import {
   DeliveryFailed,
@@ -10,7 +10,6 @@ import {
   type Delivery,
   type DeliveryReport,
   type Message,
-  type MessageOwner,
   type Receipt,
 } from './delivery.js';
 
@@ -44,10 +43,13 @@ const patience: Patience = {
   drainMs: 5_000,
 };
 
+/** Whose messages are that nobody is said to send. */
+const installation: QueuePath = ['installation'];
+
 /** A message on its way. */
 interface Job {
   readonly message: AcceptedMessage;
-  readonly owner: MessageOwner | undefined;
+  readonly from: QueuePath;
   attempts: number;
   /** Ends the wait for the next attempt, or for a free place, now. */
   wake: (() => void) | undefined;
@@ -66,7 +68,8 @@ export class RetryingDelivery implements Delivery {
   readonly #patience: Patience;
   readonly #now: () => number;
   readonly #open = new Set<Job>();
-  readonly #running: Record<Channel, number> = { email: 0, sms: 0 };
+  /** Those that have a place. */
+  readonly #running: Record<Channel, Set<Job>> = { email: new Set(), sms: new Set() };
   readonly #queues: Record<Channel, FairQueue<Job>> = { email: new FairQueue(), sms: new FairQueue() };
   #stopping = false;
   #stopped = false;
@@ -89,10 +92,10 @@ export class RetryingDelivery implements Delivery {
     return this.#open.size;
   }
 
-  async send(message: Message, owner?: MessageOwner): Promise<Receipt> {
+  async send(message: Message, from: QueuePath = installation): Promise<Receipt> {
     let answer: (receipt: Receipt) => void;
     const first = new Promise<Receipt>((resolve) => (answer = resolve));
-    const { message: accepted } = this.#accept(message, owner, (receipt) => answer(receipt));
+    const { message: accepted } = this.#accept(message, from, (receipt) => answer(receipt));
     const late = setTimeout(() => answer({ id: accepted.id, status: 'queued' }), this.#patience.firstAnswerMs);
     try {
       return await first;
@@ -101,8 +104,8 @@ export class RetryingDelivery implements Delivery {
     }
   }
 
-  enqueue(message: Message, owner?: MessageOwner): Receipt {
-    const job = this.#accept(message, owner, () => undefined);
+  enqueue(message: Message, from: QueuePath = installation): Receipt {
+    const job = this.#accept(message, from, () => undefined);
     return { id: job.message.id, status: 'queued' };
   }
 
@@ -112,7 +115,7 @@ export class RetryingDelivery implements Delivery {
     return this.#closed;
   }
 
-  check(message: Message, owner?: MessageOwner): void {
+  check(message: Message, from: QueuePath = installation): void {
     checkMessage(message);
     if (this.#stopping) {
       throw new CoordinatorError('UNAVAILABLE', 'messages are not accepted any more: the process stops, try again');
@@ -126,22 +129,20 @@ export class RetryingDelivery implements Delivery {
       );
     };
     if (this.#open.size >= maxOpen) refuse(maxOpen, '');
-    if (owner?.parentOrganizationId === undefined) return;
-    const open = [...this.#open];
-    const count = (isCounted: (other: MessageOwner) => boolean) =>
-      open.filter((job) => job.owner && isCounted(job.owner)).length;
+    const family = strangersOf(from);
+    if (family === undefined) return;
+    const ofStrangers = [...this.#open].filter((job) => strangersOf(job.from) === family);
     const { ofFamily, ofOne } = { ofFamily: Math.ceil(maxOpen / 2), ofOne: Math.ceil(maxOpen / 8) };
-    const inFamily = count((other) => other.parentOrganizationId === owner.parentOrganizationId);
-    if (inFamily >= ofFamily) refuse(ofFamily, ' of the sub-organizations of one parent');
-    if (count((other) => other.organizationId === owner.organizationId) >= ofOne)
-      refuse(ofOne, ' of one sub-organization');
+    if (ofStrangers.length >= ofFamily) refuse(ofFamily, ' of the sub-organizations and the auth proxy of one parent');
+    if (ofStrangers.filter((job) => job.from.join(' ') === from.join(' ')).length >= ofOne)
+      refuse(ofOne, ' of one sub-organization, or one caller of an auth proxy,');
   }
 
-  #accept(message: Message, owner: MessageOwner | undefined, onFirst: (receipt: Receipt) => void): Job {
-    this.check(message, owner);
+  #accept(message: Message, from: QueuePath, onFirst: (receipt: Receipt) => void): Job {
+    this.check(message, from);
     const job: Job = {
       message: { ...message, id: randomUUID() },
-      owner,
+      from,
       attempts: 0,
       wake: undefined,
       attempt: undefined,
@@ -241,23 +242,36 @@ export class RetryingDelivery implements Delivery {
   async #takePlace(job: Job): Promise<void> {
     const { channel } = job.message;
     if (this.#stopped) return;
-    if (this.#running[channel] < this.#patience.concurrency) {
-      this.#running[channel] += 1;
+    if (this.#hasPlace(channel, job.from)) {
+      this.#running[channel].add(job);
       return;
     }
     await new Promise<void>((resolve) => {
       job.wake = resolve;
-      const { organizationId = '', parentOrganizationId } = job.owner ?? {};
-      this.#queues[channel].push(organizationPath(organizationId, parentOrganizationId), job);
+      this.#queues[channel].push(job.from, job);
     });
     job.wake = undefined;
   }
 
-  /** Hands the place to the next one in line, if there is one. */
-  #freePlace({ message: { channel } }: Job): void {
-    const next = this.#queues[channel].shift();
-    if (next) next.wake?.();
-    else this.#running[channel] -= 1;
+  /** Whether there is a place for whoever has this path: strangers of one parent have half of them together. */
+  #hasPlace(channel: Channel, path: QueuePath): boolean {
+    const running = this.#running[channel];
+    const { concurrency } = this.#patience;
+    if (running.size >= concurrency) return false;
+    const family = strangersOf(path);
+    if (family === undefined) return true;
+    const ofFamily = [...running].filter(({ from }) => strangersOf(from) === family).length;
+    return ofFamily < Math.ceil(concurrency / 2);
+  }
+
+  /** Hands the place to the next one in line that may have it, if there is one. */
+  #freePlace(job: Job): void {
+    const { channel } = job.message;
+    this.#running[channel].delete(job);
+    const next = this.#queues[channel].shift((path) => this.#hasPlace(channel, path));
+    if (!next) return;
+    this.#running[channel].add(next);
+    next.wake?.();
   }
 
   async #drain(): Promise<void> {

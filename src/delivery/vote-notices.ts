@@ -1,7 +1,8 @@
 import { CoordinatorError } from '../domain/errors.js';
+import { FairQueue, strangersOf, type QueuePath } from '../fairness/fair-queue.js';
 import type { AskedMessage } from '../ports/delivery.js';
 import type { ContactLimits } from './contact-limits.js';
-import type { Delivery, MessageOwner } from './delivery.js';
+import type { Delivery } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
 /** An activity that has begun to wait for votes. */
@@ -21,7 +22,7 @@ interface Notice {
   readonly to: AskedMessage;
   readonly activityId: string;
   readonly mail: ReturnType<typeof consensusEmail>;
-  readonly owner: MessageOwner;
+  readonly from: QueuePath;
 }
 
 /** Notices that wait to be counted, at most: beyond it they are left out. */
@@ -32,7 +33,7 @@ const mostWaiting = 1_000;
  * process that dies before it was sent.
  */
 export class VoteNotices {
-  private readonly waiting: Notice[] = [];
+  private waiting = new FairQueue<Notice>();
   private working: Promise<void> | undefined;
 
   /** @param failed told of a notice that could not even be begun; holds no address */
@@ -42,14 +43,17 @@ export class VoteNotices {
     private readonly failed: (activityId: string, error: unknown) => void,
   ) {}
 
-  /** Takes no time, and never fails whoever has submitted. */
-  send({ approvers, ...wanted }: Wanted, owner: MessageOwner): void {
+  /**
+   * Takes no time, and never fails whoever has submitted. Whoever waits takes turns, and strangers of one parent have half of
+   * the places together.
+   */
+  send({ approvers, ...wanted }: Wanted, from: QueuePath): void {
     const mail = consensusEmail(wanted);
-    for (const to of approvers.slice(0, mostWaiting - this.waiting.length)) {
-      this.waiting.push({ to, activityId: wanted.activityId, mail, owner });
+    for (const to of approvers.slice(0, this.roomFor(from))) {
+      this.waiting.push(from, { to, activityId: wanted.activityId, mail, from });
     }
     // With nothing to do it would have ended before it is noted.
-    if (this.waiting.length > 0) this.working ??= this.work();
+    if (this.waiting.size > 0) this.working ??= this.work();
   }
 
   /** Whether none waits or is on its way to the delivery. */
@@ -59,8 +63,16 @@ export class VoteNotices {
 
   /** Leaves out what waits; resolves when nothing is on its way to the delivery any more. */
   async close(): Promise<void> {
-    this.waiting.length = 0;
+    this.waiting = new FairQueue();
     await this.working;
+  }
+
+  private roomFor(from: QueuePath): number {
+    const left = mostWaiting - this.waiting.size;
+    const family = strangersOf(from);
+    if (family === undefined) return left;
+    const ofFamily = [...this.waiting].filter((notice) => strangersOf(notice.from) === family).length;
+    return Math.max(0, Math.min(left, mostWaiting / 2 - ofFamily));
   }
 
   /** One after the other: each is counted before the next is looked at. */
@@ -69,10 +81,10 @@ export class VoteNotices {
     this.working = undefined;
   }
 
-  private async tell({ to, activityId, mail, owner }: Notice): Promise<void> {
+  private async tell({ to, activityId, mail, from }: Notice): Promise<void> {
     try {
       await this.limits.countNotice(to);
-      this.delivery.enqueue({ channel: 'email', to: to.contact, ...mail }, owner);
+      this.delivery.enqueue({ channel: 'email', to: to.contact, ...mail }, from);
     } catch (error) {
       // Too many: they know by now that they are wanted.
       if (error instanceof CoordinatorError && error.code === 'RESOURCE_EXHAUSTED') return;

@@ -1,5 +1,5 @@
 import type { VaultAttempt } from '../domain/vault-attempt.js';
-import { organizationPath, type QueuePath } from '../fairness/fair-queue.js';
+import type { QueuePath } from '../fairness/fair-queue.js';
 import { derivedId, uuidV7 } from '../ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Randomness } from '../ports/randomness.js';
@@ -19,11 +19,9 @@ export class Attempt {
     readonly said: VaultAttempt,
     /** Whose request it is. */
     readonly submitterId: string,
-    /** The parent of the organization that it is for. */
-    readonly parentOrganizationId: string | undefined,
     private readonly ports: { readonly clock: Clock; readonly randomness: Randomness },
     /** Whose turns it takes. */
-    readonly path: QueuePath = organizationPath(said.organizationId, parentOrganizationId),
+    readonly path: QueuePath,
   ) {}
 
   /** A name for something that it makes: another attempt, at the same moment and for the same bytes, has others. */

@@ -52,9 +52,8 @@ export class Preparations {
       revision: revision - pending.length,
       at: clock.now(),
     };
-    const { parentOrganizationId } = organization;
-    const path = pathAmongAll(request.from, organizationId, parentOrganizationId);
-    const attempt = new Attempt(said, submitterId, parentOrganizationId, this.ports, path);
+    const path = pathAmongAll(request.from, organizationId, organization.parentOrganizationId);
+    const attempt = new Attempt(said, submitterId, this.ports, path);
     this.attempts.add(attempt);
     try {
       const prepared = await this.prepare(request, organization, attempt, meter).catch(async (error: unknown) => {

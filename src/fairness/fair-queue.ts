@@ -95,6 +95,14 @@ export function organizationPath(organizationId: string, parentOrganizationId?: 
     : ['organizations', parentOrganizationId, 'sub-organizations', organizationId];
 }
 
+/**
+ * Under which parent this is a stranger's: one of its sub-organizations, or whoever comes through its auth proxy; undefined for
+ * a parent's own. Strangers of one parent have half of what is shared, together.
+ */
+export function strangersOf([kind, parentId, whose]: QueuePath): string | undefined {
+  return kind === 'organizations' && whose !== undefined && whose !== 'own' ? parentId : undefined;
+}
+
 /** The path of a caller of whom nothing is known yet but an address. */
 export function callerPath(address: string): QueuePath {
   return ['callers', address];

@@ -17,6 +17,7 @@ import {
 } from '../read-models/webhooks.js';
 import { attempt, longestLifeMs, retryAt, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
+import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
 /** What became of an attempt, for metrics and the log. */
 interface DeliveryObserver {
@@ -40,15 +41,8 @@ interface Ports {
   readonly observer: DeliveryObserver;
 }
 
-/** Deliveries on their way to one endpoint at a time; one unless its latest answer was a good one, and came soon. */
-const mostPerEndpoint = 4;
 /** An endpoint that takes longer to answer is slow, in milliseconds. */
 const soonMs = 1_000;
-/**
- * Deliveries on their way at a time; to endpoints of the sub-organizations of one parent, which may be anybody's; to all
- * endpoints that are slow, fail or are not known yet, to those of them that are sub-organizations', and of one of these.
- */
-const most = { all: 128, ofFamily: 64, unproven: 32, unprovenOfFamily: 24, unprovenOfOne: 4 };
 /** Endpoints that are remembered as good ones while nothing waits for them. */
 const mostRemembered = 10_000;
 /** After an attempt that failed the whole endpoint rests, a second at first and a minute at most. */
@@ -65,9 +59,6 @@ const windDownMs = 2_000;
 interface Lane {
   readonly endpointId: string;
   readonly path: QueuePath;
-  /** Whose sub-organizations' it is; undefined for an endpoint of a parent's own. */
-  readonly family: string | undefined;
-  readonly organizationId: string;
   /** Ids of the events that are on their way. */
   readonly busy: Set<string>;
   /** Ids of the events whose end is recorded, and which the rows show as waiting until they have seen that. */
@@ -111,7 +102,7 @@ export class WebhookDeliveries {
       term.token,
     );
     const calledOff = new AbortController();
-    setMaxListeners(most.all + 1, calledOff.signal);
+    setMaxListeners(mostDeliveries + 1, calledOff.signal);
     const running = new Set<Promise<void>>();
     this.lanes.clear();
     this.waiting = new FairQueue();
@@ -165,27 +156,13 @@ export class WebhookDeliveries {
 
   private queue(lane: Lane): void {
     lane.isQueued = true;
-    this.waiting.push([...lane.path, lane.isProven ? 'proven' : 'unproven', lane.endpointId], lane);
+    this.waiting.push(lanePath(lane), lane);
   }
 
   /** The lane whose turn it is, of those that have not used up what they share. */
   private next(): Lane | undefined {
-    const busy = [...this.lanes.values()].filter((lane) => lane.busy.size > 0);
-    const count = (isCounted: (lane: Lane) => boolean) =>
-      busy.reduce((sum, lane) => sum + (isCounted(lane) ? lane.busy.size : 0), 0);
-    if (count(() => true) >= most.all) return undefined;
-    const unproven = count(({ isProven }) => !isProven);
-    return this.waiting.shift((path) => {
-      const [, parentId, whose, organizationId] = path;
-      const isUnproven = path.at(-1) === 'unproven';
-      if (isUnproven && unproven >= most.unproven) return false;
-      if (whose !== 'sub-organizations') return true;
-      if (path.length === 3) return count(({ family }) => family === parentId) < most.ofFamily;
-      if (!isUnproven) return true;
-      const ofFamily = count(({ family, isProven }) => !isProven && family === parentId);
-      const ofOne = count((lane) => !lane.isProven && lane.organizationId === organizationId);
-      return ofFamily < most.unprovenOfFamily && ofOne < most.unprovenOfOne;
-    });
+    const onTheirWay = [...this.lanes.values()].filter(({ busy }) => busy.size > 0);
+    return this.waiting.shift(openTo(onTheirWay.map((lane) => ({ ...lane, busy: lane.busy.size }))));
   }
 
   private laneOf({
@@ -202,8 +179,6 @@ export class WebhookDeliveries {
     const lane: Lane = {
       endpointId,
       path: organizationPath(organizationId, parentOrganizationId),
-      family: parentOrganizationId,
-      organizationId,
       busy: new Set(),
       settled: new Set(),
       isQueued: false,
@@ -328,7 +303,7 @@ const settledAs = {
 
 /** How many more may go to an endpoint now. */
 function roomOf({ isProven, busy }: Lane): number {
-  return (isProven ? mostPerEndpoint : 1) - busy.size;
+  return roomOfEndpoint(isProven) - busy.size;
 }
 
 function rest(lane: Lane, now: number): void {

@@ -6,6 +6,7 @@ import { RetryingDelivery, type Patience } from '../../src/delivery/retrying.js'
 import { SmsWebhookCarrier } from '../../src/delivery/sms-webhook.js';
 import { SmtpCarrier } from '../../src/delivery/smtp.js';
 import { CoordinatorError } from '../../src/domain/errors.js';
+import { organizationPath, strangersPath } from '../../src/fairness/fair-queue.js';
 import { openInbox } from './smtp-inbox.js';
 import { until } from '../e2e/until.js';
 
@@ -275,12 +276,12 @@ describe('many messages', () => {
     const { url, requests } = await gateway((response) => void held.push(response));
     const { made, ended } = await delivery({ url }, { concurrency: 1 });
     for (let number = 0; number < 20; number++) {
-      made.enqueue({ ...sms, text: 'much' }, { organizationId: 'child', parentOrganizationId: 'parent' });
+      made.enqueue({ ...sms, text: 'much' }, organizationPath('child', 'parent'));
     }
     const others = ['sibling', 'child of another', 'the parent itself'];
-    made.enqueue({ ...sms, text: others[0]! }, { organizationId: 'sibling', parentOrganizationId: 'parent' });
-    made.enqueue({ ...sms, text: others[1]! }, { organizationId: 'niece', parentOrganizationId: 'other' });
-    made.enqueue({ ...sms, text: others[2]! }, { organizationId: 'parent' });
+    made.enqueue({ ...sms, text: others[0]! }, organizationPath('sibling', 'parent'));
+    made.enqueue({ ...sms, text: others[1]! }, organizationPath('niece', 'other'));
+    made.enqueue({ ...sms, text: others[2]! }, organizationPath('parent'));
     for (let count = 1; count <= 23; count++) {
       await until(`${count} are on their way`, () => held.length >= count);
       held[count - 1]!.writeHead(200).end();
@@ -290,23 +291,38 @@ describe('many messages', () => {
     for (const place of places) expect(place).toBeLessThan(8);
   });
 
-  it('of sub-organizations leave half of the places to others, and of one sub-organization more than that', async () => {
+  it('of strangers leave half of the room to others, and of one stranger more than that', async () => {
     const { url } = await gateway(() => undefined);
     const { made } = await delivery({ url }, { maxOpen: 16, drainMs: 10 });
-    const child = (number: number) => ({ organizationId: `child ${number}`, parentOrganizationId: 'parent' });
+    const child = (number: number) => organizationPath(`child ${number}`, 'parent');
+    const caller = (network: string) => strangersPath('parent', network);
     made.enqueue(sms, child(1));
     made.enqueue(sms, child(1));
-    const ofOne = '2 messages of one sub-organization wait for their delivery';
-    expect(refusal(() => made.enqueue(sms, child(1)))).toMatchObject({
-      message: expect.stringContaining(ofOne) as string,
-    });
-    for (const number of [2, 2, 3, 3, 4, 4]) made.enqueue(sms, child(number));
-    const ofFamily = '8 messages of the sub-organizations of one parent wait';
-    expect(refusal(() => made.check(sms, child(5)))).toMatchObject({
-      message: expect.stringContaining(ofFamily) as string,
-    });
-    for (let count = 0; count < 8; count++) made.enqueue(sms, { organizationId: 'parent' });
+    const ofOne = /^2 messages of one sub-organization, or one caller of an auth proxy, wait for their delivery/;
+    expect(refusal(() => made.enqueue(sms, child(1))).message).toMatch(ofOne);
+    for (let count = 0; count < 2; count++) made.enqueue(sms, caller('192.0.2.1'));
+    expect(refusal(() => made.enqueue(sms, caller('192.0.2.1'))).message).toMatch(ofOne);
+    for (const number of [2, 2, 3, 3]) made.enqueue(sms, child(number));
+    const ofFamily = /^8 messages of the sub-organizations and the auth proxy of one parent wait/;
+    expect(refusal(() => made.check(sms, child(5))).message).toMatch(ofFamily);
+    expect(refusal(() => made.check(sms, caller('192.0.2.2'))).message).toMatch(ofFamily);
+    for (let count = 0; count < 8; count++) made.enqueue(sms, organizationPath('parent'));
     expect(refusal(() => made.enqueue(sms))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  });
+
+  it('of strangers take half of the places at most: what they send to slow targets holds up nobody else', async () => {
+    const { url, requests } = await gateway((response) => {
+      if (requests.at(-1)!.text !== 'slow') response.writeHead(200).end();
+    });
+    const { made, ended } = await delivery({ url }, { concurrency: 4, drainMs: 10 });
+    for (let number = 0; number < 4; number++) {
+      made.enqueue({ ...sms, text: 'slow' }, organizationPath(`child ${number}`, 'parent'));
+      made.enqueue({ ...sms, text: 'slow' }, strangersPath('parent', `192.0.2.${number}`));
+    }
+    for (let number = 0; number < 4; number++) made.enqueue({ ...sms, text: 'quick' }, organizationPath('parent'));
+    await ended(4);
+    expect(requests.filter(({ text }) => text === 'slow')).toHaveLength(2);
+    expect(requests.filter(({ text }) => text === 'quick')).toHaveLength(4);
   });
 
   it('beyond the bound are refused, and taken again once there is room', async () => {

@@ -1,0 +1,63 @@
+import { strangersOf, type QueuePath } from '../fairness/fair-queue.js';
+
+/**
+ * Deliveries on their way at a time; to endpoints of strangers of one parent; to all endpoints that are slow, fail or are not
+ * known yet, to those of them that are a parent's own, that are strangers' of one parent, and of one of these.
+ */
+const most = {
+  all: 128,
+  ofStrangers: 64,
+  unproven: 32,
+  unprovenOfParent: 16,
+  unprovenOfStrangers: 24,
+  unprovenOfOne: 4,
+};
+/** Deliveries on their way to one endpoint whose latest answer was a good one, and came soon. */
+const mostPerEndpoint = 4;
+
+/** Deliveries on their way at a time. */
+export const mostDeliveries = most.all;
+
+/** What is on its way to one endpoint. */
+interface LaneUse {
+  /** Of its organization. */
+  readonly path: QueuePath;
+  readonly isProven: boolean;
+  readonly busy: number;
+}
+
+/** How many deliveries may be on their way to one endpoint: a slow one holds one place. */
+export function roomOfEndpoint(isProven: boolean): number {
+  return isProven ? mostPerEndpoint : 1;
+}
+
+/** Where an endpoint waits: those that are not proven have turns of their own within their organization. */
+export function lanePath(lane: {
+  readonly path: QueuePath;
+  readonly isProven: boolean;
+  readonly endpointId: string;
+}): QueuePath {
+  return [...lane.path, lane.isProven ? 'proven' : 'unproven', lane.endpointId];
+}
+
+/** Which of those that wait, by the beginnings of their `lanePath`, may have their turn beside what is on its way. */
+export function openTo(lanes: readonly LaneUse[]): (path: QueuePath) => boolean {
+  const count = (isCounted: (lane: LaneUse) => boolean) =>
+    lanes.reduce((sum, lane) => sum + (isCounted(lane) ? lane.busy : 0), 0);
+  const all = count(() => true);
+  const unproven = count(({ isProven }) => !isProven);
+  return (path) => {
+    if (all >= most.all) return false;
+    const isUnproven = path.at(-1) === 'unproven';
+    if (isUnproven && unproven >= most.unproven) return false;
+    const family = strangersOf(path);
+    const isOfStrangers = (lane: LaneUse) => strangersOf(lane.path) === family;
+    if (family !== undefined && path.length === 3) return count(isOfStrangers) < most.ofStrangers;
+    if (!isUnproven) return true;
+    const unprovenOf = (isCounted: (lane: LaneUse) => boolean) => count((lane) => !lane.isProven && isCounted(lane));
+    const owner = path.slice(0, -1).join(' ');
+    const ofOne = unprovenOf((lane) => lane.path.join(' ') === owner);
+    if (family === undefined) return ofOne < most.unprovenOfParent;
+    return ofOne < most.unprovenOfOne && unprovenOf(isOfStrangers) < most.unprovenOfStrangers;
+  };
+}

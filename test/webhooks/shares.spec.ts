@@ -1,0 +1,67 @@
+import { FairQueue, organizationPath } from '../../src/fairness/fair-queue.js';
+import { lanePath, openTo, roomOfEndpoint } from '../../src/webhooks/shares.js';
+
+interface Endpoint {
+  readonly endpointId: string;
+  readonly path: readonly string[];
+  readonly isProven: boolean;
+}
+
+const endpoints = (count: number, isProven: boolean, organizationId: string, parentId?: string): Endpoint[] =>
+  Array.from({ length: count }, (_, at) => ({
+    endpointId: `${organizationId} ${at}`,
+    path: organizationPath(organizationId, parentId),
+    isProven,
+  }));
+
+/** How many deliveries of each organization get a place, when all endpoints have much to be told and none answers. */
+function started(all: readonly Endpoint[]): Readonly<Record<string, number>> {
+  const waiting = new FairQueue<Endpoint>();
+  for (const one of all) {
+    for (let time = 0; time < roomOfEndpoint(one.isProven); time++) waiting.push(lanePath(one), one);
+  }
+  const onTheirWay: (Endpoint & { readonly busy: number })[] = [];
+  for (let one = waiting.shift(openTo(onTheirWay)); one; one = waiting.shift(openTo(onTheirWay))) {
+    onTheirWay.push({ ...one, busy: 1 });
+  }
+  const counts: Record<string, number> = {};
+  for (const { path } of onTheirWay) counts[path.at(-1) === 'own' ? path[1]! : path[3]!] ??= 0;
+  for (const { path } of onTheirWay) counts[path.at(-1) === 'own' ? path[1]! : path[3]!]! += 1;
+  return counts;
+}
+
+const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((one, other) => one + other, 0);
+const children = (count: number, each: number, isProven: boolean, parentId = 'parent') =>
+  Array.from({ length: count }, (_, at) => endpoints(each, isProven, `child ${at} of ${parentId}`, parentId)).flat();
+
+describe('places for webhook deliveries', () => {
+  it('of a slow endpoint are one, of a good one four', () => {
+    expect(started([...endpoints(1, false, 'slow'), ...endpoints(1, true, 'good')])).toEqual({ slow: 1, good: 4 });
+  });
+
+  it('of slow endpoints of one sub-organization are four', () => {
+    expect(started(endpoints(20, false, 'child', 'parent'))).toEqual({ child: 4 });
+  });
+
+  it('of slow endpoints of all sub-organizations of one parent are 24', () => {
+    expect(sum(started(children(20, 20, false)))).toBe(24);
+  });
+
+  it('of slow endpoints of a parent’s own are 16, and of all together 32', () => {
+    expect(started(endpoints(40, false, 'parent'))).toEqual({ parent: 16 });
+    expect(sum(started([1, 2, 3].flatMap((one) => endpoints(40, false, `parent ${one}`))))).toBe(32);
+  });
+
+  it('of sub-organizations of one parent are half, also where all of them answer soon', () => {
+    expect(sum(started(children(20, 20, true)))).toBe(64);
+  });
+
+  it('are 128 in all', () => {
+    expect(sum(started(['one', 'other', 'third'].flatMap((parent) => children(20, 20, true, parent))))).toBe(128);
+  });
+
+  it('are left for a good endpoint, whatever strangers do', () => {
+    const strangers = [...children(50, 20, false), ...children(50, 20, true)];
+    expect(started([...strangers, ...endpoints(1, true, 'parent')])).toMatchObject({ parent: 4 });
+  });
+});
