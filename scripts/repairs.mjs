@@ -1049,9 +1049,8 @@ export const repairs = [
     file: 'src/read-models/pages.ts',
     from: 'const mostBytesOfPages = 4 * 1024 * 1024;',
     to: 'const mostBytesOfPages = Infinity;',
-    test: 'test/nets/noninterference.spec.ts',
-    named: 'what was shown to freeze others',
-    attack: 'payloads of 2 MB, and lists of them: hexadecimal',
+    test: 'test/e2e/pages.spec.ts',
+    named: 'a page ends at 4 MiB and says so',
   },
   {
     rule: 'R5',
@@ -1107,9 +1106,8 @@ export const repairs = [
     file: 'src/stamps/verify.ts',
     from: 'const bytesOfTurn = 256 * 1024;',
     to: 'const bytesOfTurn = Infinity;',
-    test: 'test/nets/noninterference.spec.ts',
-    named: 'what was shown to freeze others',
-    attack: 'the stamp of a personal message',
+    test: 'test/stamps/signatures.spec.ts',
+    named: 'the Keccak of a long body',
   },
   {
     rule: 'R5',

@@ -432,6 +432,24 @@ test('get_policy_evaluations says for every vote what each policy said, and neve
   const revisions = policyEvaluations.map(({ revision }) => Number(revision));
   expect([...revisions].sort((one, other) => one - other)).toEqual(revisions);
 
+  // A part of them, by the ids of their votes.
+  const ids = policyEvaluations.map(({ id }) => id as string);
+  const part = async (paginationOptions: object) =>
+    coordinator.client
+      .query<{ policyEvaluations: { id: string }[] }>('get_policy_evaluations', {
+        activityId: asked.id,
+        paginationOptions,
+      })
+      .then((answer) => answer.policyEvaluations.map(({ id }) => id));
+  expect(await part({ limit: '2' })).toEqual(ids.slice(0, 2));
+  expect(await part({ after: ids[0] })).toEqual(ids.slice(1));
+  expect(await part({ after: ids[0], limit: '1' })).toEqual(ids.slice(1, 2));
+  expect(await part({ before: ids[2] })).toEqual(ids.slice(0, 2));
+  expect(await part({ before: ids[2], limit: '1' })).toEqual(ids.slice(1, 2));
+  expect(await part({ after: ids[0], before: ids[2] })).toEqual(ids.slice(1, 2));
+  await expect(part({ after: asked.id })).rejects.toThrow('names no element of this list');
+  await expect(part({ limit: '0' })).rejects.toThrow('paginationOptions.limit');
+
   // What was decided stays what it was, whatever becomes of the policy.
   await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
   expect((await evaluations()).policyEvaluations).toEqual(policyEvaluations);

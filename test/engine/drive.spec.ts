@@ -178,6 +178,8 @@ describe('a queue', () => {
     expect(queue.size).toBe(3);
     expect(queue.batch().map(({ request }) => request.body.length / 1024)).toEqual([100, 1, 2]);
     expect(queue.size).toBe(0);
+    for (let count = 0; count < 300; count++) push('tiny', 0);
+    expect([batch().length, batch().length]).toEqual([256, 44]);
   });
 });
 

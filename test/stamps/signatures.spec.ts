@@ -6,6 +6,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
+import { thisThread } from '../../src/fairness/turns.js';
 import { normalizePublicKey } from '../../src/stamps/keys.js';
 import { generateApiKeyPair, stampBody } from '../../src/stamps/sign.js';
 import { verifySignature } from '../../src/stamps/signatures.js';
@@ -293,4 +294,21 @@ test('verifications that wait take turns: one of another caller does not wait fo
   await Promise.all([...Array.from({ length: 100 }, () => verify('one')), verify('another')]);
   expect(order).toHaveLength(101);
   expect(order.indexOf('another')).toBeLessThan(30);
+});
+
+test('the Keccak of a long body gives others their turn at each quarter of a megabyte', async () => {
+  const key = generateApiKeyPair((length) => new Uint8Array(length).fill(7), 'API_KEY_CURVE_SECP256K1');
+  const message = Buffer.alloc(2 ** 20, 'x');
+  const { headerValue } = stampBody(message.toString(), key, 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191');
+  const stamp = readStamp({ 'x-stamp': headerValue });
+  let [turns, isOver] = [0, false];
+  // Somebody who always waits for a turn.
+  const other = async () => {
+    for (; !isOver; turns++) await thisThread.next(['other'], { alone: true });
+  };
+  const running = other();
+  await verifyApiKeyStamp(stamp as ApiKeyStamp, message, '192.0.2.1');
+  isOver = true;
+  await running;
+  expect(turns).toBeGreaterThanOrEqual(4);
 });

@@ -105,6 +105,31 @@ it('instructions of one transaction are read for as many values together as a si
   expect(read()).toBeInstanceOf(Unreadable);
 });
 
+describe('the arguments of an instruction', () => {
+  const go = (type: unknown, types: readonly unknown[] = []) =>
+    program({ instructions: [{ name: 'go', discriminator: [1], accounts: [], args: [{ name: 'x', type }] }], types });
+  const argsOf = (idl: ReturnType<typeof program>, data: string, steps: Steps) =>
+    decodeSolanaArgs(idl, Buffer.from(`01${data}`, 'hex'), new BorshBudget(steps))?.programCallArgs;
+  const struct = (name: string, fields: readonly unknown[]) => ({ name, type: { kind: 'struct', fields } });
+
+  it('that are said to be more values than are read are unreadable before the first is', () => {
+    const idl = go({ vec: { defined: 'Empty' } }, [struct('Empty', [])]);
+    const steps = all();
+    // 4 294 967 295 elements, none of which has a byte.
+    expect(argsOf(idl, 'ffffffff', steps)).toBeInstanceOf(Unreadable);
+    expect(steps.spent).toBeLessThan(100);
+    expect(argsOf(idl, '05000000', steps)).not.toBeInstanceOf(Unreadable);
+  });
+
+  it('are 16 384 values at most, those in structs of lists counted', () => {
+    const fields = Array.from({ length: 10 }, (_, at) => ({ name: `f${at}`, type: { defined: 'Empty' } }));
+    const idl = (count: number) =>
+      go({ array: [{ defined: 'Ten' }, count] }, [struct('Empty', []), struct('Ten', fields)]);
+    expect(argsOf(idl(1_000), '', all())).not.toBeInstanceOf(Unreadable);
+    expect(argsOf(idl(2_000), '', all())).toBeInstanceOf(Unreadable);
+  });
+});
+
 const key = secp256k1.getPublicKey(new Uint8Array(32).fill(7));
 const p2wpkh = payments.p2wpkh({ pubkey: key }).output!;
 const p2pkh = payments.p2pkh({ pubkey: key }).output!;
