@@ -21,7 +21,9 @@ const mostStatements = 1_000;
  */
 export class ReadModelDatabase implements Rows {
   private readonly database: Database.Database;
+  /** Transactions that are entered, one within another, and how many of them SQLite knows of. */
   private depth = 0;
+  private begun = 0;
   private readonly statements = new Map<string, Database.Statement>();
 
   constructor(file: string) {
@@ -40,7 +42,8 @@ export class ReadModelDatabase implements Rows {
   }
 
   run(sql: string, ...values: Value[]): void {
-    this.statement(sql).run(values);
+    for (; this.begun < this.depth; this.begun += 1) this.execute(`SAVEPOINT level_${this.begun}`);
+    this.execute(sql, ...values);
   }
 
   get(sql: string, ...values: Value[]): Row | undefined {
@@ -57,26 +60,36 @@ export class ReadModelDatabase implements Rows {
     this.statements.clear();
   }
 
-  /** All of it, or nothing; may be nested, and then an inner failure undoes the inner work only. */
+  /**
+   * All of it, or nothing; may be nested, and then an inner failure undoes the inner work only. An inner one begins with
+   * its first write: of twenty models, most write nothing for a batch.
+   */
   transaction(work: () => void): void {
     const level = this.depth;
-    const name = `level_${level}`;
-    this.run(this.depth === 0 ? 'BEGIN IMMEDIATE' : `SAVEPOINT ${name}`);
+    if (level === 0) {
+      this.execute('BEGIN IMMEDIATE');
+      this.begun = 1;
+    }
     this.depth += 1;
     try {
       work();
-      this.depth -= 1;
-      this.run(this.depth === 0 ? 'COMMIT' : `RELEASE ${name}`);
+      if (this.begun > level) this.execute(level === 0 ? 'COMMIT' : `RELEASE level_${level}`);
     } catch (error) {
-      this.depth = level;
-      if (this.depth > 0) this.run(`ROLLBACK TO ${name}`);
-      this.run(this.depth === 0 ? 'ROLLBACK' : `RELEASE ${name}`);
+      if (this.begun > level && level > 0) this.execute(`ROLLBACK TO level_${level}`);
+      if (this.begun > level) this.execute(level === 0 ? 'ROLLBACK' : `RELEASE level_${level}`);
       throw error;
+    } finally {
+      this.depth = level;
+      this.begun = Math.min(this.begun, level);
     }
   }
 
   close(): void {
     this.database.close();
+  }
+
+  private execute(sql: string, ...values: Value[]): void {
+    this.statement(sql).run(values);
   }
 
   private statement(sql: string): Database.Statement {

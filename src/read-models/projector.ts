@@ -105,8 +105,8 @@ export class Projector {
     const lastKept = kept?.position;
     const moved = this.state.filter(({ failure, checkpoint }) => failure === undefined && checkpoint < last.position);
     this.database.transaction(() => {
-      for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events, lastKept);
-      if (kept) this.note(kept);
+      for (const one of moved) one.failure = this.projectInto(one.model, one.checkpoint, events);
+      if (kept) this.note(kept, moved);
     });
     for (const one of moved) {
       if (one.failure !== undefined) continue;
@@ -116,12 +116,7 @@ export class Projector {
     return this.progress();
   }
 
-  private projectInto(
-    model: ReadModel,
-    checkpoint: bigint,
-    events: readonly ProjectedEvent[],
-    lastKept: bigint | undefined,
-  ): string | undefined {
+  private projectInto(model: ReadModel, checkpoint: bigint, events: readonly ProjectedEvent[]): string | undefined {
     try {
       this.database.transaction(() => {
         model.project(
@@ -129,9 +124,6 @@ export class Projector {
           // Only after a start are some models further than others.
           (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint),
         );
-        if (lastKept !== undefined) {
-          this.database.run('UPDATE checkpoints SET position = ? WHERE model = ?', String(lastKept), model.name);
-        }
       });
       return undefined;
     } catch (error) {
@@ -139,8 +131,14 @@ export class Projector {
     }
   }
 
-  private note({ stream, revision, position, metadata }: RecordedEvent): void {
+  /** Writes the checkpoint of all that have not failed, and which event it is. */
+  private note({ stream, revision, position, metadata }: RecordedEvent, moved: readonly State[]): void {
     const { hash } = metadata as Partial<EventMetadata>;
+    this.database.run(
+      'UPDATE checkpoints SET position = ? WHERE model IN (SELECT value FROM json_each(?))',
+      String(position),
+      JSON.stringify(moved.filter(({ failure }) => failure === undefined).map(({ model }) => model.name)),
+    );
     this.database.run(
       'INSERT OR REPLACE INTO last_projected VALUES (1, ?, ?, ?, ?)',
       stream,
