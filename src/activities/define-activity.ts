@@ -9,6 +9,7 @@ import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/type
 import type { Steps } from '../domain/steps.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
 import type { PreparePorts } from '../ports/prepare.js';
+import type { RecordedActivity } from './recorded-activity.js';
 
 /** What `decide` may look at besides the intent. Everything here is recorded or folded, so that replay decides alike. */
 export interface DecideContext {
@@ -96,14 +97,43 @@ interface Described<Type extends string> {
   readonly summary: string;
 }
 
+/** A verb that asks something of the world before it is decided, and how history gives back what the world gave. */
+interface Preparing<Intent extends object, Result extends object, Recalled, Prepared> {
+  /**
+   * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
+   * organization may have changed by the time of `decide`, which checks again.
+   */
+  prepare(intent: Intent, ports: PreparePorts, context: PrepareContext): Promise<Prepared & NoInfer<Recalled>>;
+  /**
+   * What `prepare` gave, from what the decision has left in history: all that `decide` may ask for, so that every decision
+   * can be made again. Not asked where `prepare` has refused. Pure.
+   * @throws {Error} when no such decision leaves such events
+   */
+  recall(intent: Intent, recorded: RecordedActivity<Result>, organization: OrganizationView): Recalled;
+}
+
+interface NotPreparing {
+  readonly prepare?: undefined;
+  readonly recall?: undefined;
+}
+
 /** One verb of the Activity API, in one value. Listing it in `index.ts` registers it. */
-export interface ActivityDefinition<
+export type ActivityDefinition<
   Type extends string,
   Intent extends object,
   Result extends object,
-  Prepared = undefined,
+  Recalled = unknown,
+  Prepared = Recalled,
+> = Verb<Type, Intent, Result, Recalled, Prepared> &
+  (Preparing<Intent, Result, Recalled, Prepared> | NotPreparing) & { readonly kind: 'activity' };
+
+interface Verb<
+  Type extends string,
+  Intent extends object,
+  Result extends object,
+  Recalled,
+  Prepared,
 > extends Described<Type> {
-  readonly kind: 'activity';
   readonly intent: new () => Intent;
   readonly result: new () => Result;
   readonly olderVersions?: readonly OlderVersion<Intent>[];
@@ -173,11 +203,6 @@ export interface ActivityDefinition<
    */
   check?(intent: Intent, organization: OrganizationView, limits: LimitsToCheck): void;
   /**
-   * The only step that may touch the world. Runs once the activity is allowed; kept over retries of the append. The
-   * organization may have changed by the time of `decide`, which checks again.
-   */
-  prepare?(intent: Intent, ports: PreparePorts, context: PrepareContext): Promise<Prepared>;
-  /**
    * `prepare` leaves nothing outside, and asks nobody outside: what it gives is nobody's until the append has proved that it
    * was allowed. Of all others it is first made sure that they are allowed at the newest revision.
    */
@@ -186,7 +211,7 @@ export interface ActivityDefinition<
    * What happens, and what is answered. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
    */
-  decide(intent: Intent, context: DecideContext, prepared: Prepared): ActivityOutcome<Result>;
+  decide(intent: Intent, context: DecideContext, prepared: Recalled): ActivityOutcome<Result>;
   /** Addresses that it has derived and that none of its events has, for app proofs. */
   derivedBeside?(intent: Intent, organizationId: string, prepared: Prepared): readonly DerivedAddress[];
   /**
@@ -215,19 +240,21 @@ export interface VoteDefinition<Type extends string> extends Described<Type> {
 }
 
 /** Any definition, as the driver sees it once its own types no longer matter. */
-export type AnyActivity = ActivityDefinition<string, object, object, unknown>;
+export type AnyActivity = ActivityDefinition<string, object, object, unknown, unknown>;
 export type AnyVote = VoteDefinition<string>;
 export type AnyDefinition = AnyActivity | AnyVote;
 
-/** Declares a verb; infers what `prepare` hands to `decide`. */
+/** Declares a verb; infers what `prepare` gives, and what `recall` gives of it to `decide`. */
 export function defineActivity<
   const Type extends string,
   Intent extends object,
   Result extends object,
-  Prepared = undefined,
+  Recalled,
+  Prepared,
 >(
-  definition: Omit<ActivityDefinition<Type, Intent, Result, Prepared>, 'kind'>,
-): ActivityDefinition<Type, Intent, Result, Prepared> {
+  definition: Verb<Type, Intent, Result, Recalled, Prepared> &
+    (Preparing<Intent, Result, Recalled, Prepared> | NotPreparing),
+): ActivityDefinition<Type, Intent, Result, Recalled, Prepared> {
   return { kind: 'activity', ...definition };
 }
 

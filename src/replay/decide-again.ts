@@ -1,5 +1,6 @@
 import { decideSubmit } from '../decide/submit.js';
 import { decideVote } from '../decide/vote.js';
+import { RecordedActivity } from '../activities/recorded-activity.js';
 import type { Basis, Voter, Prepared, Submission, DecisionResult } from '../decide/basis.js';
 import { fingerprintOf } from '../decide/fingerprint.js';
 import { apply, nothingLoaded, type LoadedOrganization } from '../ledger/loaded-organization.js';
@@ -16,7 +17,6 @@ import type { OrganizationEvent, OrganizationView } from '../domain/organization
 import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { upcast } from '../ledger/upcast.js';
-import { preparedFrom } from './recall.js';
 
 /** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
@@ -352,15 +352,16 @@ export function preparation(
   organization: OrganizationView,
 ): Prepared {
   const version = activityVersion(registry, type);
+  const { definition } = version;
   const end = effects.at(-1);
-  if (!version.definition.prepare || !end) return undefined;
+  if (!definition.prepare || !end) return undefined;
   // One that fails with effects was decided to fail, by what it had prepared.
   if (end.type === 'ActivityFailed' && effects.length === 1) {
     const { code, message } = end.data.failure;
     return { refusal: new CoordinatorError(code, message) };
   }
-  const intent = newestIntent(version, parameters);
-  return { value: preparedFrom(version.definition.type, { intent, organization, effects }) };
+  const recorded = new RecordedActivity(effects);
+  return { value: definition.recall(newestIntent(version, parameters), recorded, organization) };
 }
 
 function sameResult(one: DecisionResult, other: DecisionResult): void {

@@ -28,8 +28,8 @@ export function given(...history: readonly OrganizationEvent[]) {
   for (const event of history) evolve(organization, event, givenAt);
 
   return {
-    when<Intent extends object, Result extends object, Prepared = undefined>(
-      definition: ActivityDefinition<string, Intent, Result, Prepared>,
+    when<Intent extends object, Result extends object, Recalled, Prepared = Recalled>(
+      definition: ActivityDefinition<string, Intent, Result, Recalled, Prepared>,
       intent: object,
       {
         submitterId = id(900),
@@ -63,7 +63,7 @@ export function given(...history: readonly OrganizationEvent[]) {
             policyEnvironment,
             ...limits,
           },
-          prepared as Prepared,
+          prepared as Recalled & Prepared,
         );
         checkLimits(organization, outcome.events, limits.limits);
         checkQuorumMembers(

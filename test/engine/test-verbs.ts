@@ -54,6 +54,7 @@ const tell = defineActivity({
   result: PayResult,
   policy: { resource: 'PAYMENT', action: 'CREATE' },
   prepare: ({ amount, memo }) => Promise.resolve({ amount, to: memo === 'nobody' ? 'nobody' : 'ann@example.com' }),
+  recall: () => ({}),
   decide({ amount, memo }, { newId }) {
     const events = [{ type: 'UserTagCreated', data: { tagId: newId(), tagName: `told ${amount}` } }] as const;
     return memo === 'fail'

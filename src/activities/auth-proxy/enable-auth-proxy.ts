@@ -48,6 +48,11 @@ export const enableAuthProxy = defineActivity({
   prepare: async (_intent, { proxyKeys }, { organization: { organizationId, authProxy } }) =>
     authProxy ? undefined : proxyKeys.create(organizationId),
 
+  recall(_intent, recorded) {
+    const [enabled] = recorded.all('AuthProxyEnabled');
+    return enabled && { vaultId: enabled.vaultId, publicKey: enabled.publicKey };
+  },
+
   decide(_intent, { organization: { authProxy }, newId }, key) {
     if (authProxy) return { events: [], result: { userId: authProxy.userId, configId: authProxy.configId } };
     if (!key) throw new CoordinatorError('ABORTED', 'the auth proxy was disabled meanwhile: send a new request');

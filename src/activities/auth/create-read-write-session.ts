@@ -4,7 +4,7 @@ import { existingUser, type User } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Email, Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
 
 class SessionParams {
   @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
@@ -83,6 +83,8 @@ export const createReadWriteSession = defineActivity({
     submitterAsked(intent, organization, submitterId);
     return loginSecrets.newApiKey(intent.targetPublicKey);
   },
+
+  recall: (_intent, recorded) => recalledKey(recorded),
 
   decide(intent, context, { publicKey, credentialBundle }) {
     const { organization, submitterId } = context;

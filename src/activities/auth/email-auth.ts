@@ -103,6 +103,8 @@ export const emailAuth = defineActivity({
     return { publicKey, message };
   },
 
+  recall: (_intent, recorded) => ({ publicKey: recorded.first('ApiKeyCreated').publicKey }),
+
   decide({ email, apiKeyName, expirationSeconds, invalidateExisting }, context, { publicKey }) {
     const user = userToReach(context.organization, email);
     const { apiKeyId, events } = sessionKeyEvents(context, user, {

@@ -12,6 +12,7 @@ import {
   OtpParams,
   OtpRecipient,
   prepareOtp,
+  recalledOtp,
   sendOtp,
 } from './otp-params.js';
 import { otpLengths } from '../../domain/organization/otps.js';
@@ -71,9 +72,11 @@ export const initOtpAuth = defineActivity({
     return prepareOtp(params, ports, context, { isDelivered: user !== undefined });
   },
 
+  recall: (_intent, recorded) => recalledOtp(recorded),
+
   decide(params, context, prepared) {
     return { events: otpEvents(params, 'auth', context, prepared), result: { otpId: prepared.otpId } };
   },
 
-  afterwards: sendOtp,
+  afterwards: (prepared, ports) => sendOtp(prepared, ports),
 });

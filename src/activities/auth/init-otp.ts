@@ -9,6 +9,7 @@ import {
   otpEvents,
   OtpParams,
   prepareOtp,
+  recalledOtp,
   sendOtp,
 } from './otp-params.js';
 
@@ -57,6 +58,8 @@ export const initOtp = defineActivity({
 
   prepare: (params, ports, context) => prepareOtp(params, ports, context, { withTarget: !params.withoutTarget }),
 
+  recall: (_intent, recorded) => recalledOtp(recorded),
+
   decide(params, context, prepared) {
     const { otpId, targetBundle } = prepared;
     return {
@@ -65,5 +68,5 @@ export const initOtp = defineActivity({
     };
   },
 
-  afterwards: sendOtp,
+  afterwards: (prepared, ports) => sendOtp(prepared, ports),
 });

@@ -6,6 +6,7 @@ import { existingUser, type User } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Text } from '../../wire/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
@@ -66,6 +67,11 @@ export async function preparedSession(
     expiresAt: now + sessionSeconds(expirationSeconds) * 1000,
   });
   return { userId, session };
+}
+
+/** What `preparedSession` gave. */
+export function recalledSession(recorded: RecordedActivity<LoginResult>): PreparedSession {
+  return { userId: recorded.first('ApiKeyCreated').userId, session: recorded.result.session };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { OrganizationView } from '../../domain/organization/organization.js
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Text } from '../../wire/fields.js';
 import { newCredentials } from '../credentials/credential-params.js';
-import { maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
+import { claimedIdentity, maxOidcToken, type NamedIdentity } from '../credentials/oauth-params.js';
 import { linkingEmail } from '../credentials/social-linking.js';
 import { defineActivity } from '../define-activity.js';
 import {
@@ -13,9 +13,10 @@ import {
   loginPolicyParams,
   LoginResult,
   preparedSession,
+  recalledSession,
   userOfIdentity,
 } from './login-params.js';
-import { oidcTokensUsed, recordedTokens } from './token-uses.js';
+import { claimsOf, oidcTokensUsed, recalledTokens, recordedTokens } from './token-uses.js';
 
 class OauthLoginIntent extends LoginParams {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `publicKey` as sent.' })
@@ -51,6 +52,14 @@ export const oauthLogin = defineActivity({
     const { userId } = userOfLogin(organization, identity, email);
     return { identity, email, ...recorded, ...(await preparedSession(userId, intent, ports, context)) };
   },
+
+  recall: ({ oidcToken }, recorded) => ({
+    identity: claimedIdentity(oidcToken),
+    // Asked for only where the login has given the user the identity.
+    email: recorded.all('OauthProviderCreated').length > 0 ? claimsOf(oidcToken)['email'] : undefined,
+    ...recalledTokens(recorded),
+    ...recalledSession(recorded),
+  }),
 
   decide(intent, context, { identity, email, tokens = [], ...prepared }) {
     const { organization } = context;

@@ -1,10 +1,10 @@
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
-import { maxOidcToken } from '../credentials/oauth-params.js';
+import { claimedIdentity, maxOidcToken } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
 import { userOfIdentity } from './login-params.js';
-import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
-import { oidcTokensUsed, recordedTokens } from './token-uses.js';
+import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
+import { oidcTokensUsed, recalledTokens, recordedTokens } from './token-uses.js';
 
 class OauthIntent {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `targetPublicKey` as sent.' })
@@ -56,6 +56,12 @@ export const oauth = defineActivity({
     userOfIdentity(organization, identity);
     return { identity, ...recorded, key: await loginSecrets.newApiKey(targetPublicKey) };
   },
+
+  recall: ({ oidcToken }, recorded) => ({
+    identity: claimedIdentity(oidcToken),
+    ...recalledTokens(recorded),
+    key: recalledKey(recorded),
+  }),
 
   decide({ apiKeyName, expirationSeconds, invalidateExisting }, context, { identity, tokens = [], key }) {
     const user = userOfIdentity(context.organization, identity);

@@ -68,6 +68,8 @@ export const oauth2Authenticate = defineActivity({
     return oauth2.authenticate({ ...asked, provider, clientId, secret });
   },
 
+  recall: (_intent, recorded) => recorded.result.oidcToken,
+
   // What others read proves nothing (docs/adr/0027).
   decide: (_intent, _context, token) => ({ events: [], result: { oidcToken: withoutSignature(token) } }),
 

@@ -4,8 +4,8 @@ import { userOfContact } from '../../domain/organization/users.js';
 import { parsePublicKey } from '../../keyring/curves.js';
 import { Flag, Hex, Label, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkOtpLogin, contactKind } from './otp-params.js';
-import { sessionKeyEvents, SessionSeconds } from './session-keys.js';
+import { checkOtpLogin, contactKind, recalledGuess } from './otp-params.js';
+import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
 
 class OtpAuthIntent {
   @Uuid({ about: 'The code that was sent, as init_otp_auth names it.' })
@@ -55,6 +55,11 @@ export const otpAuth = defineActivity({
   async prepare({ otpId, otpCode, targetPublicKey }, { loginSecrets }) {
     const codeHash = await loginSecrets.hashCode(otpId, otpCode);
     return { codeHash, key: targetPublicKey ? await loginSecrets.newApiKey(targetPublicKey) : undefined };
+  },
+
+  recall({ otpId }, recorded, organization) {
+    const [made] = recorded.all('ApiKeyCreated');
+    return { codeHash: recalledGuess(otpId, recorded, organization), key: made && recalledKey(recorded) };
   },
 
   decide({ otpId, apiKeyName, expirationSeconds, invalidateExisting }, context, { codeHash, key }) {

@@ -4,7 +4,6 @@ import type { Login } from '../../domain/organization/quorum-members.js';
 import { userOfContact, type User } from '../../domain/organization/users.js';
 import { Nested, Text } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import type { VerificationClaims } from '../../ports/tokens.js';
 import {
   checkLogin,
   loginEvents,
@@ -12,6 +11,7 @@ import {
   loginPolicyParams,
   LoginResult,
   preparedSession,
+  recalledSession,
 } from './login-params.js';
 import { checkOtpLogin, contactKind } from './otp-params.js';
 import {
@@ -23,7 +23,9 @@ import {
   checkUnboundLeadsHere,
   checkUnboundUnused,
   ClientSignature,
+  type ProvedContact,
   provenContact,
+  recalledContact,
   tokenUsed,
   verifiedToken,
 } from './verification.js';
@@ -96,6 +98,11 @@ export const otpLogin = defineActivity({
     return { claims, ...(await preparedSession(user.userId, intent, { tokens }, context)) };
   },
 
+  recall: ({ verificationToken }, recorded) => ({
+    claims: recalledContact(verificationToken),
+    ...recalledSession(recorded),
+  }),
+
   decide(intent, context, { claims, ...prepared }) {
     const { organization } = context;
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
@@ -121,7 +128,7 @@ interface OfLogin {
  * one that anybody else has written down may be anybody's (docs/adr/0037).
  * @throws {CoordinatorError} NOT_FOUND, or FAILED_PRECONDITION where such logins are switched off
  */
-function userOfLogin(organization: OrganizationView, { verificationType, contact }: VerificationClaims): OfLogin {
+function userOfLogin(organization: OrganizationView, { verificationType, contact }: ProvedContact): OfLogin {
   checkOtpLogin(organization, verificationType);
   const kind = contactKind(verificationType);
   const proved = userOfContact(organization, kind, contact, 'verified');

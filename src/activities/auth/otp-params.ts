@@ -15,6 +15,7 @@ import { contactKey } from '../../domain/organization/users.js';
 import { checkSmsTemplate, otpEmail, otpSms, readEmailCustomization } from '../../delivery/templates.js';
 import { DecimalString, Email, Flag, isEmail, isPhone, Label, Nested, OneOf, Text, Whole } from '../../wire/fields.js';
 import type { DecideContext, PrepareContext } from '../define-activity.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 import { checkLoginFeature } from '../organization/organization-features.js';
 import { parentsWords, type MessageWords } from '../parents-words.js';
 import type { OutgoingMessage } from '../../ports/delivery.js';
@@ -184,14 +185,18 @@ export function senderOf({
   });
 }
 
-/** A code before it is recorded. The code itself is in the message and nowhere else. */
-export interface PreparedOtp {
+/** What is recorded of a code. */
+export interface MadeOtp {
   readonly otpId: string;
   readonly codeHash: string;
-  /** Undefined for nobody to be reached: the code is known to nobody then. */
-  readonly message: OutgoingMessage | undefined;
   readonly vaultId?: string;
   readonly targetBundle?: string;
+}
+
+/** A code before it is recorded. The code itself is in the message and nowhere else. */
+export interface PreparedOtp extends MadeOtp {
+  /** Undefined for nobody to be reached: the code is known to nobody then. */
+  readonly message: OutgoingMessage | undefined;
 }
 
 /**
@@ -225,12 +230,26 @@ export async function prepareOtp(
   return { otpId, codeHash, message: isDelivered ? message : undefined, ...target };
 }
 
+/** A code that was sent; its message is nowhere. */
+export function recalledOtp(
+  recorded: RecordedActivity<{ otpId: string; otpEncryptionTargetBundle?: string }>,
+): MadeOtp {
+  const { otpId, codeHash, vaultId } = recorded.first('OtpSent');
+  return { otpId, codeHash, ...presentMembers({ vaultId, targetBundle: recorded.result.otpEncryptionTargetBundle }) };
+}
+
+/** Hash of the code that a guess was. One that failed has another than the code has; which one does not matter. */
+export function recalledGuess(otpId: string, recorded: RecordedActivity, { otps }: OrganizationView): string {
+  const isWrong = recorded.all('OtpGuessFailed').length > 0;
+  return isWrong ? '' : (otps.get(otpId)?.codeHash ?? '');
+}
+
 /** The events of a code that is sent. @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many */
 export function otpEvents(
   params: OtpParams,
   purpose: 'verify' | 'auth',
   context: Pick<DecideContext, 'organization' | 'submitterId' | 'now'>,
-  { otpId, codeHash, vaultId }: PreparedOtp,
+  { otpId, codeHash, vaultId }: MadeOtp,
 ): OtpEvent[] {
   const { otpType, contact } = params;
   const { organization, now } = context;

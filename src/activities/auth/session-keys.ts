@@ -12,6 +12,7 @@ import { DecimalString } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
 import { longestLifeSeconds } from '../credentials/credential-params.js';
 import type { DecideContext } from '../define-activity.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 
 /** Life of a key that a login makes, in seconds, unless it says otherwise (specification, section 8). */
 const defaultLifeSeconds = 15 * 60;
@@ -51,6 +52,14 @@ interface SessionKey {
 /** The life of a session in seconds, from what its login asks for. */
 export function sessionSeconds(expirationSeconds: string | undefined): number {
   return expirationSeconds === undefined ? defaultLifeSeconds : Number(expirationSeconds);
+}
+
+/** A key that was made for a user and sealed to a key of the client's. */
+export function recalledKey(recorded: RecordedActivity<{ credentialBundle?: string }>) {
+  return {
+    publicKey: recorded.first('ApiKeyCreated').publicKey,
+    credentialBundle: recorded.result.credentialBundle!,
+  };
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   loginPolicyParams,
   LoginResult,
   preparedSession,
+  recalledSession,
 } from './login-params.js';
 import { checkOtpLogin } from './otp-params.js';
 import { checkTokenUnused, tokenUsed } from './verification.js';
@@ -33,6 +34,8 @@ export const stampLogin = defineActivity({
   },
 
   prepare: (intent, ports, context) => preparedSession(context.submitterId, intent, ports, context),
+
+  recall: (_intent, recorded) => recalledSession(recorded),
 
   decide(intent, context, prepared) {
     const { organization, submitterId, attestation } = context;

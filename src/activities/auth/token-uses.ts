@@ -2,6 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import type { OrganizationEvent } from '../../domain/organization/organization.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 
 /** What an OIDC token was recorded for. It logs in as often as its key asks; it registers only what nobody has read yet. */
 type OidcUsage = 'USAGE_TYPE_OIDC_LOGIN' | 'USAGE_TYPE_OIDC_REGISTRATION';
@@ -17,6 +18,16 @@ export interface RecordedTokens {
 /** What is remembered of tokens of a request. */
 export function recordedTokens(verified: readonly OidcIdentity[]): RecordedTokens {
   return verified.length > 0 ? { tokens: verified.map(({ tokenId, expiresAt }) => ({ tokenId, expiresAt })) } : {};
+}
+
+/** The OIDC tokens that a request has recorded. */
+export function recalledTokens(recorded: RecordedActivity): RecordedTokens {
+  return { tokens: recorded.all('OidcTokenUsed') };
+}
+
+/** What a token says, unchecked: of one that was verified before it was recorded. */
+export function claimsOf(token: string): Readonly<Partial<Record<string, string>>> {
+  return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Partial<Record<string, string>>;
 }
 
 /** Remembers that OIDC tokens were recorded. */

@@ -6,7 +6,7 @@ import { Hex, OneOf, Text } from '../../wire/fields.js';
 import type { PrepareContext } from '../define-activity.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { VerificationClaims } from '../../ports/tokens.js';
-import { checkNeverUsed } from './token-uses.js';
+import { checkNeverUsed, claimsOf } from './token-uses.js';
 
 /** A signature by the key that a verification token is bound to (client protocol, section 8.2). */
 export class ClientSignature {
@@ -29,6 +29,24 @@ export type TokenUsage = 'USAGE_TYPE_LOGIN' | 'USAGE_TYPE_SIGNUP' | 'USAGE_TYPE_
 interface ProvedRequest {
   readonly verificationToken?: string;
   readonly clientSignature?: ClientSignature;
+}
+
+/** What a decision asks of a verification token. */
+export type ProvedContact = Pick<
+  VerificationClaims,
+  'tokenId' | 'verificationType' | 'contact' | 'organizationId' | 'expiresAt'
+>;
+
+/** What a token says that was verified before it was recorded. */
+export function recalledContact(verificationToken: string): ProvedContact {
+  const { id, verification_type: type, contact, organization_id: issuer, exp } = claimsOf(verificationToken);
+  return {
+    tokenId: id!,
+    verificationType: type as ProvedContact['verificationType'],
+    contact: contact!,
+    organizationId: issuer!,
+    expiresAt: Number(exp),
+  };
 }
 
 /**
@@ -161,7 +179,7 @@ export async function verifiedChange(
 export function changeProved(
   organization: OrganizationView,
   userId: string,
-  claims: VerificationClaims | undefined,
+  claims: ProvedContact | undefined,
 ): OrganizationEvent[] {
   if (!claims) return [];
   checkTokenUnused(organization, claims, 'USAGE_TYPE_UPDATE_CONTACT');
@@ -244,7 +262,7 @@ export async function checkClientSignature(
 /** @throws {CoordinatorError} FAILED_PRECONDITION when the token has been used for this before */
 export function checkTokenUnused(
   { usedTokens }: OrganizationView,
-  { tokenId }: VerificationClaims,
+  { tokenId }: Pick<ProvedContact, 'tokenId'>,
   usage: TokenUsage,
 ): void {
   if (!usedTokens.has(usedTokenKey(tokenId, usage))) return;
@@ -255,7 +273,10 @@ export function checkTokenUnused(
 }
 
 /** Remembers that a token was used. */
-export function tokenUsed({ tokenId, expiresAt }: VerificationClaims, usage: TokenUsage): OrganizationEvent {
+export function tokenUsed(
+  { tokenId, expiresAt }: Pick<ProvedContact, 'tokenId' | 'expiresAt'>,
+  usage: TokenUsage,
+): OrganizationEvent {
   return { type: 'VerificationTokenUsed', data: { tokenId, usage, expiresAt } };
 }
 
@@ -263,19 +284,19 @@ export function tokenUsed({ tokenId, expiresAt }: VerificationClaims, usage: Tok
 export function provenContact(
   userId: string,
   user: { readonly userEmail?: string; readonly userPhoneNumber?: string },
-  claims: VerificationClaims,
+  claims: ProvedContact,
 ): OrganizationEvent[] {
   return hasContact(user, claims) ? [contactProved(userId, claims)] : [];
 }
 
-function contactProved(userId: string, { verificationType, organizationId }: VerificationClaims): OrganizationEvent {
+function contactProved(userId: string, { verificationType, organizationId }: ProvedContact): OrganizationEvent {
   const contact = verificationType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number';
   return { type: 'UserContactVerified', data: { userId, contact, issuerOrganizationId: organizationId } };
 }
 
 function hasContact(
   { userEmail, userPhoneNumber }: { readonly userEmail?: string; readonly userPhoneNumber?: string },
-  { verificationType, contact }: VerificationClaims,
+  { verificationType, contact }: ProvedContact,
 ): boolean {
   const held = verificationType === 'OTP_TYPE_EMAIL' ? userEmail : userPhoneNumber;
   return held !== undefined && contactKey(held) === contactKey(contact);

@@ -4,7 +4,8 @@ import { invalidOtpCode, isCodeOf, otpEnded, usableOtp, wrongGuess } from '../..
 import { parsePublicKey } from '../../keyring/curves.js';
 import { DecimalString, Hex, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { withoutSignature } from './token-uses.js';
+import { recalledGuess } from './otp-params.js';
+import { claimsOf, withoutSignature } from './token-uses.js';
 
 /** Life of a verification token in seconds (client protocol, section 8.1). */
 const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
@@ -110,6 +111,14 @@ export const verifyOtp = defineActivity({
     return { codeHash, verificationToken };
   },
 
+  recall({ otpId }, recorded, organization) {
+    const isWrong = recorded.all('OtpGuessFailed').length > 0;
+    return {
+      codeHash: recalledGuess(otpId, recorded, organization),
+      verificationToken: isWrong ? undefined : recorded.result.verificationToken,
+    };
+  },
+
   decide({ otpId }, { organization, now }, { codeHash, verificationToken }) {
     const otp = usableOtp(organization, otpId, 'verify', now);
     if (!isCodeOf(otp, codeHash) || verificationToken === undefined) {
@@ -131,6 +140,5 @@ export const verifyOtp = defineActivity({
 });
 
 function isBound(token: string): boolean {
-  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as object;
-  return 'public_key' in claims;
+  return 'public_key' in claimsOf(token);
 }

@@ -7,6 +7,7 @@ import {
   AuthenticatorParamsV2,
   liftAuthenticator,
   newCredentials,
+  recalledAuthenticators,
   verifyAuthenticators,
 } from './credential-params.js';
 
@@ -66,6 +67,8 @@ export const createAuthenticators = defineActivity({
 
   prepare: ({ authenticators }, ports, { organization, limits }) =>
     verifyAuthenticators(authenticators, ports, organization, field, limits),
+
+  recall: ({ userId }, recorded) => recalledAuthenticators(recorded, userId),
 
   decide({ userId, authenticators }, context, verified) {
     const user = existingUser(context.organization, userId);

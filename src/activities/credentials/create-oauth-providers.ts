@@ -1,11 +1,12 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { ListOf, Uuid, UuidList } from '../../wire/fields.js';
-import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
+import { claimsOf, oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity } from '../define-activity.js';
 import { newCredentials } from './credential-params.js';
 import {
   OauthProviderParams,
   OauthProviderParamsV2,
+  recalledIdentities,
   registrarsOf,
   verifiedIdentities,
   type NamedIdentity,
@@ -75,6 +76,12 @@ export const createOauthProviders = defineActivity({
     const emails = proved.map(async (identity) => identity && linkingEmail(identity, organization, ports));
     return { ...verified, linkingEmails: await Promise.all(emails) };
   },
+
+  recall: ({ userId, oauthProviders }, recorded): Registered => ({
+    identities: recalledIdentities(recorded, userId),
+    ...recalledTokens(recorded),
+    linkingEmails: oauthProviders.map(({ oidcToken }) => (oidcToken ? claimsOf(oidcToken)['email'] : undefined)),
+  }),
 
   decide({ userId }, context, { identities, tokens = [], linkingEmails = [] }) {
     const { organization, submitterId } = context;

@@ -28,6 +28,8 @@ export const createOauth2Credential = defineActivity({
     return oauthSecrets.keep(organization.organizationId, encryptedClientSecret);
   },
 
+  recall: (_intent, recorded) => recorded.first('Oauth2CredentialCreated').vaultId,
+
   decide({ provider, clientId }, { newId }, vaultId) {
     const oauth2CredentialId = newId();
     return {

@@ -19,6 +19,7 @@ import {
 } from '../../wire/fields.js';
 import { normalizePublicKey } from '../../stamps/keys.js';
 import type { DecideContext } from '../define-activity.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 import type { VerifiedRegistration } from '../../ports/passkeys.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { NamedIdentity } from './oauth-params.js';
@@ -196,6 +197,14 @@ export async function verifyAuthenticators(
       }),
     ),
   );
+}
+
+/** What `verifyAuthenticators` gave for a user, from the events of the passkeys. */
+export function recalledAuthenticators(recorded: RecordedActivity, owner: string): readonly VerifiedRegistration[] {
+  return recorded
+    .all('AuthenticatorCreated')
+    .filter(({ userId }) => userId === owner)
+    .map(({ userId: _user, authenticatorId: _id, authenticatorName: _name, ...registration }) => registration);
 }
 
 /**

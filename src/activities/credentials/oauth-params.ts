@@ -3,9 +3,10 @@ import type { Limits } from '../../domain/organization/limits.js';
 import { clientIdsOf, type ClientIds } from '../../domain/organization/client-ids.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import { Label, Nested, Text } from '../../wire/fields.js';
-import { checkNeverUsed, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
+import { checkNeverUsed, claimsOf, recordedTokens, type RecordedTokens } from '../auth/token-uses.js';
 import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 
 /** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
 export const maxOidcToken = 22_528;
@@ -104,6 +105,20 @@ export async function verifiedIdentities(
     await checkNeverUsed({ tokenId, what: 'OIDC token', remedy: 'log in at the provider again for a new one' }, ports);
   }
   return { identities, proved, ...recordedTokens(tokens) };
+}
+
+/** The identities that `verifiedIdentities` gave for a user, from their events. */
+export function recalledIdentities(recorded: RecordedActivity, owner: string): readonly NamedIdentity[] {
+  return recorded
+    .all('OauthProviderCreated')
+    .filter(({ userId }) => userId === owner)
+    .map(({ providerName, issuer, audience, subject }) => ({ providerName, issuer, audience, subject }));
+}
+
+/** The identity that a token says it is of, which was verified when the token was recorded. */
+export function claimedIdentity(oidcToken: string): Omit<NamedIdentity, 'providerName'> {
+  const { iss, aud, sub } = claimsOf(oidcToken);
+  return { issuer: iss!, audience: aud!, subject: sub! };
 }
 
 function namedIdentities(

@@ -31,6 +31,8 @@ export const updateOauth2Credential = defineActivity({
     return oauthSecrets.keep(organization.organizationId, encryptedClientSecret);
   },
 
+  recall: (_intent, recorded) => recorded.first('Oauth2CredentialUpdated').vaultId,
+
   decide({ oauth2CredentialId, provider, clientId }, { organization }, vaultId) {
     const { vaultId: replacedVaultId } = existingOauth2Credential(organization, oauth2CredentialId);
     const data = { oauth2CredentialId, provider, clientId, vaultId, replacedVaultId };

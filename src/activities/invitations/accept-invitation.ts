@@ -7,6 +7,7 @@ import {
   ApiKeyParamsV2,
   AuthenticatorParamsV2,
   newCredentials,
+  recalledAuthenticators,
   verifyAuthenticators,
 } from '../credentials/credential-params.js';
 import { defineActivity } from '../define-activity.js';
@@ -67,6 +68,8 @@ export const acceptInvitation = defineActivity({
 
   prepare: ({ authenticators = [] }, ports, { organization, limits }) =>
     verifyAuthenticators(authenticators, ports, organization, 'parameters.authenticators', limits),
+
+  recall: (_intent, recorded) => recalledAuthenticators(recorded, recorded.first('UserCreated').userId),
 
   decide({ invitationId, authenticators = [], apiKeys = [] }, context, verified) {
     const { organization, submitterId, now, limits } = context;

@@ -108,6 +108,11 @@ export const createInvitations = defineActivity({
     });
   },
 
+  recall: (_intent, recorded) =>
+    recorded.all('InvitationCreated').map(({ invitationId, userId, publicKey, expiresAt }) => {
+      return { invitationId, userId, publicKey, expiresAt };
+    }),
+
   decide({ invitations }, { organization, now, limits }, prepared) {
     const expired = expiredInvitations(organization, now);
     const open = openInvitations(organization, now);
@@ -128,8 +133,8 @@ export const createInvitations = defineActivity({
       );
     }
     const created = invitations.map((invitation, index): OrganizationEvent => {
-      const { message: _message, ...made } = prepared[index]!;
-      return { type: 'InvitationCreated', data: { ...invitation, ...made } };
+      const { invitationId, userId, publicKey, expiresAt } = prepared[index]!;
+      return { type: 'InvitationCreated', data: { ...invitation, invitationId, userId, publicKey, expiresAt } };
     });
     return {
       events: [

@@ -28,6 +28,8 @@ export const createFiatOnRampCredential = defineActivity({
 
   prepare: (intent, ports, { organization }) => keepOnRampKeys(intent, ports, organization.organizationId),
 
+  recall: (_intent, recorded) => recorded.first('FiatOnRampCredentialCreated').vaultId,
+
   decide(intent, { newId }, vaultId) {
     const fiatOnRampCredentialId = newId();
     const sandboxMode = intent.sandboxMode ?? false;

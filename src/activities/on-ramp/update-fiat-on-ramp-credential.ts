@@ -29,6 +29,8 @@ export const updateFiatOnRampCredential = defineActivity({
 
   prepare: (intent, ports, { organization }) => keepOnRampKeys(intent, ports, organization.organizationId),
 
+  recall: (_intent, recorded) => recorded.first('FiatOnRampCredentialUpdated').vaultId,
+
   decide(intent, { organization }, vaultId) {
     const { fiatOnRampCredentialId, vaultId: replacedVaultId } = existingOnRampCredential(
       organization,

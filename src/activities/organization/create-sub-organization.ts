@@ -16,12 +16,14 @@ import {
   checkTokenUnused,
   checkUnboundUnused,
   provenContact,
+  recalledContact,
+  type ProvedContact,
   tokenUsed,
   verifiedSignup,
 } from '../auth/verification.js';
 import { newCredentials, verifyAuthenticators } from '../credentials/credential-params.js';
 import { verifiedIdentities } from '../credentials/oauth-params.js';
-import { oidcTokensUsed, type RecordedTokens } from '../auth/token-uses.js';
+import { oidcTokensUsed, recalledTokens, type RecordedTokens } from '../auth/token-uses.js';
 import { defineActivity, type PrepareContext } from '../define-activity.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { VerificationClaims } from '../../ports/tokens.js';
@@ -47,15 +49,17 @@ class CreateSubOrganizationResult {
   rootUserIds?: string[];
 }
 
-/** What `prepare` gives. */
-export interface PreparedSubOrganization extends RecordedTokens {
-  readonly subOrganizationId: string;
-  readonly rootUserIds: string[];
-  readonly wallet?: WalletResult;
-  readonly derived: ReturnType<typeof derivedIn>;
-  readonly claims: VerificationClaims | undefined;
+/** What is decided on; of older history there is less. */
+export interface RecalledSubOrganization extends CreateSubOrganizationResult, RecordedTokens {
+  readonly claims: ProvedContact | undefined;
   /** What earlier releases prepared has none in it, and is decided again without. */
-  readonly founding?: readonly OrganizationEvent[];
+  readonly founding?: readonly OrganizationEvent[] | undefined;
+}
+
+/** What `prepare` gives. */
+export interface PreparedSubOrganization extends RecalledSubOrganization {
+  readonly rootUserIds: string[];
+  readonly derived: ReturnType<typeof derivedIn>;
 }
 
 const rootUsersField = 'parameters.rootUsers';
@@ -106,6 +110,13 @@ export const createSubOrganization = defineActivity({
     return { subOrganizationId, ...resultOf(founding), derived, claims, founding, tokens };
   },
 
+  recall: ({ verificationToken }, recorded): RecalledSubOrganization => ({
+    ...recorded.result,
+    claims: verificationToken ? recalledContact(verificationToken) : undefined,
+    founding: recorded.first('SubOrganizationCreated').founding,
+    ...recalledTokens(recorded),
+  }),
+
   derivedBeside: (_intent, _organizationId, { subOrganizationId, derived }) =>
     derived.map((address) => ({ organizationId: subOrganizationId, ...address })),
 
@@ -123,7 +134,7 @@ export const createSubOrganization = defineActivity({
         ...(claims ? [tokenUsed(claims, 'USAGE_TYPE_SIGNUP')] : []),
         ...oidcTokensUsed(tokens, 'USAGE_TYPE_OIDC_REGISTRATION'),
       ],
-      result: { subOrganizationId, rootUserIds, ...(wallet ? { wallet } : {}) },
+      result: { subOrganizationId, ...(rootUserIds ? { rootUserIds } : {}), ...(wallet ? { wallet } : {}) },
     };
   },
 });

@@ -3,7 +3,7 @@ import { checkNewPrivateKeys, existingPrivateKeyTag } from '../../domain/organiz
 import { Label, ListOf, ListOfOneOf, OneOf, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { addressFormats } from '../wallets/wallet-params.js';
-import { AddressResult, checkAddressFormats, privateKeyCreated } from './private-key-params.js';
+import { AddressResult, checkAddressFormats, privateKeyCreated, recalledPrivateKeys } from './private-key-params.js';
 
 class PrivateKeyParams {
   @Label({ about: 'The name of the key; no other private key of the organization may have it.' })
@@ -73,6 +73,8 @@ export const createPrivateKeys = defineActivity({
         keyring.createPrivateKey({ organizationId, curve, addressFormats: formats }),
       ),
     ),
+
+  recall: (_intent, recorded) => recalledPrivateKeys(recorded),
 
   decide({ privateKeys }, { newId }, sealed) {
     const created = privateKeys.map(({ privateKeyName, curve, privateKeyTags }, index) => {

@@ -55,6 +55,8 @@ export const exportPrivateKey = defineActivity({
     return keyring.exportKey({ organizationId, vaultId, secret: privateKeySecret }, targetPublicKey);
   },
 
+  recall: (_intent, recorded) => recorded.result.exportBundle,
+
   decide: ({ privateKeyId }, _context, exportBundle) => ({
     events: [{ type: 'PrivateKeyExported', data: { privateKeyId } }],
     result: { privateKeyId, exportBundle },

@@ -6,7 +6,7 @@ import { Label, ListOf, ListOfOneOf, OneOf, Text, Uuid } from '../../wire/fields
 import { defineActivity } from '../define-activity.js';
 import { existingImport } from '../wallets/import-params.js';
 import { addressFormats } from '../wallets/wallet-params.js';
-import { AddressResult, checkAddressFormats, privateKeyCreated } from './private-key-params.js';
+import { AddressResult, checkAddressFormats, privateKeyCreated, recalledPrivateKeys } from './private-key-params.js';
 
 class ImportPrivateKeyIntent {
   @Uuid({ about: 'The user for whom init_import_private_key has made the bundle.' })
@@ -54,6 +54,11 @@ export const importPrivateKey = defineActivity({
     const key = { curve, addressFormats: formats };
     return { importId, sealed: await keyring.importPrivateKey({ organizationId, vaultId }, encryptedBundle, key) };
   },
+
+  recall: (_intent, recorded) => ({
+    importId: recorded.first('ImportEnded').importId,
+    sealed: recalledPrivateKeys(recorded)[0]!,
+  }),
 
   decide({ userId, privateKeyName, curve }, { organization, newId }, { importId, sealed }) {
     const pending = existingImport(organization, userId, 'private-key');

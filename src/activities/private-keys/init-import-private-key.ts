@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkRoomForImport, pendingImportOf } from '../wallets/import-params.js';
+import { checkRoomForImport, pendingImportOf, recalledImport } from '../wallets/import-params.js';
 
 class InitImportPrivateKeyIntent {
   @Uuid({ about: 'The user who is to import; a bundle that waits for this user already can no longer be used.' })
@@ -29,6 +29,8 @@ export const initImportPrivateKey = defineActivity({
 
   prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>
     keyring.startImport({ organizationId, userId }),
+
+  recall: (_intent, recorded) => recalledImport(recorded),
 
   decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
     const replaced = pendingImportOf(organization, userId, 'private-key');

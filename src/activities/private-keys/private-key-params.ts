@@ -5,6 +5,7 @@ import type { PolicyValue } from '../../domain/policy/types.js';
 import { checkAddressFormat } from '../../keyring/addresses.js';
 import { OneOf, Text } from '../../wire/fields.js';
 import type { NewPrivateKey } from '../../ports/keyring.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 import { addressFormats } from '../wallets/wallet-params.js';
 
 /** An address as results have it. */
@@ -37,6 +38,13 @@ export function privateKeyCreated(
   { vaultId, publicKey, addresses }: NewPrivateKey,
 ): PrivateKeyEvent {
   return { type: 'PrivateKeyCreated', data: { ...asked, publicKey, addresses, vaultId } };
+}
+
+/** Keys that were sealed, in order. */
+export function recalledPrivateKeys(recorded: RecordedActivity): readonly NewPrivateKey[] {
+  return recorded
+    .all('PrivateKeyCreated')
+    .map(({ vaultId, publicKey, addresses }) => ({ vaultId, publicKey, addresses }));
 }
 
 /** A private key as policies see it (client protocol 9.3). */

@@ -1,3 +1,4 @@
+import { signingKeyOf } from '../../domain/organization/signing-keys.js';
 import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
@@ -55,6 +56,11 @@ export const signRawPayload = defineActivity({
     const [signature] = await signAll(keyring, organization.organizationId, key, parts);
     return { key, signature: signature! };
   },
+
+  recall: ({ signWith }, recorded, organization) => ({
+    key: signingKeyOf(organization, signWith),
+    signature: recorded.result,
+  }),
 
   decide({ signWith }, { organization }, { key, signature }) {
     checkStillSignsWith(organization, signWith, key);

@@ -1,3 +1,5 @@
+import { signingKeyOf, type SigningKey } from '../../domain/organization/signing-keys.js';
+import type { RawSignature } from '../../ports/keyring.js';
 import { ListOf, Text, TextList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
@@ -17,6 +19,12 @@ class SignRawPayloadsIntent extends PayloadParams {
 class SignRawPayloadsResult {
   @ListOf(() => SignRawPayloadResult, { max: maxPayloads, about: 'Signatures, in the order of the payloads.' })
   signatures!: SignRawPayloadResult[];
+}
+
+/** What `prepare` gives. */
+export interface Signed {
+  readonly key: SigningKey;
+  readonly signatures: readonly RawSignature[];
 }
 
 const payloads = payloadReader<SignRawPayloadsIntent>(
@@ -44,6 +52,11 @@ export const signRawPayloads = defineActivity({
     const { key, parts } = payloads.read(intent, organization);
     return { key, signatures: await signAll(keyring, organization.organizationId, key, parts) };
   },
+
+  recall: ({ signWith }, recorded, organization): Signed => ({
+    key: signingKeyOf(organization, signWith),
+    signatures: recorded.result.signatures,
+  }),
 
   decide({ signWith }, { organization }, { key, signatures }) {
     checkStillSignsWith(organization, signWith, key);

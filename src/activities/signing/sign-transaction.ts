@@ -1,3 +1,4 @@
+import { signingKeyOf } from '../../domain/organization/signing-keys.js';
 import { OneOf, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
@@ -73,6 +74,11 @@ export const signTransaction = defineActivity({
     const signatures = await signAll(keyring, organization.organizationId, key, transaction.parts);
     return { key, signedTransaction: transaction.assemble(signatures) };
   },
+
+  recall: ({ signWith }, recorded, organization) => ({
+    key: signingKeyOf(organization, signWith),
+    signedTransaction: recorded.result.signedTransaction,
+  }),
 
   decide({ signWith }, { organization }, { key, signedTransaction }) {
     checkStillSignsWith(organization, signWith, key);

@@ -2,7 +2,7 @@ import { ListOf, UuidList } from '../../wire/fields.js';
 import { verifyAuthenticators } from '../credentials/credential-params.js';
 import { registrarsOf, verifiedIdentities } from '../credentials/oauth-params.js';
 import { defineActivity } from '../define-activity.js';
-import { newUsers } from './new-users.js';
+import { newUsers, recalledUsers } from './new-users.js';
 import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
 
 class CreateUsersIntent {
@@ -82,6 +82,8 @@ export const createUsers = defineActivity({
       }),
     );
   },
+
+  recall: (_intent, recorded) => recalledUsers(recorded),
 
   decide({ users }, context, verified) {
     const { userIds, events } = newUsers(users, context, verified, 'parameters.users');

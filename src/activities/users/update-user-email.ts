@@ -1,6 +1,6 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Email, Text, Uuid } from '../../wire/fields.js';
-import { changeProved, verifiedChange } from '../auth/verification.js';
+import { changeProved, recalledContact, verifiedChange } from '../auth/verification.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateUserEmailIntent {
@@ -36,6 +36,10 @@ export const updateUserEmail = defineActivity({
   async prepare({ userEmail, verificationToken = '' }, ports, context) {
     return { claims: await verifiedChange({ userEmail, verificationToken }, ports, context) };
   },
+
+  recall: ({ verificationToken }) => ({
+    claims: verificationToken ? recalledContact(verificationToken) : undefined,
+  }),
 
   decide({ userId, userEmail }, { organization }, { claims }) {
     return {

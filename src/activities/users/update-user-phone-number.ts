@@ -1,6 +1,6 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Phone, Text, Uuid } from '../../wire/fields.js';
-import { changeProved, verifiedChange } from '../auth/verification.js';
+import { changeProved, recalledContact, verifiedChange } from '../auth/verification.js';
 import { defineActivity } from '../define-activity.js';
 
 class UpdateUserPhoneNumberIntent {
@@ -36,6 +36,10 @@ export const updateUserPhoneNumber = defineActivity({
   async prepare({ userPhoneNumber, verificationToken = '' }, ports, context) {
     return { claims: await verifiedChange({ userPhoneNumber, verificationToken }, ports, context) };
   },
+
+  recall: ({ verificationToken }) => ({
+    claims: verificationToken ? recalledContact(verificationToken) : undefined,
+  }),
 
   decide({ userId, userPhoneNumber }, { organization }, { claims }) {
     return {

@@ -7,6 +7,7 @@ import {
   accountsToDerive,
   checkAccountsNew,
   maxAccountsAtOnce,
+  recalledAccounts,
   WalletAccountParams,
   walletValue,
 } from './wallet-params.js';
@@ -48,17 +49,20 @@ export const createWalletAccounts = defineActivity({
     checkAccountsNew(organization, walletId, asked);
   },
 
-  prepare({ walletId, accounts, persist = true }, { keyring }, { organization }) {
+  async prepare({ walletId, accounts, persist = true }, { keyring }, { organization }) {
     const { organizationId } = organization;
     const { vaultId } = existingWallet(organization, walletId);
-    return keyring.deriveAccounts({ organizationId, vaultId }, accountsToDerive(accounts), persist);
+    const derived = await keyring.deriveAccounts({ organizationId, vaultId }, accountsToDerive(accounts), persist);
+    return { addresses: derived.map(({ address }) => address), derived };
   },
 
-  derivedBeside: ({ walletId, persist = true }, organizationId, derived) =>
+  // Accounts that are not kept leave nothing but their addresses.
+  recall: (_intent, recorded) => ({ addresses: recorded.result.addresses, derived: recalledAccounts(recorded) }),
+
+  derivedBeside: ({ walletId, persist = true }, organizationId, { derived }) =>
     persist ? [] : derived.map(({ path, address }) => ({ organizationId, walletId, derivationPath: path, address })),
 
-  decide({ walletId, accounts, persist = true }, { newId }, derived) {
-    const addresses = derived.map(({ address }) => address);
+  decide({ walletId, accounts, persist = true }, { newId }, { addresses, derived }) {
     if (!persist) return { events: [], result: { addresses } };
     const facts = accountFacts(accounts, derived, newId);
     return { events: [{ type: 'WalletAccountsCreated', data: { walletId, accounts: facts } }], result: { addresses } };

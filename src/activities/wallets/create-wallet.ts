@@ -8,6 +8,7 @@ import {
   checkAccountsNew,
   checkMnemonicLength,
   maxAccountsAtOnce,
+  recalledWallet,
   WalletAccountParams,
 } from './wallet-params.js';
 
@@ -48,6 +49,8 @@ export const createWallet = defineActivity({
 
   prepare: ({ accounts, mnemonicLength = 12 }, { keyring }, { organization: { organizationId } }) =>
     keyring.createWallet({ organizationId, mnemonicLength, accounts: accountsToDerive(accounts) }),
+
+  recall: (_intent, recorded) => recalledWallet(recorded),
 
   decide({ walletName, accounts }, { newId }, { vaultId, accounts: derived }) {
     const walletId = newId();

@@ -58,6 +58,11 @@ export const exportWalletAccount = defineActivity({
     return { walletAccountId, exportBundle: await keyring.exportKey(key, targetPublicKey) };
   },
 
+  recall: (_intent, recorded) => ({
+    walletAccountId: recorded.first('WalletAccountExported').walletAccountId,
+    exportBundle: recorded.result.exportBundle,
+  }),
+
   decide({ address: asked }, { organization }, { walletAccountId, exportBundle }) {
     const { walletId, address, ...account } = accountAt(organization, asked);
     if (account.walletAccountId !== walletAccountId) {

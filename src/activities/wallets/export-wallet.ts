@@ -56,6 +56,8 @@ export const exportWallet = defineActivity({
     return keyring.exportWallet({ organizationId, vaultId }, targetPublicKey, language);
   },
 
+  recall: (_intent, recorded) => recorded.result.exportBundle,
+
   decide: ({ walletId }, _context, exportBundle) => ({
     events: [{ type: 'WalletExported', data: { walletId } }],
     result: { walletId, exportBundle },

@@ -2,6 +2,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import type { PendingImport } from '../../domain/organization/imports.js';
 import { checkLimit, type Limits } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 
 /** The import of a kind that waits for a user's bundle; there is one at most. */
 export function pendingImportOf(
@@ -24,6 +25,12 @@ export function checkRoomForImport(
 ): void {
   const isReplaced = pendingImportOf(organization, userId, kind) !== undefined;
   checkLimit(limits, 'imports', organization.imports.size, isReplaced ? 0 : 1);
+}
+
+/** An import that was begun. */
+export function recalledImport(recorded: RecordedActivity<{ importBundle: string }>) {
+  const { vaultId, targetPublicKey } = recorded.first('ImportStarted');
+  return { vaultId, targetPublicKey, importBundle: recorded.result.importBundle };
 }
 
 /** As `pendingImportOf`. @throws {CoordinatorError} FAILED_PRECONDITION when none waits */

@@ -10,6 +10,7 @@ import {
   accountsToDerive,
   checkAccountsNew,
   maxAccountsAtOnce,
+  recalledWallet,
   WalletAccountParams,
 } from './wallet-params.js';
 
@@ -59,6 +60,11 @@ export const importWallet = defineActivity({
     const pending = { organizationId, vaultId };
     return { importId, ...(await keyring.importWallet(pending, encryptedBundle, accountsToDerive(accounts))) };
   },
+
+  recall: (_intent, recorded) => ({
+    importId: recorded.first('ImportEnded').importId,
+    ...recalledWallet(recorded),
+  }),
 
   decide({ userId, walletName, accounts }, { organization, newId }, { importId, vaultId, accounts: derived }) {
     const pending = existingImport(organization, userId, 'wallet');

@@ -1,7 +1,7 @@
 import { existingUser } from '../../domain/organization/users.js';
 import { Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
-import { checkRoomForImport, pendingImportOf } from './import-params.js';
+import { checkRoomForImport, pendingImportOf, recalledImport } from './import-params.js';
 
 class InitImportWalletIntent {
   @Uuid({
@@ -32,6 +32,8 @@ export const initImportWallet = defineActivity({
 
   prepare: ({ userId }, { keyring }, { organization: { organizationId } }) =>
     keyring.startImport({ organizationId, userId }),
+
+  recall: (_intent, recorded) => recalledImport(recorded),
 
   decide({ userId }, { organization, newId }, { vaultId, targetPublicKey, importBundle }) {
     const earlier = pendingImportOf(organization, userId, 'wallet');

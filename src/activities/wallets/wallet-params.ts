@@ -7,6 +7,7 @@ import { ADDRESS_FORMATS, checkAddressFormat } from '../../keyring/addresses.js'
 import { canonicalPath } from '../../keyring/derivation.js';
 import { Label, OneOf, Text } from '../../wire/fields.js';
 import type { AccountToDerive, DerivedAccount } from '../../ports/keyring.js';
+import type { RecordedActivity } from '../recorded-activity.js';
 
 /** Accounts that one activity may create. */
 export const maxAccountsAtOnce = 100;
@@ -87,6 +88,20 @@ export function accountFacts(
     pathFormat: 'PATH_FORMAT_BIP32',
     ...(asked[index]!.name === undefined ? {} : { name: asked[index]!.name }),
   }));
+}
+
+/** Accounts that were derived and kept. */
+export function recalledAccounts(recorded: RecordedActivity): readonly DerivedAccount[] {
+  return recorded.all('WalletAccountsCreated').flatMap(({ accounts }) =>
+    accounts.map(({ curve, path, addressFormat, address, publicKey }) => {
+      return { curve, path, addressFormat, address, publicKey };
+    }),
+  );
+}
+
+/** A wallet that was sealed, with its first accounts. */
+export function recalledWallet(recorded: RecordedActivity) {
+  return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(recorded) };
 }
 
 /** A wallet as policies see it (client protocol 9.3). */

@@ -47,6 +47,9 @@ export const createWebhookEndpoint = defineActivity({
 
   prepare: ({ url }, { webhookTargets }) => webhookTargets.check(url),
 
+  // It only looks whether deliveries could go there.
+  recall: (): void => undefined,
+
   decide({ url, name, subscriptions = [] }, { organization, newId }) {
     // Nothing else could ever subscribe it to anything.
     const wanted: WebhookSubscriptionParams[] =

@@ -44,6 +44,9 @@ export const updateWebhookEndpoint = defineActivity({
     if (url !== undefined) await webhookTargets.check(url);
   },
 
+  // It only looks whether deliveries could go there.
+  recall: (): void => undefined,
+
   decide({ endpointId, url, name, isActive }, { organization }) {
     const changes = presentMembers({ url, name, isActive });
     const endpoint = { ...existingWebhookEndpoint(organization, endpointId), ...changes };

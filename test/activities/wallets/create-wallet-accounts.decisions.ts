@@ -21,16 +21,19 @@ const asked = { walletId: id(301), accounts: [second] };
 
 describe('create wallet accounts', () => {
   it('records accounts of the same seed, and keeps their keys for signing', async () => {
-    const derived = await prepared(createWalletAccounts, asked, [...history, ...wallet]);
+    const made = await prepared(createWalletAccounts, asked, [...history, ...wallet]);
     const phrase = await secretOf(vaultId, 'mnemonic');
     const { address } = HDNodeWallet.fromPhrase(phrase, undefined, second.path);
     given(...history, ...wallet)
-      .when(createWalletAccounts, asked, { prepared: derived })
+      .when(createWalletAccounts, asked, { prepared: made })
       .then(
         [
           {
             type: 'WalletAccountsCreated',
-            data: { walletId: id(301), accounts: [{ ...derived[0]!, ...second, walletAccountId: id(1), address }] },
+            data: {
+              walletId: id(301),
+              accounts: [{ ...made.derived[0]!, ...second, walletAccountId: id(1), address }],
+            },
           },
         ],
         { addresses: [address] },
@@ -41,11 +44,11 @@ describe('create wallet accounts', () => {
   it('with persist false answers the addresses, and neither records nor keeps anything', async () => {
     const before = await ports.vault.names(vaultId);
     const intent = { ...asked, accounts: [{ ...ethereum, path: "m/44'/60'/0'/0/7" }, ethereum], persist: false };
-    const derived = await prepared(createWalletAccounts, intent, [...history, ...wallet]);
+    const made = await prepared(createWalletAccounts, intent, [...history, ...wallet]);
     given(...history, ...wallet)
-      .when(createWalletAccounts, intent, { prepared: derived })
-      .then([], { addresses: derived.map(({ address }) => address) });
-    expect(new Set(derived.map(({ address }) => address)).size).toBe(2);
+      .when(createWalletAccounts, intent, { prepared: made })
+      .then([], { addresses: made.derived.map(({ address }) => address) });
+    expect(new Set(made.derived.map(({ address }) => address)).size).toBe(2);
     expect(await ports.vault.names(vaultId)).toEqual(before);
   });
 
@@ -53,9 +56,9 @@ describe('create wallet accounts', () => {
     given(...history)
       .when(createWalletAccounts, asked)
       .thenRefused('NOT_FOUND', new RegExp(`no wallet \`${id(301)}\``));
-    const derived = await prepared(createWalletAccounts, asked, [...history, ...wallet]);
+    const made = await prepared(createWalletAccounts, asked, [...history, ...wallet]);
     given(...history, ...wallet, { type: 'WalletDeleted', data: { walletId: id(301), vaultId } })
-      .when(createWalletAccounts, asked, { prepared: derived })
+      .when(createWalletAccounts, asked, { prepared: made })
       .thenRefused('NOT_FOUND', /no wallet/);
   });
 
@@ -64,17 +67,17 @@ describe('create wallet accounts', () => {
       .when(createWalletAccounts, { ...asked, accounts: [solana, ethereum] })
       .thenRefused('ALREADY_EXISTS', /parameters\.accounts\[1\]: the wallet has an account at path `m\/44'\/60'/);
     const events = [...history, ...wallet, aWallet(401), theAccounts(401, anAccount(402, second))];
-    const derived = await prepared(createWalletAccounts, asked, events);
+    const made = await prepared(createWalletAccounts, asked, events);
     given(...events)
-      .when(createWalletAccounts, asked, { prepared: derived })
+      .when(createWalletAccounts, asked, { prepared: made })
       .then(
         [
           {
             type: 'WalletAccountsCreated',
-            data: { walletId: id(301), accounts: [{ ...derived[0]!, ...second, walletAccountId: id(1) }] },
+            data: { walletId: id(301), accounts: [{ ...made.derived[0]!, ...second, walletAccountId: id(1) }] },
           },
         ],
-        { addresses: [derived[0]!.address] },
+        { addresses: [made.derived[0]!.address] },
       );
   });
 
@@ -85,8 +88,8 @@ describe('create wallet accounts', () => {
       { type: 'WalletAccountsDeleted', data: { walletId: id(301), walletAccountIds: [id(302)] } } as const,
     ];
     const intent = { ...asked, accounts: [ethereum] };
-    const derived = await prepared(createWalletAccounts, intent, events);
-    expect(derived[0]!.address).toBe(account.address);
+    const made = await prepared(createWalletAccounts, intent, events);
+    expect(made.derived[0]!.address).toBe(account.address);
   });
 
   it.each(wrongAccounts)('refuses %s, kept or not', (_what, account, message) => {
