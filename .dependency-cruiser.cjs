@@ -59,7 +59,11 @@ module.exports = {
       '^src/ids\\.ts$',
       '^src/ledger/(event-store|chain|recorded-time|seal)\\.ts$',
     ]),
-    only('stamps-know-errors', '^src/stamps/', ['^src/domain/(errors|key-formats)\\.ts$', '^src/fairness/']),
+    only('stamps-know-errors', '^src/stamps/', [
+      '^src/domain/(errors|key-formats)\\.ts$',
+      '^src/fairness/',
+      '^src/ports/passkeys\\.ts$',
+    ]),
     only('keyring-knows-the-vault', '^src/keyring/', [
       '^src/fairness/',
       '^src/domain/(errors|key-formats)\\.ts$',

@@ -1,10 +1,28 @@
+/** A registration as the client sends it (client protocol, section 1.2); everything base64url. */
+export interface Registration {
+  /** The challenge the client used, at most 256 characters. */
+  readonly challenge: string;
+  readonly attestation: {
+    readonly credentialId: string;
+    readonly clientDataJson: string;
+    readonly attestationObject: string;
+    readonly transports: readonly string[];
+  };
+  /** Origins that are accepted, exactly as a browser serialises them; without a list, one whose host fits the RP id. */
+  readonly allowedOrigins?: readonly string[];
+}
+
 /** What a verified WebAuthn registration says of the passkey. */
 export interface VerifiedRegistration {
+  /** Base64url. */
   readonly credentialId: string;
   /** COSE key, base64url. */
   readonly publicKey: string;
+  /** A UUID. */
   readonly aaguid: string;
+  /** Format of the attestation statement: `none`, `packed`, … */
   readonly attestationType: string;
+  /** SHA-256 of the RP id, hex. */
   readonly rpIdHash: string;
   readonly signCount: number;
   readonly transports: readonly string[];

@@ -7,7 +7,7 @@ import type { Oauth2Port, OauthSecretPort } from './oauth2.js';
 import type { OidcPort } from './oidc.js';
 import type { OnRampSecretPort } from './on-ramp.js';
 import type { OrganizationPort } from './organizations.js';
-import type { VerifiedRegistration } from './passkeys.js';
+import type { Registration, VerifiedRegistration } from './passkeys.js';
 import type { ProxyKeyPort } from './proxy-keys.js';
 import type { TokenPort } from './tokens.js';
 import type { WebhookTargetPort } from './webhook-targets.js';
@@ -30,14 +30,5 @@ export interface PreparePorts {
   /** The only origins that passkeys of an organization may be used from; empty where nobody has said. */
   readonly passkeyOrigins: (organization: OrganizationView) => Promise<readonly string[]>;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
-  readonly verifyRegistration: (input: {
-    challenge: string;
-    attestation: {
-      credentialId: string;
-      clientDataJson: string;
-      attestationObject: string;
-      transports: readonly string[];
-    };
-    allowedOrigins?: readonly string[];
-  }) => Promise<VerifiedRegistration>;
+  readonly verifyRegistration: (input: Registration) => Promise<VerifiedRegistration>;
 }

@@ -3,6 +3,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { decodeBase64 } from './header.js';
 import { coseKey } from './keys.js';
 import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from './signatures.js';
+import type { Registration, VerifiedRegistration } from '../ports/passkeys.js';
 import type { WebAuthnStamp } from './verify.js';
 
 /** What was kept of a passkey when it was registered. */
@@ -15,33 +16,6 @@ export interface RegisteredAuthenticator {
   readonly rpIdHash: string;
   /** The highest signature counter seen. */
   readonly signCount: number;
-}
-
-/** A registration as the client sends it (client protocol, section 1.2); everything base64url. */
-export interface RegistrationInput {
-  /** The challenge the client used, at most 256 characters. */
-  readonly challenge: string;
-  readonly attestation: {
-    readonly credentialId: string;
-    readonly clientDataJson: string;
-    readonly attestationObject: string;
-    readonly transports: readonly string[];
-  };
-  /** As of `OriginOptions`. */
-  readonly allowedOrigins?: readonly string[];
-}
-
-/** A verified registration: ids and the COSE key in base64url, the RP id hash in hex, the AAGUID as a UUID. */
-export interface VerifiedRegistration {
-  readonly credentialId: string;
-  readonly publicKey: string;
-  readonly aaguid: string;
-  /** Attestation statement format: `none`, `packed`, … */
-  readonly attestationType: string;
-  readonly rpIdHash: string;
-  readonly signCount: number;
-  readonly origin: string;
-  readonly transports: readonly string[];
 }
 
 /** Origins that are accepted, exactly as a browser serialises them; without a list, see `originProblem`. */
@@ -166,7 +140,9 @@ export async function verifyAssertion(
  * be signed as its format says. Whether its certificates come from a maker one trusts is not judged, and nothing is
  * fetched. Throws INVALID_ARGUMENT naming the field.
  */
-export async function verifyRegistration(input: RegistrationInput): Promise<VerifiedRegistration> {
+export async function verifyRegistration(
+  input: Registration,
+): Promise<VerifiedRegistration & { readonly origin: string }> {
   const { challenge, attestation, allowedOrigins } = input;
   if (challenge.length === 0 || challenge.length > 256) {
     throw invalidField('challenge', `has ${challenge.length} characters, it must have 1 to 256`);

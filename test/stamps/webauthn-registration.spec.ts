@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyRegistration } from '../../src/stamps/webauthn.js';
-import type { RegistrationInput } from '../../src/stamps/webauthn.js';
+import type { Registration } from '../../src/ports/passkeys.js';
 import { refusedWith } from './refused-with.js';
 import { cborMap, SoftwareAuthenticator } from './software-authenticator.js';
 import type { RegisterOptions } from './software-authenticator.js';
@@ -144,12 +144,12 @@ describe('refused', () => {
   });
 
   const honest = passkey.register();
-  const changed = (attestation: Partial<RegistrationInput['attestation']>): RegistrationInput => ({
+  const changed = (attestation: Partial<Registration['attestation']>): Registration => ({
     ...honest,
     attestation: { ...honest.attestation, ...attestation },
   });
   const nested = Buffer.concat([Buffer.alloc(40_000, 0x81), Buffer.from([0])]).toString('base64url');
-  test.each<[string, RegistrationInput, string, string]>([
+  test.each<[string, Registration, string, string]>([
     ['no challenge', { ...honest, challenge: '' }, 'challenge', 'has 0 characters, it must have 1 to 256'],
     ['long challenge', { ...honest, challenge: 'A'.repeat(257) }, 'challenge', 'has 257 characters'],
     [
@@ -230,7 +230,7 @@ describe('certificates that name a revocation list', () => {
 });
 
 /** An android-key registration whose leaf certificate is issued by a root of our own. */
-function androidKey(revocationList: string | undefined): RegistrationInput {
+function androidKey(revocationList: string | undefined): Registration {
   const root = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return passkey.register({
     attest: ({ authData, clientDataHash, sign: signWithCredential, publicKey }) => {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers';
 import type { WebAuthnStamp } from '../../src/stamps/verify.js';
 import { verifyAssertion, verifyRegistration } from '../../src/stamps/webauthn.js';
-import type { RegisteredAuthenticator, RegistrationInput } from '../../src/stamps/webauthn.js';
+import type { Registration } from '../../src/ports/passkeys.js';
+import type { RegisteredAuthenticator } from '../../src/stamps/webauthn.js';
 
 interface Case {
   id: string;
@@ -22,7 +23,7 @@ function caseOf(id: string): Case {
   return found;
 }
 
-function registrationOf({ registration }: Case): RegistrationInput {
+function registrationOf({ registration }: Case): Registration {
   return {
     challenge: base64url(registration.challenge),
     attestation: {
