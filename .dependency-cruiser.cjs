@@ -33,9 +33,7 @@ module.exports = {
       '^src/delivery/(templates|mail-layout)\\.ts$',
       '^src/fairness/shared-memory\\.ts$',
     ]),
-    only('wire-knows-names-of-the-domain', '^src/wire/', [
-      '^src/domain/(errors|without-nulls|activity/events|organization/limits)\\.ts$',
-    ]),
+    only('wire-knows-the-domain', '^src/wire/', ['^src/domain/']),
     only('ports-know-the-domain', '^src/ports/', ['^src/domain/', '^src/fairness/', '^src/transactions/reading\\.ts$']),
     only('stores-know-errors', '^src/ledger/(stores/|(event-store|stored-event|chain|seal|upcast)\\.ts$)', [
       '^src/domain/(errors|activity/recorded-form)\\.ts$',
@@ -118,7 +116,7 @@ module.exports = {
       '^src/stamps/keys\\.ts$',
     ]),
     only('client-knows-the-wire', '^src/client/', [
-      '^src/domain/activity/envelope\\.ts$',
+      '^src/wire/envelope\\.ts$',
       '^src/stamps/',
       '^src/activities/index\\.ts$',
     ]),
@@ -148,7 +146,7 @@ module.exports = {
       '^src/client/',
       '^src/config\\.ts$',
       '^src/ledger/stores/open-event-store\\.ts$',
-      '^src/domain/(activity/(app-proof|envelope)|errors|key-formats)\\.ts$',
+      '^src/domain/(activity/app-proof|errors|key-formats)\\.ts$',
       '^src/keyring/addresses\\.ts$',
       '^src/read-models/(define-query|index)\\.ts$',
       '^src/wire/',

@@ -328,7 +328,7 @@ export const repairs = [
   {
     rule: 'R3',
     repair: 'Live tokens are left out of what webhooks tell.',
-    file: 'src/domain/activity/envelope.ts',
+    file: 'src/wire/envelope.ts',
     from: 'const record = readableActivity(recorded, now, { asSubmitted });',
     to: 'const record = recorded;',
     test: 'test/nets/replayed-proofs.spec.ts',

@@ -13,7 +13,7 @@ import { endpoints } from './auth-proxy/endpoints.js';
 import type { Config } from './config.js';
 import { messageSender } from './domain/organization/message-senders.js';
 import type { OrganizationView } from './domain/organization/organization.js';
-import { activityEnvelope } from './domain/activity/envelope.js';
+import { activityEnvelope } from './wire/envelope.js';
 import { contactKey } from './domain/organization/users.js';
 import { ActivityAnswers } from './engine/answers.js';
 import { AuthProxies } from './engine/auth-proxies.js';

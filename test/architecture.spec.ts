@@ -49,7 +49,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'domain-knows-nothing': { 'src/domain/planted.ts': '../wire/nothing.js' },
   'domain-is-pure': { 'src/domain/impure.ts': 'node:fs', 'src/domain/packaged.ts': 'pino' },
   'activities-know-the-domain': { 'src/activities/planted.ts': '../ledger/event-store.js' },
-  'wire-knows-names-of-the-domain': { 'src/wire/planted.ts': '../domain/nothing.js' },
+  'wire-knows-the-domain': { 'src/wire/planted.ts': '../engine/nothing.js' },
   'ports-know-the-domain': { 'src/ports/planted.ts': '../engine/nothing.js' },
   'stores-know-errors': { 'src/ledger/stores/planted.ts': '../../domain/nothing.js' },
   'ledger-knows-the-domain': { 'src/ledger/planted.ts': '../engine/nothing.js' },

@@ -1,5 +1,5 @@
 import type { ActivityClient } from '../client/activity-client.js';
-import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';

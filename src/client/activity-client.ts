@@ -1,6 +1,6 @@
 import type { activities, ActivityType } from '../activities/index.js';
 import { StampingClient } from './stamping-client.js';
-import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 
 type DefinitionOf<Type extends ActivityType> = Extract<(typeof activities)[number], { readonly type: Type }>;
 

@@ -1,4 +1,4 @@
-import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
 
 /** An answer of the Activity API as it came over HTTP. */

@@ -1,4 +1,4 @@
-import { activityEnvelope, type ActivityEnvelope } from '../domain/activity/envelope.js';
+import { activityEnvelope, type ActivityEnvelope } from '../wire/envelope.js';
 import type { AnyActivity } from '../activities/define-activity.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { ActivityRecord } from '../domain/activity/record.js';

@@ -3,7 +3,7 @@ import { Query, QueryHandler, type IQueryHandler } from '@nestjs/cqrs';
 import type { OidcPort } from '../ports/oidc.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import { largeBody, thisThread } from '../fairness/turns.js';
-import { activityEnvelope } from '../domain/activity/envelope.js';
+import { activityEnvelope } from '../wire/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream } from '../domain/organization/organization.js';

@@ -1,5 +1,5 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
-import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 import type { Limits } from '../domain/organization/limits.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../ledger/event-store.js';

@@ -1,4 +1,4 @@
-import { oauthProviderResource } from '../domain/organization/resources.js';
+import { oauthProviderResource } from '../wire/resources.js';
 import { ListOf, Uuid } from '../wire/fields.js';
 import { defineQuery, ListRequest, PagedResponse } from './define-query.js';
 import { OauthProviderShape } from '../wire/shapes.js';

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { policyResource } from '../domain/organization/resources.js';
+import { policyResource } from '../wire/resources.js';
 import type { Policy } from '../domain/policy/types.js';
 import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';

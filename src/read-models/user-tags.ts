@@ -1,4 +1,4 @@
-import { userTagResource } from '../domain/organization/resources.js';
+import { userTagResource } from '../wire/resources.js';
 import type { UserTag } from '../domain/organization/tags.js';
 import { ListOf } from '../wire/fields.js';
 import type { Rows } from './database.js';

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { credentialChanges, type CredentialEvent } from '../domain/organization/credentials.js';
-import { apiKeyResource, authenticatorResource, userResource } from '../domain/organization/resources.js';
+import { apiKeyResource, authenticatorResource, userResource } from '../wire/resources.js';
 import { contactReleased, contactVerified, userCreated, userUpdated, type User } from '../domain/organization/users.js';
 import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';

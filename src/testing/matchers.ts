@@ -1,5 +1,5 @@
 import { ApiError, type StampingClient } from '../client/stamping-client.js';
-import type { ActivityEnvelope } from '../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../wire/envelope.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 
 /** What jest and vitest give a matcher as `this`. */

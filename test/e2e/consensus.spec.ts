@@ -1,4 +1,4 @@
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { rulesNumber } from '../../src/domain/activity/rules.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { anyText, denial, refusal, textLike } from './exchange.js';

@@ -1,5 +1,5 @@
 import { serializeTransaction, type Hex } from 'viem';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { denial, objectWith, refusal, textLike } from './exchange.js';
 

@@ -1,6 +1,6 @@
 import { Transaction } from 'ethers';
 import { encodeFunctionData } from 'viem';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import {
   ethTransaction,
   matchers,

@@ -1,4 +1,4 @@
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import {
   send,
   stampBody,

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { decryptCredentialBundle, encryptOauth2ClientSecret, generateP256KeyPair } from '@turnkey/crypto';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { OidcVerifier } from '../../src/oidc/verify-token.js';

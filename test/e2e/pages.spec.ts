@@ -1,4 +1,4 @@
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 
 const bound = 4 * 1024 * 1024;

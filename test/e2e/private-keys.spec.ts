@@ -8,7 +8,7 @@ import { TurnkeyClient } from '@turnkey/http';
 import type { Turnkey } from '@turnkey/sdk-server';
 import { Wallet } from 'ethers';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { textLike } from './exchange.js';
 import { expectVerified } from '../replay/verified-again.js';
 

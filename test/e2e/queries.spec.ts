@@ -1,5 +1,5 @@
 import { limitList, limitsInForce } from '../../src/domain/organization/limits.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
 import { queries } from '../../src/read-models/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';

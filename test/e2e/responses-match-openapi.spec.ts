@@ -6,7 +6,7 @@ import {
   type StampingClient,
   type TestCoordinator,
 } from '../../src/testing/index.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { exchange } from './exchange.js';
 import { clientSignature, codeOf } from './one-time-codes.js';
 import { registry, stampedPaths } from './routes.js';

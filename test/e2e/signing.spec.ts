@@ -35,7 +35,7 @@ import {
 } from 'viem';
 import { toAccount } from 'viem/accounts';
 import { verifyAuthorization } from 'viem/utils';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import {
   startCoordinator,
   type ApiKeyPair,

@@ -1,7 +1,7 @@
 import { verifySessionJwtSignature } from '@turnkey/crypto';
 import { activities } from '../../src/activities/index.js';
 import { buildRegistry } from '../../src/decide/registry.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {

@@ -1,7 +1,7 @@
 import type { Turnkey } from '@turnkey/sdk-server';
 import { ApiKeyStamper } from '@turnkey/api-key-stamper';
 import { TurnkeyClient } from '@turnkey/http';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import {
   startCoordinator,

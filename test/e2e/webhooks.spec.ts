@@ -1,5 +1,5 @@
 import { verifyTurnkeyWebhookSignature } from '@turnkey/crypto';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { guardedFetch } from '../../src/http-client/guarded-fetch.js';
 import { startCoordinator, type StampingClient, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { attempt } from '../../src/webhooks/attempt.js';

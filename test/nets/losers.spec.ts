@@ -7,7 +7,7 @@ import { StampingClient } from '../../src/client/stamping-client.js';
 import { readConfig } from '../../src/config.js';
 import { derivedId } from '../../src/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import type { EventStore } from '../../src/ledger/event-store.js';

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import type { ActivityEnvelope } from '../../src/domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { stampBody } from '../../src/testing/index.js';
 import { exchange } from '../e2e/exchange.js';
 import { Installation, main, stop } from '../e2e/installation.js';

@@ -1,4 +1,4 @@
-import { activityEnvelope } from '../../src/domain/activity/envelope.js';
+import { activityEnvelope } from '../../src/wire/envelope.js';
 import { signUpLifeMs } from '../../src/domain/organization/claims.js';
 import { limitsInForce } from '../../src/domain/organization/limits.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';

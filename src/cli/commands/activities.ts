@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { ActivityEnvelope } from '../../domain/activity/envelope.js';
+import type { ActivityEnvelope } from '../../wire/envelope.js';
 import { profileClient, withProfile, type ProfileOptions } from '../callers.js';
 import type { CliCommand, Outcome } from '../command.js';
 import { table } from '../layout.js';

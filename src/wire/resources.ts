@@ -1,8 +1,8 @@
-import type { Policy } from '../policy/types.js';
-import type { ApiKey, Authenticator, OauthProvider } from './credentials.js';
-import type { UserTag } from './tags.js';
-import { timestamp } from './timestamp.js';
-import type { User } from './users.js';
+import type { Policy } from '../domain/policy/types.js';
+import type { ApiKey, Authenticator, OauthProvider } from '../domain/organization/credentials.js';
+import type { UserTag } from '../domain/organization/tags.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import type { User } from '../domain/organization/users.js';
 
 /** The shapes in which answers carry the nouns of an organization (client protocol, sections 2.4 and 6.4). */
 

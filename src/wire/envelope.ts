@@ -1,9 +1,9 @@
-import { grpcNumbers } from '../errors.js';
-import { userResource } from '../organization/resources.js';
-import { timestamp } from '../organization/timestamp.js';
-import type { User } from '../organization/users.js';
-import type { ActivityRecord } from './record.js';
-import { readableActivity, type ReadableActivity } from './redaction.js';
+import { grpcNumbers } from '../domain/errors.js';
+import { userResource } from './resources.js';
+import { timestamp } from '../domain/organization/timestamp.js';
+import type { User } from '../domain/organization/users.js';
+import type { ActivityRecord } from '../domain/activity/record.js';
+import { readableActivity, type ReadableActivity } from '../domain/activity/redaction.js';
 
 /** What the envelope needs beyond the record itself. */
 export interface EnvelopeContext {
