@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { CliCommand } from '../../src/cli/command.js';
 import { Terminal } from '../../src/cli/terminal.js';
 import { commandTree } from '../../src/cli/tree.js';
@@ -184,6 +185,65 @@ test(
 );
 
 test(
+  'the page on production goes from the root key to a quorum of two, and to a restored backup',
+  async () => {
+    const page = await readFile(new URL('../../docs/how-to/go-to-production.md', import.meta.url), 'utf8');
+    const lines = [...page.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) => block!.trim().split('\n'));
+    const variables: Record<string, string> = {};
+    const id = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/;
+    let server: Started | undefined;
+    const startedBy = async (line: string): Promise<Started> => {
+      const [, settings = '', args = ''] = /^((?:\w+=\S+ )*)countersign (start.*)$/.exec(line)!;
+      const given = Object.fromEntries(settings.split(' ').map((one) => one.split('='))) as Record<string, string>;
+      return serverAsTyped({ ...given, PORT: server?.port ?? '0' }, args.split(' '));
+    };
+    await rm(user.path('data'), { recursive: true });
+    try {
+      for (const line of lines) {
+        if (line.includes('countersign start')) {
+          const isDrill = line.includes('RESTORED');
+          if (!isDrill) await server?.stop();
+          const started = await startedBy(line);
+          if (isDrill) await started.stop();
+          else server = started;
+          continue;
+        }
+        // What reads .env, or needs a shell, is a process of its own.
+        const needsProcess = !line.startsWith('countersign ') || /\$\(|countersign (?:doctor|verify)/.test(line);
+        const { code, out, error } = needsProcess
+          ? await inShell(line, variables)
+          : await user.types(wordsOf(line, variables));
+        expect({ line, code, out, error }).toEqual({
+          line,
+          code: line.includes('users delete') ? 4 : 0,
+          out,
+          error: '',
+        });
+        // What the reader copies from one command to the next.
+        if (line === 'countersign users')
+          for (const name of ['Alice', 'Bob', 'Carol']) {
+            variables[name.toUpperCase()] = id.exec(out.split('\n').find((row) => row.includes(name))!)![0];
+          }
+        if (line.includes('create_user_tag')) variables['TREASURERS'] = id.exec(/userTagId +(\S+)/.exec(out)![1]!)![0];
+        if (line.includes('wallets create')) variables['WALLET'] = id.exec(out)![0];
+        if (line.includes('--waiting-for-me')) variables['ACTIVITY'] = id.exec(out)![0];
+      }
+      // The root user is gone, one member alone decides nothing, and two treasurers can sign.
+      const users = await user.json<{ users: readonly { readonly userName: string }[] }>(['users', 'list']);
+      expect(users.users.map(({ userName }) => userName).sort()).toEqual(['Alice', 'Auth proxy', 'Bob', 'Carol']);
+      const alone = ['policies', 'create', 'everything', '--profile', 'carol'];
+      expect(await user.types(alone)).toMatchObject({ code: 4 });
+      const accounts = ['wallets', 'accounts', 'Treasury'];
+      const [account] = (await user.json<{ accounts: [{ address: string }] }>(accounts)).accounts;
+      expect(await user.types(['wallets', 'sign', account.address, '--message', 'pay'])).toMatchObject({ code: 4 });
+    } finally {
+      await server?.stop();
+    }
+  },
+  patience,
+);
+
+test(
   'start passes signals on, and its coordinator ends with it',
   async () => {
     const settings = { DATA_DIR: user.path('data') };
@@ -283,9 +343,41 @@ async function asProcess(words: readonly string[]): Promise<Ended> {
 }
 
 /** A line in a real bash, where `countersign` is the command of this build. */
+interface Started {
+  readonly port: string;
+  stop(): Promise<void>;
+}
+
+/** `countersign start` in the folder of the user, as typed; its settings are in .env there. */
+async function serverAsTyped(settings: Variables, args: readonly string[]): Promise<Started> {
+  const env = { PATH: process.env['PATH'], HOME: user.folder, LOG_LEVEL: 'error', ...settings };
+  const child = spawn(process.execPath, [countersign, ...args], { cwd: user.folder, env, stdio: 'pipe' });
+  let said = '';
+  for (const output of [child.stdout, child.stderr])
+    output.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const gone = once(child, 'close');
+  await until('it is up', () => {
+    if (child.exitCode !== null) throw new Error(`it has ended: ${said}`);
+    return / API .*\n/.test(said);
+  });
+  return {
+    port: / API +http:\S+:(\d+)/.exec(said)![1]!,
+    async stop() {
+      child.kill('SIGTERM');
+      expect(await gone).toEqual([0, null]);
+    },
+  };
+}
+
+const libsql = createRequire(import.meta.url).resolve('libsql');
+const sqlite3 = `sqlite3() { '${process.execPath}' -e 'new (require("${libsql}"))(process.argv[1]).exec(process.argv[2])' "$@"; }`;
+
+const openssl = `command -v openssl >/dev/null || openssl() { '${process.execPath}' -p 'crypto.randomBytes(32).toString("hex")'; }`;
+
+/** Bash with `countersign` in it, and with programs that are not everywhere. */
 async function inShell(line: string, variables: Variables): Promise<Ended> {
   const env = { PATH: process.env['PATH'], HOME: user.folder, ...variables };
-  const whole = `set -o pipefail; countersign() { '${process.execPath}' '${countersign}' "$@"; }; ${line}`;
+  const whole = `set -o pipefail; countersign() { '${process.execPath}' '${countersign}' "$@"; }; ${sqlite3}; ${openssl}; ${line}`;
   return new Promise((resolve) => {
     execFile('bash', ['-c', whole], { cwd: user.folder, env, timeout: 60_000 }, (failure, out, error) => {
       resolve({ code: failure ? Number(failure.code ?? -1) : 0, out, error });
