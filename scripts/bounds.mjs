@@ -485,8 +485,8 @@ export const bounds = [
     file: 'src/read-models/pages.ts',
     from: ' || Number(limit) > 100) {',
     to: ') {',
-    test: 'test/read-models/wallets.spec.ts',
-    named: 'as a limit',
+    test: 'test/e2e/queries.spec.ts',
+    named: 'limit `101` is refused',
   },
   {
     repair: 'A part of a list without pages has 100 elements.',
@@ -574,6 +574,6 @@ export const bounds = [
     from: 'if (isOpen && now - this.#begunAt < this.#sliceMs) return undefined;',
     to: 'if (isOpen) return undefined;',
     test: 'test/fairness/fair-queue.spec.ts',
-    named: 'a used slice gives way',
+    named: 'everybody once it is used',
   },
 ].map((bound) => ({ rule: 'R5', ...bound }));

@@ -117,7 +117,7 @@ describe('turns', () => {
     return { clock, turns, loop };
   }
 
-  test('nobody waits as long as the slice lasts', async () => {
+  test('nobody waits as long as the slice lasts, and everybody once it is used', async () => {
     const { clock, turns, loop } = steered();
     expect(turns.next(['a'])).toBeUndefined();
     clock.ms = 19;
@@ -125,6 +125,9 @@ describe('turns', () => {
     await loop();
     clock.ms = 30;
     expect(turns.next(['a'])).toBeUndefined();
+    clock.ms = 50;
+    expect(turns.next(['b'])).toBeInstanceOf(Promise);
+    expect(turns.size).toBe(1);
   });
 
   test('a used slice gives way, and then those that wait take turns, the latest arrivals too', async () => {

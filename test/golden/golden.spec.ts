@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
 import { apply, nothingLoaded } from '../../src/ledger/loaded-organization.js';
 import { buildRegistry } from '../../src/decide/registry.js';
+import { rulesNumber } from '../../src/domain/activity/rules.js';
 import type { Vote } from '../../src/domain/activity/events.js';
 import {
   organizationEventTypes,
@@ -62,6 +63,21 @@ describe('streams of earlier releases', () => {
   it('have every type of event in them but those that no story tells yet', () => {
     const types = new Set(files.flatMap(recorded).map(({ type }) => type));
     expect(organizationEventTypes.filter((type) => !types.has(type))).toEqual(untold);
+  });
+
+  it('have decisions by rules of every number', () => {
+    const numbers = files.flatMap(recorded).flatMap(({ data }) => (data as { decision?: { rules?: number } }).decision?.rules ?? []);
+    expect([...new Set(numbers)].sort((one, other) => one - other)).toEqual(
+      Array.from({ length: rulesNumber }, (_, at) => at + 1),
+    );
+  });
+
+  it('have decisions for which the steps of rules 4 just suffice, and one for which only those of older rules do', () => {
+    const inDoubt = recorded('meter.v6.jsonl').flatMap(({ type, data }) => {
+      const { policies = [] } = (data as { decision?: { policies?: readonly { error?: string }[] } }).decision ?? {};
+      return type === 'ActivitySubmitted' && policies.length > 40 ? [policies.some(({ error }) => error !== undefined)] : [];
+    });
+    expect(inDoubt.slice(-3)).toEqual([false, true, true]);
   });
 
   it('have older versions of verbs in them, passkeys, and activities that still wait', () => {

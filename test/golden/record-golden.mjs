@@ -26,7 +26,7 @@ import { apply, nothingLoaded } from '../../dist/ledger/loaded-organization.js';
 import { sealMessage, sealTextBundle } from '../../dist/keyring/hpke.js';
 import { apiKeyPairFromPrivate, send, stampBody, startCoordinator, submitPath } from '../../dist/testing/index.js';
 
-const version = 5;
+const version = 6;
 
 const sha256 = (data) => createHash('sha256').update(data).digest();
 const base64url = (data) => Buffer.from(data).toString('base64url');
@@ -1020,6 +1020,21 @@ async function contacts(coordinator) {
   return { child: subOrganizationId };
 }
 
+/** So many notes to be signed, each in another domain. */
+const typedPayloads = (signWith, count) => ({
+  signWith,
+  payloads: Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      types: { EIP712Domain: [{ name: 'name', type: 'string' }], Note: [{ name: 'text', type: 'string' }] },
+      primaryType: 'Note',
+      domain: { name: `app ${index}` },
+      message: { text: '' },
+    }),
+  ),
+  encoding: 'PAYLOAD_ENCODING_EIP712',
+  hashFunction: 'HASH_FUNCTION_NO_OP',
+});
+
 /** Policies and questions about votes whose steps do not suffice, and others whose steps just do. */
 async function budgets(coordinator) {
   const { client } = coordinator;
@@ -1057,20 +1072,7 @@ async function budgets(coordinator) {
     })),
   });
   await client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 2, userIds: [coordinator.root.userId, ann.userId] });
-  const signed = (count) =>
-    client.submit(type('SIGN_RAW_PAYLOADS'), {
-      signWith: privateKeyId,
-      payloads: Array.from({ length: count }, (_, index) =>
-        JSON.stringify({
-          types: { EIP712Domain: [{ name: 'name', type: 'string' }], Note: [{ name: 'text', type: 'string' }] },
-          primaryType: 'Note',
-          domain: { name: `app ${index}` },
-          message: { text: '' },
-        }),
-      ),
-      encoding: 'PAYLOAD_ENCODING_EIP712',
-      hashFunction: 'HASH_FUNCTION_NO_OP',
-    });
+  const signed = (count) => client.submit(type('SIGN_RAW_PAYLOADS'), typedPayloads(privateKeyId, count));
   await signed(5);
   // Left waiting: each is in doubt.
   await signed(200);
@@ -1131,6 +1133,38 @@ async function limits(coordinator) {
   return { child: subOrganizationId };
 }
 
+/**
+ * By rules 4 a decision has 480 000 steps, where it had 500 000 before (docs/adr/0061): of the three requests that wait, what 83
+ * payloads are asked just fits, what 85 are asked fits by the older rules only, and what 200 are asked fits by none.
+ */
+async function meter(coordinator) {
+  const { client } = coordinator;
+  const ann = await coordinator.createUser('Ann');
+  const made = await client.submit(type('CREATE_PRIVATE_KEYS_V2'), {
+    privateKeys: [
+      {
+        privateKeyName: 'Signing',
+        curve: 'CURVE_SECP256K1',
+        privateKeyTags: [],
+        addressFormats: ['ADDRESS_FORMAT_ETHEREUM'],
+      },
+    ],
+  });
+  const [{ privateKeyId }] = made.result.createPrivateKeysResultV2.privateKeys;
+  await client.submit(type('CREATE_POLICIES'), {
+    policies: Array.from({ length: 40 }, (_, index) => ({
+      policyName: `Asked for each payload ${index}`,
+      effect: index % 8 === 0 ? 'EFFECT_DENY' : 'EFFECT_ALLOW',
+      condition: Array.from({ length: 20 }, (_, name) => `eth.eip_712.domain.name == '${index} ${name}'`).join(' || '),
+    })),
+  });
+  await client.submit(type('UPDATE_ROOT_QUORUM'), { threshold: 2, userIds: [coordinator.root.userId, ann.userId] });
+  const signed = (count) => client.submit(type('SIGN_RAW_PAYLOADS'), typedPayloads(privateKeyId, count));
+  const { fingerprint } = await signed(5);
+  await ann.client.approve(fingerprint);
+  for (const count of [1, 2, 3, 83, 85, 200]) await signed(count);
+}
+
 /** What a story needs besides the usual settings. */
 const settingsOf = {
   people: { ALLOW_PRIVATE_NETWORK: 'true' },
@@ -1140,7 +1174,7 @@ const settingsOf = {
   },
 };
 
-const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits };
+const stories = { consensus, credentials, keys, webhooks, people, proofs, connections, family, contacts, budgets, limits, meter };
 for (const [name, story] of Object.entries(stories)) {
   if (only === undefined || only === name) await record(name, story);
 }
