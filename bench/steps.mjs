@@ -68,7 +68,7 @@ const clauses = {
 };
 for (const [name, text] of Object.entries(clauses)) {
   operation(`read a ${name}`, (steps) => {
-    const { expression, parts } = parseCounted(text);
+    const { expression, parts } = parseCounted(text, environment.functions);
     steps.take('clauseCharacter', text.length);
     steps.take('clausePart', parts);
     checkExpression(expression, environment, 'condition');
@@ -76,7 +76,7 @@ for (const [name, text] of Object.entries(clauses)) {
 }
 const schedules = repeated(1_000, () => "CronSpan('* * * * *','7d','UTC')");
 operation('read a clause of schedules', (steps) => {
-  const { expression, parts } = parseCounted(schedules);
+  const { expression, parts } = parseCounted(schedules, environment.functions);
   steps.take('clauseCharacter', schedules.length);
   steps.take('clausePart', parts);
   steps.take('scheduleRead', 1_000);

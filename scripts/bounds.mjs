@@ -140,7 +140,7 @@ export const bounds = [
   },
   {
     repair: 'A clause has 65 536 characters.',
-    file: 'src/domain/policy/parse.ts',
+    file: 'src/domain/policy/tokens.ts',
     from: 'if (text.length > maxTextLength) {',
     to: 'if (text.length < 0) {',
     test: 'test/domain/policy/parse.spec.ts',

@@ -9,7 +9,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'A DENY applies to what it cannot read.',
-    file: 'src/domain/policy/authorize.ts',
+    file: 'src/domain/policy/part-question.ts',
     from: `truth === 'unreadable' ? 'OUTCOME_DENY_EXPLICIT' : 'OUTCOME_ERROR'`,
     to: `'OUTCOME_ERROR'`,
     test: 'test/nets/fail-closed.spec.ts',
@@ -18,7 +18,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'An ALLOW does not apply when anything in its text is in doubt.',
-    file: 'src/domain/policy/authorize.ts',
+    file: 'src/domain/policy/part-question.ts',
     from: 'if (doubt || consensus instanceof Unreadable) {',
     to: 'if (consensus instanceof Unreadable) {',
     test: 'test/nets/fail-closed.spec.ts',
@@ -27,7 +27,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'In `||` an unreadable operand counts more than one that is not part of the request, in `&&` less.',
-    file: 'src/domain/policy/evaluate.ts',
+    file: 'src/domain/policy/doubt.ts',
     from: 'return outcome instanceof Unreadable === isAnd ? 1 : 2;',
     to: 'return outcome instanceof Unreadable === isAnd ? 2 : 1;',
     test: 'test/nets/fail-closed.spec.ts',

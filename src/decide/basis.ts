@@ -8,7 +8,8 @@ import type { CoordinatorError } from '../domain/errors.js';
 import type { Found } from '../domain/organization/claims.js';
 import { limitsInForce, type LimitsOfDecision } from '../domain/organization/limits.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
-import type { Approval, Authorization, AuthorizationRequest, PolicyCredential } from '../domain/policy/authorize.js';
+import type { Authorization } from '../domain/policy/authorize.js';
+import type { Approval, AuthorizationRequest, PolicyCredential } from '../domain/policy/types.js';
 import type { Registry } from './registry.js';
 
 /**

@@ -1,13 +1,8 @@
 import type { OpenActivity } from '../domain/organization/open-activities.js';
-import {
-  authorize,
-  explain,
-  votesMissing,
-  type Approval,
-  type Authorization,
-  type AuthorizationContext,
-  type AuthorizationRequest,
-} from '../domain/policy/authorize.js';
+import { authorize, type Authorization } from '../domain/policy/authorize.js';
+import { explain, votesMissing } from '../domain/policy/explain.js';
+import type { AuthorizationContext } from '../domain/policy/question.js';
+import type { Approval, AuthorizationRequest } from '../domain/policy/types.js';
 import { waiting } from './approvals.js';
 import { metered, type Basis } from './basis.js';
 import { aboutStillThere, policyContext, readsResources } from './question.js';

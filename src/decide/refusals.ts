@@ -1,6 +1,7 @@
 import { CoordinatorError, type ErrorDetail } from '../domain/errors.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
-import type { Approval, Authorization } from '../domain/policy/authorize.js';
+import type { Authorization } from '../domain/policy/authorize.js';
+import type { Approval } from '../domain/policy/types.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
 /** What a denial says of policies, and to whom. */

@@ -5,7 +5,7 @@ import { invitationOfKey, invitedUser } from '../domain/organization/invitations
 import { oauthIdentity } from '../domain/organization/oauth-identity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { contactKey, userOfContact, type User } from '../domain/organization/users.js';
-import type { PolicyCredential } from '../domain/policy/authorize.js';
+import type { PolicyCredential } from '../domain/policy/types.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
 

@@ -1,5 +1,5 @@
 import type { OrganizationView } from '../domain/organization/organization.js';
-import type { VotesMissing } from '../domain/policy/authorize.js';
+import type { VotesMissing } from '../domain/policy/explain.js';
 import { clauseOf } from './refusals.js';
 
 /** Most users that one thing that is missing names; more are only counted in its text. */

@@ -7,7 +7,7 @@ import type { LimitsOfOperator } from '../domain/organization/limits.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
-import type { DecodedFact } from '../domain/policy/decoded.js';
+import type { DecodedFact } from '../domain/policy/decoded/account.js';
 import type { ClausesRead } from '../domain/policy/language.js';
 import type { Meter, Steps } from '../domain/steps.js';
 import type { EventStore } from '../ledger/event-store.js';

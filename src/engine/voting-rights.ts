@@ -1,7 +1,8 @@
 import { saysNow, toSignOf, waitsFor } from '../decide/explain.js';
 import type { WaitsFor } from '../decide/waits-for.js';
 import { isAuthProxyUser } from '../domain/organization/auth-proxy.js';
-import { decodedForMail, decodedOf, type Decoded, type DecodedFact } from '../domain/policy/decoded.js';
+import { decodedForMail, decodedOf } from '../domain/policy/decoded.js';
+import type { Decoded, DecodedFact } from '../domain/policy/decoded/account.js';
 import { clausesOf, ReadFirst, type Basis } from '../decide/basis.js';
 import { approversOf, rightsOf } from '../decide/rights.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';

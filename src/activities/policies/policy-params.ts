@@ -6,7 +6,7 @@ import { CoordinatorError } from '../../domain/errors.js';
 import { checkKnownLiterals } from '../../domain/policy/known-literals.js';
 import { checkPolicyText, compileClause } from '../../domain/policy/language.js';
 import { maxPolicySteps, reckoned, tooCostly, worstStepsOf } from '../../domain/policy/worst-case.js';
-import { maxTextLength } from '../../domain/policy/parse.js';
+import { maxTextLength } from '../../domain/policy/tokens.js';
 import type { PolicyEnvironment } from '../../domain/policy/namespaces.js';
 import type { Clause, Policy } from '../../domain/policy/types.js';
 import { Label, OneOf, Text } from '../../wire/fields.js';

@@ -1,6 +1,6 @@
 import { presentMembers } from '../../domain/organization/event.js';
 import { checkPolicyNameFree, existingPolicy } from '../../domain/organization/policies.js';
-import { maxTextLength } from '../../domain/policy/parse.js';
+import { maxTextLength } from '../../domain/policy/tokens.js';
 import type { Policy } from '../../domain/policy/types.js';
 import { Label, OneOf, Text, Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';

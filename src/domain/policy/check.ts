@@ -1,39 +1,15 @@
+import { membership } from './functions/contains.js';
+import { checkCall, type CallForms, type Checking, type Predicate } from './functions/function.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import {
-  integerRange,
-  PolicyError,
-  type CheckedExpression,
-  type Equality,
-  type Expression,
-  type Position,
-} from './syntax.js';
-import { parseCronSpan, parseTimestamp } from './time.js';
+import { integerRange, PolicyError, type CheckedExpression, type Expression, type Position } from './syntax.js';
 import type { Clause, PolicyType, PolicyValue } from './types.js';
+import { adapt, cast, castToList, comparable, equalityOf, nameOf } from './typing.js';
 
 const bool: PolicyType = { kind: 'bool' };
 const int: PolicyType = { kind: 'int' };
 const uint: PolicyType = { kind: 'uint' };
 const string: PolicyType = { kind: 'string' };
-const timestamp: PolicyType = { kind: 'timestamp' };
 const dynamic: PolicyType = { kind: 'dynamic' };
-
-const scalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
-  'bool',
-  'int',
-  'uint',
-  'string',
-  'timestamp',
-]);
-const ordered: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>(['int', 'uint', 'timestamp']);
-/** What a dynamic value can be equal to, and what it can be ordered with: no request has a timestamp. */
-const dynamicScalars: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>([
-  'bool',
-  'int',
-  'uint',
-  'string',
-  'dynamic',
-]);
-const dynamicOrdered: ReadonlySet<PolicyType['kind']> = new Set<PolicyType['kind']>(['int', 'uint', 'dynamic']);
 
 /**
  * Gives every part of an expression its type; the whole must be bool.
@@ -51,12 +27,12 @@ export function checkExpression(
   return checked;
 }
 
-class Checker {
+class Checker implements Checking {
   private readonly variables: { name: string; type: PolicyType }[] = [];
 
   constructor(
     private readonly environment: PolicyEnvironment,
-    private readonly clause: Clause,
+    readonly clause: Clause,
   ) {}
 
   check(expression: Expression): CheckedExpression {
@@ -86,21 +62,15 @@ class Checker {
         return { kind: 'slice', of, from, to, type: of.type, at };
       }
       case 'call':
-        return this.call(expression.name, expression.arguments, at);
-      case 'count':
-        return { kind: 'count', of: this.listOf(expression.of, 'count', at), type: int, at };
-      case 'contains':
-        return this.membership(this.check(expression.item), this.listOf(expression.of, 'contains', at), at);
+        return checkCall(expression, at, this);
       case 'in': {
         const item = this.check(expression.item);
         const of = castToList(this.check(expression.of));
         if (of.type.kind !== 'list') {
           throw new PolicyError(`the right side of \`in\` must be a list, it is ${nameOf(of.type)}`, at);
         }
-        return this.membership(item, of, at);
+        return membership(item, of, at);
       }
-      case 'quantifier':
-        return this.quantifier(expression);
       case 'not':
         return { kind: 'not', operand: this.expect(expression.operand, bool, 'the operand of `!`'), type: bool, at };
       case 'logical': {
@@ -153,8 +123,9 @@ class Checker {
       const index: CheckedExpression = { kind: 'constant', value: field, type: string, at };
       return { kind: 'index', of, index, path, type: dynamic, at };
     }
-    if (of.type.kind === 'list' && field === 'count') {
-      throw new PolicyError(`field does not exist: ${path}: it is a function, written \`.count()\``, at);
+    const isFunction = this.environment.functions.some(({ name, form }) => name === field && form === 'list.f()');
+    if (of.type.kind === 'list' && isFunction) {
+      throw new PolicyError(`field does not exist: ${path}: it is a function, written \`.${field}()\``, at);
     }
     if (of.type.kind === 'map') {
       throw new PolicyError(`field does not exist: ${path}: an entry of a map is read as \`['${field}']\``, at);
@@ -190,65 +161,6 @@ class Checker {
     }
   }
 
-  private call(name: 'Timestamp' | 'CronSpan', args: readonly Expression[], at: Position): CheckedExpression {
-    if (this.clause !== 'time') throw new PolicyError(`\`${name}\` can be used in a time clause only`, at);
-    const texts = args.map((argument) => {
-      if (argument.kind === 'string') return argument.value;
-      throw new PolicyError(`the arguments of \`${name}\` are strings in single quotes`, argument.at);
-    });
-    if (name === 'Timestamp') {
-      const [text] = texts;
-      if (text === undefined || texts.length !== 1) {
-        throw new PolicyError(`\`Timestamp\` takes one argument, such as '2026-03-01T00:00:00Z'`, at);
-      }
-      const value = parseTimestamp(text);
-      if (value !== undefined) return { kind: 'constant', value, type: timestamp, at };
-      throw new PolicyError(`\`${text}\` is no RFC 3339 time with offset zero, such as 2026-03-01T00:00:00Z`, at);
-    }
-    const [cron, duration, zone] = texts;
-    if (cron === undefined || duration === undefined || zone === undefined || texts.length !== 3) {
-      throw new PolicyError(`\`CronSpan\` takes three arguments: cron expression, duration, time zone`, at);
-    }
-    const span = parseCronSpan(cron, duration, zone);
-    if (typeof span === 'string') throw new PolicyError(span, at);
-    return { kind: 'cron-span', span, type: bool, at };
-  }
-
-  private quantifier({
-    method,
-    of: inner,
-    variable,
-    body: predicate,
-    at,
-  }: Extract<Expression, { kind: 'quantifier' }>): CheckedExpression {
-    const of = this.listOf(inner, method, at);
-    const element = of.type.kind === 'list' ? of.type.of : of.type;
-    if (this.variables.some(({ name }) => name === variable)) {
-      throw new PolicyError(`the variable \`${variable}\` has a meaning here already: choose another name`, at);
-    }
-    const slot = this.variables.push({ name: variable, type: element }) - 1;
-    const body = this.expect(predicate, bool, `the predicate of \`${method}\``);
-    this.variables.pop();
-    return { kind: 'quantifier', method, of, slot, body, type: method === 'filter' ? of.type : bool, at };
-  }
-
-  private membership(item: CheckedExpression, list: CheckedExpression, at: Position): CheckedExpression {
-    const element = list.type.kind === 'list' ? list.type.of : list.type;
-    const equality = equalityOf(item.type, element);
-    const isDynamic = equality === 'dynamic';
-    const adapted = isDynamic ? item : adapt(item, element);
-    const of = adapted ? list : adapt(list, { kind: 'list', of: item.type });
-    const allowed = isDynamic ? dynamicScalars : scalars;
-    if (!of || !allowed.has(element.kind) || !allowed.has(item.type.kind)) {
-      throw new PolicyError(`${nameOf(item.type)} cannot be in ${nameOf(list.type)}`, at);
-    }
-    const node = { kind: 'contains', of, item: adapted ?? item, equality, type: bool, at } as const;
-    // Where letter case matters for some texts only, one look into a set cannot tell.
-    if (of.kind !== 'constant' || equality === 'dynamic' || equality === 'prefixed-hex') return node;
-    const members = of.value as readonly PolicyValue[];
-    return { ...node, members: new Set(equality === 'hex' ? members.map(lowerCase) : members) };
-  }
-
   private comparison({ operator, left, right, at }: Extract<Expression, { kind: 'comparison' }>): CheckedExpression {
     const first = this.check(left);
     const second = this.check(right);
@@ -258,7 +170,7 @@ class Checker {
     const adaptedFirst = isDynamic ? first : adapt(first, second.type);
     const a = adaptedFirst ?? first;
     const b = adaptedFirst ? second : adapt(second, first.type);
-    const allowed = isDynamic ? (isEquality ? dynamicScalars : dynamicOrdered) : isEquality ? scalars : ordered;
+    const allowed = comparable(isDynamic, isEquality);
     if (!b || !allowed.has(a.type.kind) || !allowed.has(b.type.kind)) {
       throw new PolicyError(`\`${operator}\` cannot compare ${nameOf(first.type)} with ${nameOf(second.type)}`, at);
     }
@@ -266,7 +178,23 @@ class Checker {
     return { kind: 'comparison', operator, equality, left: a, right: b, type: bool, at };
   }
 
-  private listOf(expression: Expression, method: string, at: Position): CheckedExpression {
+  predicateOf(
+    list: CheckedExpression,
+    { variable, predicate }: CallForms['list.f(v, p)'],
+    name: string,
+    at: Position,
+  ): Predicate {
+    const element = list.type.kind === 'list' ? list.type.of : list.type;
+    if (this.variables.some((known) => known.name === variable)) {
+      throw new PolicyError(`the variable \`${variable}\` has a meaning here already: choose another name`, at);
+    }
+    const slot = this.variables.push({ name: variable, type: element }) - 1;
+    const body = this.expect(predicate, bool, `the predicate of \`${name}\``);
+    this.variables.pop();
+    return { body, slot };
+  }
+
+  listOf(expression: Expression, method: string, at: Position): CheckedExpression {
     const of = castToList(this.check(expression));
     if (of.type.kind === 'list') return of;
     throw new PolicyError(`\`${method}\` is a function of lists, this is ${nameOf(of.type)}`, at);
@@ -287,52 +215,11 @@ class Checker {
 function refuseEmptyBound(left: CheckedExpression, operator: string, right: CheckedExpression, at: Position): void {
   const isZero = (node: CheckedExpression) => node.kind === 'constant' && node.value === 0n;
   const isVacuous =
-    (left.kind === 'count' && isZero(right) && (operator === '>=' || operator === '<')) ||
-    (right.kind === 'count' && isZero(left) && (operator === '<=' || operator === '>'));
+    (left.kind === 'call' && left.isCount && isZero(right) && (operator === '>=' || operator === '<')) ||
+    (right.kind === 'call' && right.isCount && isZero(left) && (operator === '<=' || operator === '>'));
   if (!isVacuous) return;
   const always = operator === '>=' || operator === '<=' ? 'always' : 'never';
   throw new PolicyError(`\`${operator}\` with a count and 0 is ${always} true: compare with at least 1`, at);
-}
-
-/** A dynamic value as one of `type`; anything else as it is. */
-function cast(node: CheckedExpression, type: PolicyType): CheckedExpression {
-  return node.type.kind === 'dynamic' ? { kind: 'cast', of: node, type, at: node.at } : node;
-}
-
-function castToList(node: CheckedExpression): CheckedExpression {
-  return cast(node, { kind: 'list', of: dynamic });
-}
-
-function equalityOf(a: PolicyType, b: PolicyType): Equality {
-  if (a.kind === 'dynamic' || b.kind === 'dynamic') return 'dynamic';
-  const hex = [a, b].map((type) => (type.kind === 'string' ? type.hex : undefined));
-  if (hex.includes('always')) return 'hex';
-  return hex.includes('prefixed') ? 'prefixed-hex' : 'exact';
-}
-
-function lowerCase(value: PolicyValue): PolicyValue {
-  return typeof value === 'string' ? value.toLowerCase() : value;
-}
-
-/** The same expression with a type that an integer literal may take as well, or undefined when it does not fit. */
-function adapt(node: CheckedExpression, type: PolicyType): CheckedExpression | undefined {
-  if (isSameType(node.type, type)) return node;
-  if (node.kind === 'constant' && typeof node.value === 'bigint') {
-    const isLiteral = node.type.kind === 'int' || node.type.kind === 'uint';
-    if (!isLiteral || (type.kind !== 'int' && type.kind !== 'uint')) return undefined;
-    return node.value <= integerRange[type.kind].max ? { ...node, type } : undefined;
-  }
-  if (type.kind !== 'list' || node.type.kind !== 'list') return undefined;
-  const element = type.of;
-  if (node.kind === 'constant') {
-    const items = (node.value as readonly PolicyValue[]).map((value) =>
-      adapt({ kind: 'constant', value, type: (node.type as { of: PolicyType }).of, at: node.at }, element),
-    );
-    return items.every((item) => item !== undefined) ? { ...node, type } : undefined;
-  }
-  if (node.kind !== 'list') return undefined;
-  const items = node.items.map((item) => adapt(item, element));
-  return items.every((item) => item !== undefined) ? { ...node, items, type } : undefined;
 }
 
 /** A list of constants is a constant: membership in it is then one look into a set. */
@@ -348,18 +235,6 @@ function listNode(items: readonly CheckedExpression[], element: PolicyType, at: 
 
 function literalType(value: bigint): PolicyType {
   return value <= integerRange.int.max ? int : uint;
-}
-
-function isSameType(a: PolicyType, b: PolicyType): boolean {
-  if (a === b) return true;
-  if (a.kind !== b.kind) return false;
-  if (a.kind === 'list' || a.kind === 'map') return isSameType(a.of, (b as typeof a).of);
-  return a.kind !== 'record' || (a.name === (b as typeof a).name && a.fields === (b as typeof a).fields);
-}
-
-function nameOf(type: PolicyType): string {
-  if (type.kind === 'list' || type.kind === 'map') return `${type.kind}<${nameOf(type.of)}>`;
-  return type.kind === 'record' ? type.name : type.kind;
 }
 
 function pathOf(node: CheckedExpression): string {

@@ -1,22 +1,33 @@
+import type { Predicate } from './functions/function.js';
+import { approvalNamespaces } from './namespaces.js';
 import { partsOf } from './roots.js';
 import type { CheckedExpression } from './syntax.js';
 import type { PolicyValue } from './types.js';
 
-/** A predicate of one approval: `body` reads it as the variable `slot`, and no other. */
-export interface Predicate {
-  readonly body: CheckedExpression;
-  readonly slot: number;
+/** What a function makes of a list of approvals that it looks at one by one, from how many of them count. */
+export interface Summary {
+  /** Marks an approval that counts: one character, not `d` or `n`. Voters are tried in the order of their marks. */
+  readonly letter: string;
+  /** What the predicate is of an approval that does not count; undefined where there is none, as all count. */
+  readonly neutral: boolean | undefined;
+  /** The value, if so many count and none is in doubt. */
+  of(counted: number): PolicyValue;
+}
+
+/** Approvals under a chain of filters. The predicates read one approval, and no other variable. */
+interface Source {
+  readonly list: string;
+  readonly filters: readonly Predicate[];
 }
 
 /**
  * One way an expression looks at the approvals: `list.filter(…)….any(…)`, `.all(…)` or `.count()`. `node` is the part of
- * it that does so.
+ * it that does so, `each` what it asks of every one.
  */
-export interface Term {
+export interface Term extends Source {
   readonly node: CheckedExpression;
-  readonly list: 'approvers' | 'credentials';
-  readonly filters: readonly Predicate[];
-  readonly last: ({ readonly method: 'any' | 'all' } & Predicate) | 'count';
+  readonly each?: Predicate;
+  readonly summary: Summary;
 }
 
 /**
@@ -53,9 +64,24 @@ export function analyse(consensus: CheckedExpression): Analysis {
 }
 
 /** Where a part of an expression stands: in no quantifier, in those over other lists only, or in one over approvals. */
-type Place = 'outside' | 'in-list' | 'in-approvals';
+export type Place = 'outside' | 'in-list' | 'in-approvals';
 
-class Analyser {
+/** What a function of the language tells of its use of approvals to. */
+export interface ApprovalsReader {
+  /** A part that is read. */
+  visit(part: CheckedExpression, place: Place): void;
+  /** A part whose value is compared. */
+  compared(part: CheckedExpression, isWithConstant: boolean, place: Place): void;
+  /** The approvals under a chain of filters, or undefined when the list is another. */
+  sourceOf(list: CheckedExpression): Source | undefined;
+  /** The function looks at each approval of a source alone. */
+  term(term: Term, place: Place): void;
+  /** How many approvals there are may matter beyond every number in the text. */
+  countsWithoutEnd(): void;
+}
+
+class Analyser implements ApprovalsReader {
+  readonly sourceOf = sourceOf;
   private readonly terms: Term[] = [];
   private readonly fields = new Set<string>();
   private readonly texts = new Set<string>();
@@ -72,21 +98,20 @@ class Analyser {
     const cap = this.isCapped && this.largest < 1_000_000n ? Number(this.largest) + 1 : Infinity;
     if (!this.isRelational) return { kind: 'symmetric', terms: this.terms, cap };
     const { fields, texts, takesApart } = this;
-    // Each quantifier may hold on to one approval beside those that are counted.
+    // Each function may hold on to one approval beside those that are counted.
     return { kind: 'subsets', cap: cap + depthOf(consensus), fields, texts, takesApart };
   }
 
-  private visit(node: CheckedExpression, place: Place): void {
+  visit(node: CheckedExpression, place: Place): void {
     switch (node.kind) {
       case 'constant':
         this.constant(node.value);
         return;
       case 'root':
         // Reached only where no function of lists takes it: by an index or a slice.
-        if (isApprovals(node.name)) this.isOrdered = true;
+        if (approvalNamespaces.has(node.name)) this.isOrdered = true;
         return;
       case 'variable':
-      case 'cron-span':
         return;
       case 'list':
         for (const item of node.items) this.visit(item, place);
@@ -119,38 +144,23 @@ class Analyser {
         this.compared(node.left, node.right.kind === 'constant', place);
         this.compared(node.right, node.left.kind === 'constant', place);
         return;
-      case 'contains':
-        this.compared(node.item, node.of.kind === 'constant', place);
-        this.visit(node.of, place);
+      case 'call':
+        node.readApprovals(this, place, false);
         return;
-      case 'count':
-        this.compared(node, false, place);
-        return;
-      case 'quantifier': {
-        const source = sourceOf(node.of);
-        if (source && node.method !== 'filter') {
-          const { method, body, slot } = node;
-          this.term({ node, ...source, last: { method, body, slot } }, place);
-        } else {
-          this.visit(node.of, place);
-          this.visit(node.body, source || place === 'in-approvals' ? 'in-approvals' : 'in-list');
-        }
-        return;
-      }
     }
   }
 
-  /** A count of approvals that meets anything but constants may matter beyond every number in the text. */
-  private compared(node: CheckedExpression, isWithConstant: boolean, place: Place): void {
-    if (node.kind !== 'count') return this.visit(node, place);
-    const source = sourceOf(node.of);
-    if (!source) return this.visit(node.of, place);
-    this.term({ node, ...source, last: 'count' }, place);
-    if (!isWithConstant) this.isCapped = false;
+  compared(node: CheckedExpression, isWithConstant: boolean, place: Place): void {
+    if (node.kind === 'call') node.readApprovals(this, place, isWithConstant);
+    else this.visit(node, place);
   }
 
-  private term(term: Term, place: Place): void {
-    const predicates = term.last === 'count' ? term.filters : [...term.filters, term.last];
+  countsWithoutEnd(): void {
+    this.isCapped = false;
+  }
+
+  term(term: Term, place: Place): void {
+    const predicates = term.each ? [...term.filters, term.each] : term.filters;
     for (const { body } of predicates) this.visit(body, 'in-approvals');
     if (place === 'in-approvals') this.isRelational = true;
     // Within a quantifier over another list it is the same for each element, unless it speaks of the element.
@@ -165,16 +175,11 @@ class Analyser {
   }
 }
 
-function isApprovals(name: string): name is Term['list'] {
-  return name === 'approvers' || name === 'credentials';
-}
-
-/** The approvals under a chain of filters, or undefined when the list is another. */
-function sourceOf(list: CheckedExpression): Pick<Term, 'list' | 'filters'> | undefined {
-  if (list.kind === 'root' && isApprovals(list.name)) return { list: list.name, filters: [] };
-  if (list.kind !== 'quantifier' || list.method !== 'filter') return undefined;
-  const source = sourceOf(list.of);
-  return source && { list: source.list, filters: [...source.filters, list] };
+function sourceOf(list: CheckedExpression): Source | undefined {
+  if (list.kind === 'root' && approvalNamespaces.has(list.name)) return { list: list.name, filters: [] };
+  if (list.kind !== 'call' || !list.isFilter || !list.each) return undefined;
+  const source = sourceOf(list.each.of);
+  return source && { list: source.list, filters: [...source.filters, list.each] };
 }
 
 /** Whether a predicate speaks of a variable of a quantifier around it. */
@@ -184,8 +189,8 @@ function readsOther(body: CheckedExpression, slot: number): boolean {
   return partsOf(body).some((part) => readsOther(part, slot));
 }
 
-/** How many quantifiers and counts lie within each other. */
+/** How many elements are held on to at once, at most. */
 function depthOf(node: CheckedExpression): number {
-  const own = node.kind === 'quantifier' || node.kind === 'count' ? 1 : 0;
+  const own = node.kind === 'call' ? node.holds : 0;
   return own + partsOf(node).reduce((most, part) => Math.max(most, depthOf(part)), 0);
 }

@@ -1,4 +1,4 @@
-import type { Reading, Truth } from './evaluate.js';
+import type { Reading, Truth } from './doubt.js';
 import type { CheckedExpression, Span } from './syntax.js';
 import type { Clause } from './types.js';
 

@@ -2,15 +2,10 @@ import { CoordinatorError } from '../errors.js';
 import type { OrganizationView } from '../organization/organization.js';
 import { compileClause } from './language.js';
 import type { PolicyEnvironment } from './namespaces.js';
-import { located, PolicyError, type CheckedExpression, type Position } from './syntax.js';
+import { literalsOf, reads, truthFor, type Literal } from './literals.js';
+import { suggestion } from './suggestion.js';
+import { located, PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause, Policy } from './types.js';
-
-/** A text that a policy compares with something, named by its record and field: `Activity.resource`, `User.tags`. */
-interface Literal {
-  readonly origin: string;
-  readonly value: string;
-  readonly at: Position;
-}
 
 /** What a text of a policy can be equal to, by origin. Nothing is said of origins that are not in it. */
 type Vocabulary = NonNullable<PolicyEnvironment['vocabulary']>;
@@ -163,44 +158,6 @@ export function checkNoDenialReads(
   }
 }
 
-/** What a condition says of a call of a contract whatever else the request has; undefined where that matters. */
-function truthFor(node: CheckedExpression, contract: string): boolean | undefined {
-  const among = (of: CheckedExpression, texts: CheckedExpression): boolean | undefined => {
-    const isTo = of.kind === 'field' && of.field === 'to' && of.of.type.kind === 'record';
-    if (!isTo || of.of.type.name !== 'EthereumTransaction') return undefined;
-    const values = constantsOf(texts);
-    return values?.some((value) => typeof value === 'string' && value.toLowerCase() === contract);
-  };
-  const negated = (truth: boolean | undefined): boolean | undefined => (truth === undefined ? undefined : !truth);
-  switch (node.kind) {
-    case 'logical': {
-      const truths = node.operands.map((operand) => truthFor(operand, contract));
-      const decisive = node.operator === '||';
-      if (truths.includes(decisive)) return decisive;
-      return truths.includes(undefined) ? undefined : !decisive;
-    }
-    case 'not':
-      return negated(truthFor(node.operand, contract));
-    case 'comparison': {
-      const isSame = among(node.left, node.right) ?? among(node.right, node.left);
-      if (node.operator === '==') return isSame;
-      return node.operator === '!=' ? negated(isSame) : undefined;
-    }
-    case 'contains':
-      return among(node.item, node.of);
-    default:
-      return undefined;
-  }
-}
-
-/** The values of a literal, or of a list of literals. */
-function constantsOf(node: CheckedExpression): readonly unknown[] | undefined {
-  if (node.kind === 'constant') return Array.isArray(node.value) ? (node.value as readonly unknown[]) : [node.value];
-  if (node.kind !== 'list') return undefined;
-  const items = node.items.map(constantsOf);
-  return items.every((item) => item !== undefined) ? items.flat() : undefined;
-}
-
 function namedByDenial(what: string, { policyId, policyName }: Policy): CoordinatorError {
   return new CoordinatorError(
     'FAILED_PRECONDITION',
@@ -245,120 +202,4 @@ function unknownId({ origin, value }: Literal, known: Nouns | undefined): string
 
 function lastName(origin: string): string {
   return origin.slice(origin.lastIndexOf('.') + 1).replaceAll('_', ' ');
-}
-
-/** Every text that is compared with a field, or looked for in one that is a list. */
-function literalsOf(expression: CheckedExpression | undefined): readonly Literal[] {
-  const found: Literal[] = [];
-  const slots: (string | undefined)[] = [];
-
-  /** Where a value, or each element of a list, comes from. */
-  const originOf = (node: CheckedExpression): string | undefined => {
-    switch (node.kind) {
-      case 'field':
-        return node.of.type.kind === 'record' ? `${node.of.type.name}.${node.field}` : undefined;
-      case 'variable':
-        return slots[node.slot];
-      case 'index':
-      case 'slice':
-        // A part of a text is no whole name.
-        return node.of.type.kind === 'list' ? originOf(node.of) : undefined;
-      case 'quantifier':
-        return node.method === 'filter' ? originOf(node.of) : undefined;
-      case 'cast':
-        return originOf(node.of);
-      default:
-        return undefined;
-    }
-  };
-
-  const note = (compared: CheckedExpression, literal: CheckedExpression): void => {
-    const origin = originOf(compared);
-    if (origin === undefined) return;
-    if (literal.kind === 'list') for (const item of literal.items) note(compared, item);
-    if (literal.kind !== 'constant') return;
-    const values = Array.isArray(literal.value) ? (literal.value as readonly unknown[]) : [literal.value];
-    for (const value of values) if (typeof value === 'string') found.push({ origin, value, at: literal.at });
-  };
-
-  const visit = (node: CheckedExpression): void => {
-    if (node.kind === 'comparison') {
-      note(node.left, node.right);
-      note(node.right, node.left);
-    }
-    if (node.kind === 'contains') {
-      note(node.item, node.of);
-      note(node.of, node.item);
-    }
-    for (const child of childrenOf(node)) {
-      if (node.kind === 'quantifier' && child === node.body) slots[node.slot] = originOf(node.of);
-      visit(child);
-    }
-  };
-  if (expression) visit(expression);
-  return found;
-}
-
-/** Whether a field of a record, named as origins are, is read anywhere. */
-function reads(node: CheckedExpression, fields: ReadonlySet<string>): boolean {
-  if (node.kind === 'field' && node.of.type.kind === 'record' && fields.has(`${node.of.type.name}.${node.field}`)) {
-    return true;
-  }
-  return childrenOf(node).some((child) => reads(child, fields));
-}
-
-function childrenOf(node: CheckedExpression): readonly CheckedExpression[] {
-  switch (node.kind) {
-    case 'comparison':
-      return [node.left, node.right];
-    case 'contains':
-      return [node.item, node.of];
-    case 'quantifier':
-      return [node.of, node.body];
-    case 'logical':
-      return node.operands;
-    case 'list':
-      return node.items;
-    case 'not':
-      return [node.operand];
-    case 'index':
-      return [node.of, node.index];
-    case 'slice':
-      return [node.of, node.from, node.to];
-    case 'field':
-    case 'count':
-    case 'cast':
-      return [node.of];
-    default:
-      return [];
-  }
-}
-
-function suggestion(text: string, known: ReadonlySet<string>): string {
-  const wanted = text.toUpperCase();
-  let best: { readonly word: string; readonly distance: number } | undefined;
-  // A text without end has no neighbours, and would take long to compare.
-  if (text.length <= 80) {
-    for (const word of known) {
-      const distance = editDistance(wanted, word.toUpperCase());
-      if (distance < (best?.distance ?? Infinity)) best = { word, distance };
-    }
-  }
-  if (best && best.distance <= Math.min(best.word.length / 2, Math.max(3, best.word.length / 4)))
-    return `: did you mean \`${best.word}\`?`;
-  return known.size <= 20 ? `: known are ${[...known].map((word) => `\`${word}\``).join(', ')}` : '';
-}
-
-/** Letters to put in, take out or change (Levenshtein). */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(change, previous[j]! + 1, row[j - 1]! + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length]!;
 }

@@ -1,6 +1,6 @@
 import { checkExpression } from './check.js';
 import { CoordinatorError } from '../errors.js';
-import type { Reading } from './evaluate.js';
+import type { Reading } from './doubt.js';
 import type { PolicyEnvironment } from './namespaces.js';
 import { maxNodes, parseCounted, parsePolicy } from './parse.js';
 import { partsOf } from './roots.js';
@@ -184,7 +184,7 @@ export function checkPolicyText(text: string, clause: Clause, environment: Polic
 
 function compile(text: string, clause: Clause, environment: PolicyEnvironment): ReadClause {
   try {
-    const { expression, parts } = parseCounted(text);
+    const { expression, parts } = parseCounted(text, environment.functions);
     const compiled = checkExpression(expression, environment, clause);
     return { compiled, parts, schedules: schedulesIn(compiled) };
   } catch (error) {
@@ -195,6 +195,6 @@ function compile(text: string, clause: Clause, environment: PolicyEnvironment): 
 }
 
 function schedulesIn(node: CheckedExpression): number {
-  if (node.kind === 'cron-span') return 1;
-  return partsOf(node).reduce((count, part) => count + schedulesIn(part), 0);
+  const own = node.kind === 'call' ? node.schedules : 0;
+  return partsOf(node).reduce((count, part) => count + schedulesIn(part), own);
 }

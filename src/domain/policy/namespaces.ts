@@ -1,3 +1,5 @@
+import type { PolicyFunction } from './functions/function.js';
+import { policyFunctions } from './functions/table.js';
 import {
   notApplicable,
   unreadable,
@@ -22,6 +24,8 @@ export interface Namespace {
     approvals: readonly UserApproval[],
     context: NamespaceContext,
   ): PolicyValue | undefined;
+  /** Of a list of the approvals: one of them as its element. The list is asked for whatever votes there could be. */
+  readonly ofApproval?: (approval: UserApproval) => PolicyValue;
 }
 
 /** The organization that decides. `now` is milliseconds since the epoch. */
@@ -33,6 +37,7 @@ interface NamespaceContext {
 /** Everything that policies of a build can speak of. Build it once: compiled expressions are kept by its identity. */
 export interface PolicyEnvironment {
   readonly namespaces: ReadonlyMap<string, Namespace>;
+  readonly functions: readonly PolicyFunction[];
   /** What texts of requests can be, by record and field; see `known-literals.ts`. */
   readonly vocabulary?: Readonly<Record<string, ReadonlySet<string>>>;
 }
@@ -51,35 +56,41 @@ const credentialType: PolicyType = {
   fields: { id: string, user_id: string, type: string, credential_id: string, public_key: string },
 };
 
-/** One element of `approvers`, and `requester`. */
-export function approverValue(user: PolicyUser): PolicyValue {
+function userValue(user: PolicyUser): PolicyValue {
   return { id: user.userId, tags: user.tags, email: user.email, alias: user.userName };
 }
 
-/** One element of `credentials`. */
-export function credentialValue({ user, credential }: UserApproval): PolicyValue {
+/** A list of the approvals, in vote order. */
+function listOfApprovals(
+  name: string,
+  element: PolicyType,
+  ofApproval: (approval: UserApproval) => PolicyValue,
+): ApprovalNamespace {
   return {
-    id: credential.id,
-    user_id: user.userId,
-    type: credential.type,
-    credential_id: credential.credentialId,
-    public_key: credential.publicKey,
+    name,
+    clauses: ['consensus'],
+    type: { kind: 'list', of: element },
+    value: (_request, approvals) => approvals.map(ofApproval),
+    ofApproval,
   };
 }
 
-const approvers: Namespace = {
-  name: 'approvers',
-  clauses: ['consensus'],
-  type: { kind: 'list', of: userType },
-  value: (_request, approvals) => approvals.map(({ user }) => approverValue(user)),
-};
+type ApprovalNamespace = Namespace & Required<Pick<Namespace, 'ofApproval'>>;
 
-const credentials: Namespace = {
-  name: 'credentials',
-  clauses: ['consensus'],
-  type: { kind: 'list', of: credentialType },
-  value: (_request, approvals) => approvals.map(credentialValue),
-};
+const approvers = listOfApprovals('approvers', userType, ({ user }) => userValue(user));
+
+const credentials = listOfApprovals('credentials', credentialType, ({ user, credential }) => ({
+  id: credential.id,
+  user_id: user.userId,
+  type: credential.type,
+  credential_id: credential.credentialId,
+  public_key: credential.publicKey,
+}));
+
+/** The lists of approvals by name, in the order in which voters are told apart by them. */
+export const approvalNamespaces: ReadonlyMap<string, ApprovalNamespace> = new Map(
+  [approvers, credentials].map((namespace) => [namespace.name, namespace]),
+);
 
 const requester: Namespace = {
   name: 'requester',
@@ -87,7 +98,7 @@ const requester: Namespace = {
   type: userType,
   value: ({ submitterId }, _approvals, { user }) => {
     const submitter = user(submitterId);
-    return submitter ? approverValue(submitter) : unreadable('the user who asked is no longer here');
+    return submitter ? userValue(submitter) : unreadable('the user who asked is no longer here');
   },
 };
 
@@ -126,9 +137,9 @@ export function policyEnvironment(
     value: ({ activity: { params: given, ...rest } }) => ({ ...rest, params: { ...unexposed, ...given } }),
   };
   const namespaces = new Map<string, Namespace>();
-  for (const namespace of [activity, approvers, credentials, requester, time, ...extra]) {
+  for (const namespace of [activity, ...approvalNamespaces.values(), requester, time, ...extra]) {
     if (namespaces.has(namespace.name)) throw new Error(`namespace \`${namespace.name}\` is declared twice`);
     namespaces.set(namespace.name, namespace);
   }
-  return { namespaces };
+  return { namespaces, functions: policyFunctions };
 }

@@ -1,36 +1,12 @@
-import {
-  integerRange,
-  PolicyError,
-  type ComparisonOperator,
-  type Expression,
-  type Position,
-  type Span,
-} from './syntax.js';
+import type { PolicyFunction } from './functions/function.js';
+import { policyFunctions } from './functions/table.js';
+import { integerRange, PolicyError, type ComparisonOperator, type Expression, type Span } from './syntax.js';
+import { shorten, tokenize, type Token } from './tokens.js';
 
-/** Longest text of one clause, in UTF-16 code units: about 1 400 addresses in a list. */
-export const maxTextLength = 65_536;
 /** Deepest nesting of one expression: parentheses, operands, arguments, and links of a chain such as `a.b[0].c`. */
 export const maxDepth = 64;
 /** Most nodes in one expression: literals, names, operators and accesses. */
 export const maxNodes = 8_192;
-
-const tokenPattern =
-  /(?<space>[ \t\r\n]+)|(?<integer>[0-9][0-9A-Za-z_]*)|(?<word>[A-Za-z_][0-9A-Za-z_]*)|'(?<string>[^']*)'|(?<symbol>&&|\|\||==|!=|<=|>=|\.\.|[<>!.,()[\]])/uy;
-
-interface Token {
-  readonly kind: 'integer' | 'word' | 'string' | 'symbol' | 'end';
-  readonly text: string;
-  readonly at: Position;
-  readonly span: Span;
-}
-
-const hints: Readonly<Record<string, string>> = {
-  '"': 'strings are written in single quotes',
-  "'": 'the string has no closing quote',
-  '=': 'equality is written `==`',
-  '&': 'and is written `&&`',
-  '|': 'or is written `||`',
-};
 
 const comparisons: readonly ComparisonOperator[] = ['==', '!=', '<', '<=', '>', '>='];
 
@@ -45,16 +21,19 @@ const power: ReadonlyMap<string, number> = new Map([
  * Reads a clause of a policy by the grammar of docs/reference/policy-language.md. Knows no types and no namespaces.
  * @throws {PolicyError}
  */
-export function parsePolicy(text: string): Expression {
-  return new Parser(text).whole();
+export function parsePolicy(text: string, functions = policyFunctions): Expression {
+  return new Parser(text, functions).whole();
 }
 
 /**
  * As `parsePolicy`, with the number of parts that the text has.
  * @throws {PolicyError}
  */
-export function parseCounted(text: string): { readonly expression: Expression; readonly parts: number } {
-  const parser = new Parser(text);
+export function parseCounted(
+  text: string,
+  functions: readonly PolicyFunction[],
+): { readonly expression: Expression; readonly parts: number } {
+  const parser = new Parser(text, functions);
   return { expression: parser.whole(), parts: parser.nodes };
 }
 
@@ -64,7 +43,10 @@ class Parser {
   private next = 0;
   nodes = 0;
 
-  constructor(text: string) {
+  constructor(
+    text: string,
+    private readonly functions: readonly PolicyFunction[],
+  ) {
     this.tokens = tokenize(text);
   }
 
@@ -156,28 +138,44 @@ class Parser {
   /** The opening parenthesis has been read. */
   private method(of: Expression, name: Token, depth: number): Expression {
     const { at } = name;
-    const method = name.text;
-    if (method === 'count') {
-      this.expect(')');
-      return this.node({ kind: 'count', of, at }, name);
+    const method = this.functionNamed(name, ({ form }) => form !== 'f(…)');
+    switch (method.form) {
+      case 'list.f()':
+        this.expect(')');
+        return this.node({ kind: 'call', function: method, given: { of }, at }, name);
+      case 'list.f(x)': {
+        const argument = this.expression(0, depth);
+        this.expect(')');
+        return this.node({ kind: 'call', function: method, given: { of, argument }, at }, name);
+      }
+      case 'list.f(v, p)': {
+        const { text: variable } = this.variable(method.name);
+        this.expect(',');
+        const predicate = this.expression(0, depth);
+        this.expect(')');
+        return this.node({ kind: 'call', function: method, given: { of, variable, predicate }, at }, name);
+      }
+      case 'f(…)':
+        throw new Error(`${method.name} is no function of lists`);
     }
-    if (method === 'contains') {
-      const item = this.expression(0, depth);
-      this.expect(')');
-      return this.node({ kind: 'contains', of, item, at }, name);
-    }
-    if (method !== 'all' && method !== 'any' && method !== 'filter') {
-      throw new PolicyError(`unknown function \`${method}\`: there are all, any, contains, count and filter`, name.at);
-    }
+  }
+
+  private variable(method: string): Token {
     const variable = this.peek();
     if (variable.kind !== 'word' || isReserved(variable.text)) {
       throw this.unexpected(variable, `the name of a variable, as in \`.${method}(item, item == 1)\``);
     }
     this.next += 1;
-    this.expect(',');
-    const body = this.expression(0, depth);
-    this.expect(')');
-    return this.node({ kind: 'quantifier', method, of, variable: variable.text, body, at }, name);
+    return variable;
+  }
+
+  private functionNamed({ text, at }: Token, isHere: (one: PolicyFunction) => boolean): PolicyFunction {
+    const here = this.functions.filter(isHere);
+    const found = here.find(({ name }) => name === text);
+    if (found) return found;
+    const names = here.map(({ name }) => name);
+    const all = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+    throw new PolicyError(`unknown function \`${text}\`: there are ${all}`, at);
   }
 
   private primary(depth: number): Expression {
@@ -206,11 +204,10 @@ class Parser {
       return this.node({ kind: 'boolean', value: token.text === 'true', at }, token);
     }
     if (!this.accept('(')) return this.node({ kind: 'name', name: token.text, at }, token);
-    if (token.text !== 'Timestamp' && token.text !== 'CronSpan') {
-      throw new PolicyError(`unknown function \`${token.text}\`: there are Timestamp and CronSpan`, token.at);
-    }
+    const plain = this.functionNamed(token, ({ form }) => form === 'f(…)');
+    if (plain.form !== 'f(…)') throw new Error(`${plain.name} is a function of lists`);
     const args = this.list(')', this.deeper(depth, token));
-    return this.node({ kind: 'call', name: token.text, arguments: args, at }, token);
+    return this.node({ kind: 'call', function: plain, given: { arguments: args }, at }, token);
   }
 
   /** Expressions between commas up to the closing symbol; no comma before it. */
@@ -266,47 +263,6 @@ class Parser {
   }
 }
 
-/** @throws {PolicyError} for a text that is too long, or a character that begins nothing */
-function tokenize(text: string): Token[] {
-  let at: Position = { line: 1, column: 1 };
-  if (text.length > maxTextLength) {
-    throw new PolicyError(`the text has ${text.length} characters, the most is ${maxTextLength}`, at);
-  }
-  const tokens: Token[] = [];
-  let offset = 0;
-  while (offset < text.length) {
-    tokenPattern.lastIndex = offset;
-    const match = tokenPattern.exec(text);
-    if (!match?.groups) {
-      const character = String.fromCodePoint(text.codePointAt(offset)!);
-      const hint = Object.hasOwn(hints, character) ? `: ${hints[character]}` : '';
-      throw new PolicyError(`unexpected character \`${character}\`${hint}`, at);
-    }
-    const { integer, word, string, symbol } = match.groups;
-    const span = { from: offset, to: tokenPattern.lastIndex };
-    if (integer !== undefined) tokens.push({ kind: 'integer', text: integer, at, span });
-    else if (word !== undefined) tokens.push({ kind: 'word', text: word, at, span });
-    else if (string !== undefined) tokens.push({ kind: 'string', text: string, at, span });
-    else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, at, span });
-    at = after(at, match[0]);
-    offset = tokenPattern.lastIndex;
-  }
-  tokens.push({ kind: 'end', text: '', at, span: { from: offset, to: offset } });
-  return tokens;
-}
-
-function after(at: Position, text: string): Position {
-  const lastBreak = text.lastIndexOf('\n');
-  if (lastBreak === -1) return { line: at.line, column: at.column + text.length };
-  return { line: at.line + text.split('\n').length - 1, column: text.length - lastBreak };
-}
-
 function isReserved(word: string): boolean {
   return word === 'true' || word === 'false' || word === 'in';
-}
-
-/** User input may be long, and may contain line breaks; a message has neither. */
-function shorten(text: string): string {
-  const line = text.replace(/\s+/g, ' ');
-  return line.length > 40 ? `${line.slice(0, 40)}…` : line;
 }

@@ -26,22 +26,18 @@ export function partsOf(node: CheckedExpression): readonly CheckedExpression[] {
     case 'constant':
     case 'root':
     case 'variable':
-    case 'cron-span':
       return [];
     case 'list':
       return node.items;
     case 'field':
     case 'cast':
-    case 'count':
       return [node.of];
     case 'index':
       return [node.of, node.index];
     case 'slice':
       return [node.of, node.from, node.to];
-    case 'contains':
-      return [node.of, node.item];
-    case 'quantifier':
-      return [node.of, node.body];
+    case 'call':
+      return node.parts;
     case 'not':
       return [node.operand];
     case 'logical':

@@ -1,5 +1,5 @@
+import type { FunctionCall, WrittenCall } from './functions/function.js';
 import type { PolicyType, PolicyValue } from './types.js';
-import type { CronSpan } from './time.js';
 
 /** A place in the text of a policy, both 1-based; columns count UTF-16 code units. */
 export interface Position {
@@ -25,7 +25,6 @@ export function located(message: string, { line, column }: Position): string {
 }
 
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
-type Quantifier = 'all' | 'any' | 'filter';
 /**
  * When two values are equal. `exact`: of one type, and the same. `hex`: texts but for their letter case. `prefixed-hex`:
  * so where both are hexadecimal with 0x. `dynamic`: their types are compared first, since a policy's text fixed none.
@@ -48,16 +47,7 @@ export type Expression = { readonly at: Position } & (
   | { readonly kind: 'field'; readonly of: Expression; readonly field: string }
   | { readonly kind: 'index'; readonly of: Expression; readonly index: Expression }
   | { readonly kind: 'slice'; readonly of: Expression; readonly from: Expression; readonly to: Expression }
-  | { readonly kind: 'call'; readonly name: 'Timestamp' | 'CronSpan'; readonly arguments: readonly Expression[] }
-  | { readonly kind: 'count'; readonly of: Expression }
-  | { readonly kind: 'contains'; readonly of: Expression; readonly item: Expression }
-  | {
-      readonly kind: 'quantifier';
-      readonly method: Quantifier;
-      readonly of: Expression;
-      readonly variable: string;
-      readonly body: Expression;
-    }
+  | ({ readonly kind: 'call' } & WrittenCall)
   | { readonly kind: 'not'; readonly operand: Expression }
   | {
       readonly kind: 'logical';
@@ -77,9 +67,12 @@ export type Expression = { readonly at: Position } & (
 
 /**
  * An expression whose types are known: the only thing that can be evaluated. A variable is a slot, numbered by how many
- * quantifiers enclose its own; `path` is how the text names a field, for messages.
+ * predicates enclose its own; `path` is how the text names a field, for messages.
  */
-export type CheckedExpression = { readonly at: Position; readonly type: PolicyType } & (
+export type CheckedExpression = FunctionCall | GrammarNode;
+
+/** What the grammar has beside functions. */
+type GrammarNode = { readonly at: Position; readonly type: PolicyType } & (
   | { readonly kind: 'constant'; readonly value: PolicyValue }
   | { readonly kind: 'root'; readonly name: string }
   | { readonly kind: 'variable'; readonly slot: number; readonly path: string }
@@ -91,22 +84,6 @@ export type CheckedExpression = { readonly at: Position; readonly type: PolicyTy
       readonly of: CheckedExpression;
       readonly from: CheckedExpression;
       readonly to: CheckedExpression;
-    }
-  | { readonly kind: 'count'; readonly of: CheckedExpression }
-  | {
-      readonly kind: 'contains';
-      readonly of: CheckedExpression;
-      readonly item: CheckedExpression;
-      readonly equality: Equality;
-      /** The elements of a constant list, in lower case where letter case never matters. */
-      readonly members?: ReadonlySet<PolicyValue>;
-    }
-  | {
-      readonly kind: 'quantifier';
-      readonly method: Quantifier;
-      readonly of: CheckedExpression;
-      readonly slot: number;
-      readonly body: CheckedExpression;
     }
   | { readonly kind: 'not'; readonly operand: CheckedExpression }
   | {
@@ -122,7 +99,6 @@ export type CheckedExpression = { readonly at: Position; readonly type: PolicyTy
       readonly left: CheckedExpression;
       readonly right: CheckedExpression;
     }
-  | { readonly kind: 'cron-span'; readonly span: CronSpan }
   /** A dynamic value where the text needs one of this expression's type. */
   | { readonly kind: 'cast'; readonly of: CheckedExpression }
 );

@@ -2,7 +2,7 @@ import { decisionSteps, weights } from '../steps.js';
 import { maxStepsInAll } from './consensus.js';
 import { maxSteps } from './evaluate.js';
 import { readClause } from './language.js';
-import type { PolicyEnvironment } from './namespaces.js';
+import { approvalNamespaces, type PolicyEnvironment } from './namespaces.js';
 import { partsOf } from './roots.js';
 import { PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause } from './types.js';
@@ -56,43 +56,58 @@ export function tooCostly(clause: CheckedExpression): string | undefined {
   return `it could take ${steps} steps with ${approvals} approvals and lists of ${elements} elements, the most is ${maxSteps}: relate fewer lists to each other`;
 }
 
-/** Of a week: each day is looked at, and each hour and minute, and the clock as often as it may have changed. */
-const scheduleSteps = 1_000;
+/** What a function of the language reckons its cost from. */
+export interface Reckoning {
+  /** The most steps that a part takes. */
+  steps(part: CheckedExpression): number;
+  /** How many elements a list is reckoned with. */
+  elements(list: CheckedExpression): number;
+}
+
+const reckoning: Reckoning = { steps: worst, elements: longest };
 
 function worst(node: CheckedExpression): number {
   const own: number = weights.policyNode;
-  const parts = () => partsOf(node).reduce<number>((sum, part) => sum + worst(part), own);
   switch (node.kind) {
-    case 'cron-span':
-      return own + scheduleSteps;
-    case 'quantifier': {
-      const length = longest(node.of);
-      return own + worst(node.of) + length * (weights.listElement + worst(node.body));
-    }
-    case 'contains':
-      return parts() + (node.members ? 0 : longest(node.of) * weights.elementSought);
+    case 'call':
+      return own + node.worstSteps(reckoning);
     case 'root':
       return node.type.kind === 'list' ? own + longest(node) * weights.voteCopied : own;
-    default:
-      return parts();
+    case 'constant':
+    case 'variable':
+    case 'list':
+    case 'field':
+    case 'index':
+    case 'slice':
+    case 'not':
+    case 'logical':
+    case 'comparison':
+    case 'cast':
+      return partsOf(node).reduce<number>((sum, part) => sum + worst(part), own);
   }
 }
 
-/** How many elements a list is reckoned with. */
 function longest(list: CheckedExpression): number {
   switch (list.kind) {
     case 'constant':
       return Array.isArray(list.value) ? list.value.length : 1;
     case 'list':
       return list.items.length;
-    case 'quantifier':
     case 'slice':
     case 'cast':
       return longest(list.of);
+    case 'call':
+      return list.each ? longest(list.each.of) : reckoned.elements;
     case 'root':
-      return list.name === 'approvers' || list.name === 'credentials' ? reckoned.approvals : reckoned.elements;
-    default:
+      return approvalNamespaces.has(list.name) ? reckoned.approvals : reckoned.elements;
+    case 'variable':
+    case 'field':
+    case 'index':
       return isWithinElement(list) ? reckoned.nested : reckoned.elements;
+    case 'not':
+    case 'logical':
+    case 'comparison':
+      return reckoned.elements;
   }
 }
 

@@ -106,7 +106,7 @@ export class Signers {
         now: at,
         newId: () => id(1),
         ...usualLimits,
-        policyEnvironment: { namespaces: new Map() },
+        policyEnvironment: { namespaces: new Map(), functions: [] },
       },
       prepared,
     );

@@ -50,7 +50,11 @@ describe('delete wallet accounts', () => {
       ...usualLimits,
     };
     const decide = () =>
-      deleteWalletAccounts.decide(intent, { ...context, policyEnvironment: { namespaces: new Map() } }, undefined);
+      deleteWalletAccounts.decide(
+        intent,
+        { ...context, policyEnvironment: { namespaces: new Map(), functions: [] } },
+        undefined,
+      );
     let refusal: unknown;
     try {
       decide();

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { authorize, eligibleApprovers, type AuthorizationContext } from '../../../src/domain/policy/authorize.js';
+import { authorize, eligibleApprovers } from '../../../src/domain/policy/authorize.js';
+import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
 import {
   Doubt,
   unreadable,

@@ -225,7 +225,7 @@ describe('checking the types of a policy', () => {
 
   it('lets a variable hide a namespace, so that a new namespace breaks no policy', () => {
     const checked = checkExpression(parsePolicy("wallets.any(eth, eth.id == 'x')"), environment, 'condition');
-    expect(checked).toMatchObject({ kind: 'quantifier', body: { left: { of: { kind: 'variable', slot: 0 } } } });
+    expect(checked).toMatchObject({ kind: 'call', each: { body: { left: { of: { kind: 'variable', slot: 0 } } } } });
   });
 
   it('compiles for the environment it is asked for', () => {

@@ -1,13 +1,9 @@
 import fc from 'fast-check';
 import { Voters } from '../../../src/domain/policy/consensus.js';
-import { evaluate, isCertain, type Scope } from '../../../src/domain/policy/evaluate.js';
+import { isCertain } from '../../../src/domain/policy/doubt.js';
+import { evaluate, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
-import {
-  approverValue,
-  credentialValue,
-  policyEnvironment,
-  type Namespace,
-} from '../../../src/domain/policy/namespaces.js';
+import { approvalNamespaces, policyEnvironment, type Namespace } from '../../../src/domain/policy/namespaces.js';
 import type { CheckedExpression } from '../../../src/domain/policy/syntax.js';
 import { Steps } from '../../../src/domain/steps.js';
 import type { PolicyUser, UserApproval } from '../../../src/domain/policy/types.js';
@@ -76,9 +72,8 @@ class Reference {
   }
 
   private evaluates(approvals: readonly UserApproval[]): boolean {
-    const approvers = approvals.map((one) => approverValue(one.user));
-    const credentials = approvals.map(credentialValue);
-    return isCertain(evaluate(this.expression, { now: 0, value: (name) => ({ approvers, credentials })[name] }));
+    const value = (name: string) => approvals.map(approvalNamespaces.get(name)!.ofApproval);
+    return isCertain(evaluate(this.expression, { now: 0, value }));
   }
 
   private sets(users: readonly PolicyUser[]): UserApproval[][] {

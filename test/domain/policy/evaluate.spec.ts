@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { evaluate, maxSteps, type Reading, type Scope, type Truth } from '../../../src/domain/policy/evaluate.js';
+import type { Reading, Truth } from '../../../src/domain/policy/doubt.js';
+import { evaluate, maxSteps, type Scope } from '../../../src/domain/policy/evaluate.js';
 import { compileClause } from '../../../src/domain/policy/language.js';
 import { PolicyError } from '../../../src/domain/policy/syntax.js';
 import { notApplicable, unreadable, type PolicyValue } from '../../../src/domain/policy/types.js';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { maxDepth, maxNodes, maxTextLength, parsePolicy } from '../../../src/domain/policy/parse.js';
+import { maxDepth, maxNodes, parsePolicy } from '../../../src/domain/policy/parse.js';
 import { PolicyError, type Expression } from '../../../src/domain/policy/syntax.js';
+import { maxTextLength } from '../../../src/domain/policy/tokens.js';
 
 /** The tree in a form that shows how operators bind. */
 function shape(node: Expression): string {
@@ -21,13 +22,7 @@ function shape(node: Expression): string {
     case 'slice':
       return `${base(node.of)}[${shape(node.from)}..${shape(node.to)}]`;
     case 'call':
-      return `${node.name}(${node.arguments.map(shape).join(', ')})`;
-    case 'count':
-      return `${base(node.of)}.count()`;
-    case 'contains':
-      return `${base(node.of)}.contains(${shape(node.item)})`;
-    case 'quantifier':
-      return `${base(node.of)}.${node.method}(${node.variable}, ${shape(node.body)})`;
+      return call(node);
     case 'not':
       return `!(${shape(node.operand)})`;
     case 'logical':
@@ -37,6 +32,12 @@ function shape(node: Expression): string {
     case 'in':
       return `(${shape(node.item)}) in (${shape(node.of)})`;
   }
+}
+
+function call({ function: { name }, given }: Extract<Expression, { kind: 'call' }>): string {
+  if ('arguments' in given) return `${name}(${given.arguments.map(shape).join(', ')})`;
+  if ('predicate' in given) return `${base(given.of)}.${name}(${given.variable}, ${shape(given.predicate)})`;
+  return `${base(given.of)}.${name}(${'argument' in given ? shape(given.argument) : ''})`;
 }
 
 /** What a field, index or function is read of; an operator needs parentheses there. */

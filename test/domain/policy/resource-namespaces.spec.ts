@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { authorize } from '../../../src/domain/policy/authorize.js';
-import { evaluate, type Reading } from '../../../src/domain/policy/evaluate.js';
+import type { Reading } from '../../../src/domain/policy/doubt.js';
+import { evaluate } from '../../../src/domain/policy/evaluate.js';
 import { checkPolicyText, compileClause } from '../../../src/domain/policy/language.js';
 import { policyEnvironment } from '../../../src/domain/policy/namespaces.js';
 import { resourceNamespaces } from '../../../src/domain/policy/resource-namespaces.js';

@@ -1,0 +1,119 @@
+import { AmbiguousText, Doubt, type PolicyValue } from '../types.js';
+
+/** One thing worth knowing before it is approved. */
+export interface DecodedFact {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** One transaction, or one payload, for whoever is asked to approve it. */
+export interface Decoded {
+  /** The payload, where there are several. */
+  readonly of?: string;
+  /** In a sentence that holds no words of a caller: amounts, addresses, names of functions. */
+  readonly text: string;
+  readonly facts: readonly DecodedFact[];
+  /** What of it is not shown, and why. */
+  readonly notDecoded?: string;
+}
+
+/** `words`: whoever signs, or has uploaded the interface, has chosen it. */
+export interface Fact extends DecodedFact {
+  readonly words?: true;
+}
+
+/** As `Decoded`, with who has chosen what. */
+export interface Account extends Omit<Decoded, 'facts'> {
+  readonly facts: readonly Fact[];
+}
+
+/** What policies read of one thing, by name. */
+export type Values = Readonly<Record<string, PolicyValue | undefined>>;
+
+/** Most things that are said of one payload, and characters of one value. */
+const mostFacts = 40;
+export const maxValue = 200;
+
+/** What was said of it, as far as there is room. */
+export function limited(account: Account): Account {
+  const { facts } = account;
+  if (facts.length <= mostFacts) return account;
+  const left = facts.length - mostFacts;
+  const more = `${left} or more details are not shown`;
+  const { notDecoded } = account;
+  return {
+    ...account,
+    facts: facts.slice(0, mostFacts),
+    notDecoded: notDecoded === undefined ? more : `${notDecoded}; ${more}`,
+  };
+}
+
+export function coins(value: PolicyValue | undefined, decimals: number): string {
+  return typeof value === 'bigint' ? units(value, decimals) : shown(value);
+}
+
+/** An amount of the smallest unit in the unit that people count in, exactly. */
+export function units(amount: bigint, decimals: number): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** One value on one line: numbers and hexadecimal as they are, other text in quotes. */
+export function shown(value: PolicyValue | undefined): string {
+  if (value === undefined) return 'not there';
+  if (value instanceof Doubt) return 'not readable';
+  if (value instanceof AmbiguousText) return value.text === '' ? value.reason : shown(value.text);
+  if (typeof value === 'string') return isPlain(value) ? oneLine(value) : `"${oneLine(value)}"`;
+  if (typeof value === 'object') return Array.isArray(value) ? `${value.length} elements` : 'several members';
+  return String(value);
+}
+
+/** Written in one of the alphabets of addresses, hashes and names of types: it needs no quotes. */
+function isPlain(text: string): boolean {
+  return /^(?:0x[0-9a-fA-F]*|[1-9A-HJ-NP-Za-km-z]{20,128}|[a-z0-9]{2,10}1[a-z0-9]{6,100}|[A-Z0-9_]{1,64}|[A-Za-z]{1,64}Contract)$/.test(
+    text,
+  );
+}
+
+/** The name of a function, if it is one: no punctuation that a mail program would make a link of. */
+export function identifier(name: string): string | undefined {
+  return /^[A-Za-z_$][0-9A-Za-z_$]{0,63}$/.test(name) ? name : undefined;
+}
+
+/** Without what would break a line, hide, or reorder the text around it. */
+export function oneLine(text: string, max = maxValue): string {
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return cut.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ').trim();
+}
+
+export function recordOf(value: PolicyValue | undefined): Values | undefined {
+  const isRecord =
+    typeof value === 'object' &&
+    !Array.isArray(value) &&
+    !(value instanceof Doubt) &&
+    !(value instanceof AmbiguousText);
+  return isRecord ? (value as Values) : undefined;
+}
+
+export function recordsOf(value: PolicyValue | undefined): readonly Values[] {
+  return Array.isArray(value) ? (value as readonly PolicyValue[]).map(recordOf).filter((one) => one !== undefined) : [];
+}
+
+export function argumentFacts(args: PolicyValue | undefined, prefix = ''): Fact[] {
+  const facts: Fact[] = [];
+  const visit = (path: string, value: PolicyValue | undefined): void => {
+    if (facts.length > mostFacts) return;
+    const record = recordOf(value);
+    if (Array.isArray(value)) {
+      if (value.length === 0) facts.push({ name: path, value: 'none', words: true });
+      value.slice(0, mostFacts).forEach((item: PolicyValue, index) => visit(`${path}[${index}]`, item));
+    } else if (record) {
+      for (const name of Object.keys(record).slice(0, mostFacts)) {
+        visit(path === '' ? oneLine(name, 64) : `${path}.${oneLine(name, 64)}`, record[name]);
+      }
+    } else facts.push({ name: oneLine(path), value: shown(value), words: true });
+  };
+  visit(prefix, args);
+  return facts;
+}

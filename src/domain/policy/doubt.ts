@@ -1,0 +1,44 @@
+import { Doubt, Unreadable, type PolicyValue } from './types.js';
+
+/** The four outcomes of an expression (docs/reference/policy-language.md, "Doubt"). */
+export type Truth = 'true' | 'false' | 'unreadable' | 'not-applicable';
+
+/** What an expression is of a request. `doubt` is the gravest anywhere in the text, though the outcome may not rest on it. */
+export interface Reading {
+  readonly truth: Truth;
+  readonly doubt?: Doubt | undefined;
+}
+
+/** Whether nothing in the text was in doubt, and all of it is true: what an ALLOW needs. */
+export function isCertain({ truth, doubt }: Reading): boolean {
+  return truth === 'true' && !doubt;
+}
+
+/** The outcome of several expressions that are joined by `&&`. */
+export function conjunction(truths: readonly Truth[]): Truth {
+  return (['false', 'not-applicable', 'unreadable'] as const).find((truth) => truths.includes(truth)) ?? 'true';
+}
+
+/** What a boolean expression is while it is evaluated. */
+export type Outcome = boolean | Doubt;
+
+/** The one of two operands that keeps a function from having a value: an unreadable one before one that is not there. */
+export function graver(a: PolicyValue, b: PolicyValue): Doubt | undefined {
+  if (a instanceof Unreadable) return a;
+  if (b instanceof Unreadable) return b;
+  if (a instanceof Doubt) return a;
+  return b instanceof Doubt ? b : undefined;
+}
+
+/**
+ * Which of two outcomes decides: for `&&` false, then not applicable, then unreadable, then true; for `||` true, then
+ * unreadable, then not applicable, then false (docs/reference/policy-language.md, "Doubt").
+ */
+export function stronger(isAnd: boolean, a: Outcome, b: Outcome): Outcome {
+  return strength(isAnd, b) > strength(isAnd, a) ? b : a;
+}
+
+function strength(isAnd: boolean, outcome: Outcome): number {
+  if (typeof outcome === 'boolean') return outcome === isAnd ? 0 : 3;
+  return outcome instanceof Unreadable === isAnd ? 1 : 2;
+}

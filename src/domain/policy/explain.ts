@@ -1,0 +1,130 @@
+import { MeterSpent, OutOfSteps, Steps } from '../steps.js';
+import type { DecidingPart } from './deciding-part.js';
+import type { Evaluation, PartQuestion } from './part-question.js';
+import { partsOf, Question, type AuthorizationContext, type Part } from './question.js';
+import { isRootPossible } from './root-quorum.js';
+import type { Approval, AuthorizationRequest, PolicyOutcome } from './types.js';
+
+/** Most steps that explaining a decision may take, of what the request has left: 10 ms. */
+const maxStepsToExplain = 100_000;
+/** Most characters of policies' texts in one explanation. */
+const maxExplained = 8_192;
+
+/** What decided first, as there is not room for every policy. */
+const worthTelling: readonly PolicyOutcome[] = [
+  'OUTCOME_DENY_EXPLICIT',
+  'OUTCOME_REQUIRES_CONSENSUS',
+  'OUTCOME_ERROR',
+  'OUTCOME_DENY_IMPLICIT',
+  'OUTCOME_TIME_INACTIVE',
+];
+
+/**
+ * For each evaluation of a decision just made, the part of the policy's text that decided it. Undefined for an ALLOW that
+ * applies, for a DENY on everything, and for what is too much to tell: an explanation has a budget, and changes no decision.
+ */
+export function explain(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+  evaluations: readonly Evaluation[],
+): readonly (DecidingPart | undefined)[] {
+  const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
+  const question = new Question(request, approvals, { ...context, steps });
+  const policies = new Map(Array.from(context.policies, (policy) => [policy.policyId, policy]));
+  const parts = partsOf(request);
+  const asked = new Map<Part, PartQuestion>();
+  const told = new Map<Evaluation, DecidingPart>();
+  let room = maxExplained;
+  const inOrder = evaluations.toSorted((a, b) => worthTelling.indexOf(a.outcome) - worthTelling.indexOf(b.outcome));
+  for (const evaluation of inOrder) {
+    const policy = policies.get(evaluation.policyId);
+    const part = parts.find(({ name }) => name !== undefined && name === evaluation.of) ?? parts[0];
+    if (!policy || !part) continue;
+    const ofPart = asked.get(part) ?? question.about(part);
+    asked.set(part, ofPart);
+    const because = withinSteps(() => ofPart.decidingPart(policy, evaluation));
+    // What ran out of steps on the way is not what it seems.
+    if (steps.isSpent || steps.left <= 0) break;
+    if (!because || because.text.length > room) continue;
+    room -= because.text.length;
+    told.set(evaluation, because);
+  }
+  return evaluations.map((evaluation) => told.get(evaluation));
+}
+
+/** Nothing, where the steps of the decision or of its request are used up: what was decided stands without a reason. */
+function withinSteps<Answer>(ask: () => Answer): Answer | undefined {
+  try {
+    return ask();
+  } catch (error) {
+    if (error instanceof OutOfSteps || error instanceof MeterSpent) return undefined;
+    throw error;
+  }
+}
+
+/** What votes could still bring about. */
+export interface VotesMissing {
+  /** By the policies that wait for them, one of which is enough; for each payload, where those differ. */
+  readonly policies: readonly {
+    readonly policyId: string;
+    readonly of?: string;
+    /** The part of its consensus that is not met. */
+    readonly because?: DecidingPart;
+    /** Fewest approvals that would do; undefined where that takes too long to tell. */
+    readonly fewest?: number;
+    /** Whose could count. */
+    readonly userIds: readonly string[];
+  }[];
+  /** By the root quorum, where the submitter belongs to it. */
+  readonly rootQuorum?: { readonly fewest: number; readonly userIds: readonly string[] };
+}
+
+/** What a request that waits for votes waits for, as far as its budget suffices to tell. */
+export function votesMissing(
+  request: AuthorizationRequest,
+  approvals: readonly Approval[],
+  context: AuthorizationContext,
+): VotesMissing {
+  const approved = new Set(approvals.map(({ userId }) => userId));
+  const { threshold, userIds } = context.rootQuorum;
+  const members = userIds.filter((userId) => !approved.has(userId));
+  const rootQuorum = isRootPossible(context.rootQuorum, request.submitterId)
+    ? { rootQuorum: { fewest: threshold - (userIds.length - members.length), userIds: members } }
+    : {};
+  if (request.rootQuorumOnly) return { policies: [], ...rootQuorum };
+  const steps = (context.steps ?? new Steps()).upTo(maxStepsToExplain);
+  const question = new Question(request, approvals, { ...context, steps });
+  const found: VotesMissing['policies'][number][] = [];
+  for (const part of partsOf(request)) {
+    const ofPart = question.about(part);
+    const evaluations = ofPart.answers.map(({ evaluation }) => evaluation);
+    if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_DENY_EXPLICIT')) return { policies: [], ...rootQuorum };
+    if (evaluations.some(({ outcome }) => outcome === 'OUTCOME_ALLOW')) continue;
+    for (const policy of context.policies) {
+      const evaluation = evaluations.find(({ policyId }) => policyId === policy.policyId);
+      if (evaluation?.outcome !== 'OUTCOME_REQUIRES_CONSENSUS') continue;
+      if (steps.left <= 0) return { policies: found, ...rootQuorum };
+      const because = ofPart.decidingPart(policy, evaluation);
+      const missing = question.missingFor(policy);
+      found.push({
+        policyId: policy.policyId,
+        ...(part.name === undefined ? {} : { of: part.name }),
+        ...(because ? { because } : {}),
+        ...missing,
+        userIds: missing.userIds.filter((userId) => !approved.has(userId)),
+      });
+    }
+  }
+  return { policies: alikeOnce(found, partsOf(request).length), ...rootQuorum };
+}
+
+/** What is missing for every payload is said once. */
+function alikeOnce(found: VotesMissing['policies'], parts: number): VotesMissing['policies'] {
+  return found.flatMap((one, index) => {
+    const ofPolicy = found.filter(({ policyId }) => policyId === one.policyId);
+    if (ofPolicy.length < parts) return [one];
+    const { of: _of, ...alike } = one;
+    return found.findIndex(({ policyId }) => policyId === one.policyId) === index ? [alike] : [];
+  });
+}

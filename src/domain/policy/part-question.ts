@@ -1,0 +1,260 @@
+import { conjunction, isCertain, type Reading } from './doubt.js';
+import { decidingPart, type DecidingPart } from './deciding-part.js';
+import type { Scope } from './evaluate.js';
+import type { ConsensusReading, Part, Question } from './question.js';
+import { rootsOf } from './roots.js';
+import type { CheckedExpression } from './syntax.js';
+import {
+  Unreadable,
+  type AuthorizationRequest,
+  type Clause,
+  type Doubt,
+  type Policy,
+  type PolicyOutcome,
+  type PolicyValue,
+} from './types.js';
+
+/** What one policy said. */
+export interface Evaluation {
+  readonly policyId: string;
+  readonly outcome: PolicyOutcome;
+  /** Why it is in doubt. */
+  readonly error?: string;
+  /**
+   * `unreadable`: something that the policy speaks of is there and cannot be read; a DENY then applies. `not-applicable`:
+   * the request has no such thing. An ALLOW in doubt never applies.
+   */
+  readonly doubt?: Doubt['kind'];
+  /** Which payload it said it of, where it did not say the same of all. */
+  readonly of?: string;
+}
+
+/** What one policy says of one part of a request. */
+export interface Answer {
+  readonly evaluation: Evaluation;
+  /** It is an ALLOW with a condition of its own that is true or in doubt, and it does not apply. */
+  readonly isSpokenTo: boolean;
+  /** Ids of the users who can matter to it, if it is an ALLOW and votes are all that it may lack. */
+  contributors(): readonly string[];
+}
+
+/** What the policies say of one part of a request. */
+export class PartQuestion {
+  private readonly values = new Map<string, PolicyValue | undefined>();
+  private readonly scope: Scope;
+  private knownAnswers: readonly Answer[] | undefined;
+
+  constructor(
+    private readonly question: Question,
+    private readonly policies: readonly Policy[],
+    private readonly part: Part,
+    private readonly request: AuthorizationRequest,
+  ) {
+    this.scope = { now: question.context.now, value: (name) => this.valueOf(name) };
+  }
+
+  hasApproved(userId: string): boolean {
+    return this.question.userApprovals.some(({ user }) => user.userId === userId);
+  }
+
+  get answers(): readonly Answer[] {
+    if (!this.knownAnswers) {
+      // In the order of their ids, so that which of them the steps are too few for does not depend on their history.
+      const inOrder = [...this.policies].sort(byId);
+      const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
+      this.knownAnswers = this.policies.map((policy) => answers.get(policy)!);
+    }
+    return this.knownAnswers;
+  }
+
+  /** Ids of the users who can matter to some ALLOW. */
+  get contributors(): readonly string[] {
+    return this.answers.flatMap((answer) => answer.contributors());
+  }
+
+  /**
+   * Whether some ALLOW could apply, or wait for votes, if only what it reads of the request's resources were as it wants; with
+   * `userId`, whether that user's approval could matter to it.
+   */
+  couldAllow(userId?: string): boolean {
+    return [...this.policies].sort(byId).some((policy) => {
+      if (policy.effect !== 'EFFECT_ALLOW') return false;
+      // What runs out of steps is for the decision itself.
+      if (this.question.ask()) return true;
+      const time = this.read(policy.time, 'time');
+      if (!isCertain(time)) return false;
+      const { truth } = this.read(policy.condition, 'condition');
+      if (truth === 'false' || truth === 'not-applicable') return false;
+      const consensus = this.question.consensus(policy.consensus);
+      if (consensus instanceof Unreadable || consensus.reading.doubt) return false;
+      if (userId !== undefined) return this.question.voters.contributes(consensus.expression, userId);
+      return consensus.isMet || this.isWaiting(consensus.expression);
+    });
+  }
+
+  private answerOf(policy: Policy): Answer {
+    const { policyId, effect } = policy;
+    const spent = this.question.ask();
+    if (spent) {
+      if (effect === 'EFFECT_DENY') return denial(policyId, [unreadableBy(spent)]);
+      const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(spent) };
+      return { ...silent(evaluation), isSpokenTo: policy.condition !== undefined };
+    }
+    const time = this.read(policy.time, 'time');
+    if (time.truth === 'false') return silent({ policyId, outcome: 'OUTCOME_TIME_INACTIVE' });
+    const condition = this.read(policy.condition, 'condition');
+    const consensus = this.question.consensus(policy.consensus);
+    return effect === 'EFFECT_DENY'
+      ? denial(policyId, [
+          time,
+          condition,
+          consensus instanceof Unreadable ? unreadableBy(consensus) : consensus.reading,
+        ])
+      : this.permission(policy, time, condition, consensus);
+  }
+
+  /** Why a policy said what it said. */
+  decidingPart(policy: Policy, { outcome, doubt }: Evaluation): DecidingPart | undefined {
+    const truth = truthBehind(policy, outcome, doubt);
+    if (truth === undefined) return undefined;
+    const isDoubted = policy.effect === 'EFFECT_ALLOW' && outcome === 'OUTCOME_ERROR';
+    // An ALLOW in doubt that is false besides would not apply without the doubt either: that says more.
+    const falsePart = isDoubted ? this.partThatIs('false', policy, undefined, true) : undefined;
+    return falsePart ?? this.partThatIs(truth, policy, isDoubted ? doubt : undefined);
+  }
+
+  private partThatIs(
+    truth: Reading['truth'],
+    policy: Policy,
+    doubt: Evaluation['doubt'] = undefined,
+    isForGood = false,
+  ): DecidingPart | undefined {
+    for (const clause of ['time', 'condition', 'consensus'] as const) {
+      const text = policy[clause];
+      if (text === undefined || clause === skipped(policy, truth)) continue;
+      const compiled = this.question.compile(text, clause);
+      if (compiled instanceof Unreadable) continue;
+      const isConsensus = clause === 'consensus';
+      const read = (part: CheckedExpression): Reading =>
+        isConsensus ? this.question.voters.read(part).reading : this.question.read(part, this.scope, this.part);
+      const reading = read(compiled);
+      if (doubt === undefined ? reading.truth !== truth : reading.doubt?.kind !== doubt) continue;
+      // A consensus that votes may still meet is not what keeps it from applying.
+      if (isForGood && isConsensus && this.isWaiting(compiled)) continue;
+      return decidingPart(clause, text, compiled, read, doubt === undefined ? 'outcome' : 'doubt');
+    }
+    return undefined;
+  }
+
+  private permission(
+    { policyId, condition: text }: Policy,
+    time: Reading,
+    condition: Reading,
+    consensus: ConsensusReading | Unreadable,
+  ): Answer {
+    const isDoubtOrTrue = (['true', 'unreadable'] as const).some(
+      (truth) => conjunction([time.truth, condition.truth]) === truth,
+    );
+    const isSpeaking = text !== undefined && isDoubtOrTrue;
+    const doubts = [time.doubt, condition.doubt, consensus instanceof Unreadable ? consensus : consensus.reading.doubt];
+    const doubt = doubts.find((one) => one instanceof Unreadable) ?? doubts.find((one) => one !== undefined);
+    if (doubt || consensus instanceof Unreadable) {
+      const evaluation: Evaluation = { policyId, outcome: 'OUTCOME_ERROR', ...inDoubt(doubt) };
+      return { ...silent(evaluation), isSpokenTo: isSpeaking };
+    }
+    const isTrue = condition.truth === 'true';
+    const { expression, isMet } = consensus;
+    let outcome: PolicyOutcome = 'OUTCOME_DENY_IMPLICIT';
+    if (isTrue && isMet) outcome = 'OUTCOME_ALLOW';
+    else if (isTrue && this.isWaiting(expression)) outcome = 'OUTCOME_REQUIRES_CONSENSUS';
+    return {
+      evaluation: { policyId, outcome },
+      isSpokenTo: isSpeaking && !isMet,
+      contributors: () => {
+        const { voters } = this.question;
+        return isTrue && (isMet || voters.isReachable(expression)) ? voters.contributors(expression) : [];
+      },
+    };
+  }
+
+  /**
+   * Whether votes of others may still fulfil the consensus, and the submitter may ask for them: its own is one that
+   * counts, or the consensus says itself what the part of the requester is.
+   */
+  private isWaiting(consensus: CheckedExpression): boolean {
+    const { voters } = this.question;
+    const mayAsk = rootsOf(consensus).has('requester') || voters.contributes(consensus, this.request.submitterId);
+    return mayAsk && voters.isReachable(consensus);
+  }
+
+  /** A clause that is left out restricts nothing. */
+  private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
+    if (text === undefined) return { truth: 'true' };
+    const compiled = this.question.compile(text, clause);
+    return compiled instanceof Unreadable
+      ? unreadableBy(compiled)
+      : this.question.read(compiled, this.scope, this.part);
+  }
+
+  private valueOf(name: string): PolicyValue | undefined {
+    if (this.values.has(name)) return this.values.get(name);
+    const value = this.question.namespaceValue(name, this.request);
+    this.values.set(name, value);
+    return value;
+  }
+}
+
+/** What a clause is that decides for an outcome; undefined where none does more than another. */
+function truthBehind(
+  { effect }: Policy,
+  outcome: PolicyOutcome,
+  doubt: Doubt['kind'] | undefined,
+): Reading['truth'] | undefined {
+  switch (outcome) {
+    case 'OUTCOME_DENY_EXPLICIT':
+      return doubt ?? 'true';
+    case 'OUTCOME_ERROR':
+      return effect === 'EFFECT_ALLOW' ? doubt : 'not-applicable';
+    case 'OUTCOME_ALLOW':
+      return undefined;
+    default:
+      return 'false';
+  }
+}
+
+/** That a DENY is in force now says less than what it denies. */
+function skipped({ condition, consensus }: Policy, truth: Reading['truth']): Clause | undefined {
+  return truth === 'true' && (condition ?? consensus) !== undefined ? 'time' : undefined;
+}
+
+function byId(a: Policy, b: Policy): number {
+  return a.policyId < b.policyId ? -1 : 1;
+}
+
+/** A DENY applies when all that it says is true, or cannot be told to be false. */
+function denial(policyId: string, readings: readonly Reading[]): Answer {
+  const truth = conjunction(readings.map((reading) => reading.truth));
+  switch (truth) {
+    case 'true':
+      return silent({ policyId, outcome: 'OUTCOME_DENY_EXPLICIT' });
+    case 'false':
+      return silent({ policyId, outcome: 'OUTCOME_DENY_IMPLICIT' });
+    default: {
+      const outcome = truth === 'unreadable' ? 'OUTCOME_DENY_EXPLICIT' : 'OUTCOME_ERROR';
+      const error = readings.find((reading) => reading.truth === truth)?.doubt?.reason;
+      return silent({ policyId, outcome, ...(error === undefined ? {} : { error }), doubt: truth });
+    }
+  }
+}
+
+function silent(evaluation: Evaluation): Answer {
+  return { evaluation, isSpokenTo: false, contributors: () => [] };
+}
+
+function unreadableBy(doubt: Unreadable): Reading {
+  return { truth: 'unreadable', doubt };
+}
+
+function inDoubt(doubt: Doubt | undefined): Pick<Evaluation, 'error' | 'doubt'> {
+  return doubt ? { error: doubt.reason, doubt: doubt.kind } : {};
+}

@@ -1,0 +1,232 @@
+import { rulesNumber } from '../activity/rules.js';
+import { OutOfSteps, Steps } from '../steps.js';
+import { Voters, type VoteBounds } from './consensus.js';
+import type { Reading } from './doubt.js';
+import { evaluate, type Scope } from './evaluate.js';
+import { ClausesRead } from './language.js';
+import type { PolicyEnvironment } from './namespaces.js';
+import { PartQuestion } from './part-question.js';
+import { rootsOf } from './roots.js';
+import { PolicyError, type CheckedExpression } from './syntax.js';
+import {
+  Unreadable,
+  type Approval,
+  type AuthorizationRequest,
+  type Clause,
+  type Policy,
+  type PolicyUser,
+  type PolicyValue,
+  type RequestPart,
+  type UserApproval,
+} from './types.js';
+
+/** The organization at the revision decided at. `now` is milliseconds since the epoch. */
+export interface AuthorizationContext {
+  readonly policies: Iterable<Policy>;
+  readonly rootQuorum: { readonly threshold: number; readonly userIds: readonly string[] };
+  readonly users: Iterable<PolicyUser>;
+  /** One of `users`, where that is faster than to look through all of them. */
+  readonly user?: (userId: string) => PolicyUser | undefined;
+  readonly environment: PolicyEnvironment;
+  readonly now: number;
+  /** Number of the rules that decide; today's unless history is decided again. */
+  readonly rules?: number;
+  /** What the request may still spend; all of it unless told. */
+  readonly steps?: Steps;
+  /** Clauses that were read for other requests of the same page. */
+  readonly clauses?: ClausesRead;
+  /** Who pays for the memory of compiled clauses. */
+  readonly tenant?: string;
+}
+
+/** By rules 1 each clause had a budget of its own, and nothing had one together; questions about votes had these bounds. */
+const voteBoundsOfRules1: VoteBounds = { question: 200_000, all: 1_000_000 };
+
+/** What there is to decide on: the payloads of a request, or the request itself. */
+export type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
+
+/** What is to be decided on, one by one. */
+export function partsOf({ resources, parts }: AuthorizationRequest): readonly Part[] {
+  return parts && parts.length > 0 ? parts : [{ resources }];
+}
+
+/** The names whose values are not the same in all payloads. */
+function differingNames([first, ...others]: readonly RequestPart[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { resources } of others) {
+    for (const name of Object.keys({ ...first?.resources, ...resources })) {
+      if (resources[name] !== first?.resources[name]) names.add(name);
+    }
+  }
+  return names;
+}
+
+/** A consensus, and what it is of the approvals there are. */
+export interface ConsensusReading {
+  readonly expression: CheckedExpression;
+  readonly reading: Reading;
+  /** Nobody's approval is no consensus, whatever the expression says of an empty list. */
+  readonly isMet: boolean;
+}
+
+/** One request under one state of the organization. Makes nothing before a policy asks for it. */
+export class Question {
+  private readonly values = new Map<string, PolicyValue | undefined>();
+  private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
+  private readonly differing: ReadonlySet<string>;
+  private readonly isOnOneMeter: boolean;
+  private readonly steps: Steps;
+  private readonly clauses: ClausesRead;
+  private knownVoters: Voters | undefined;
+  private knownApprovals: readonly UserApproval[] | undefined;
+  private knownUsers: readonly PolicyUser[] | undefined;
+  private readonly policies: readonly Policy[];
+
+  constructor(
+    readonly request: AuthorizationRequest,
+    private readonly approvals: readonly Approval[],
+    readonly context: AuthorizationContext,
+  ) {
+    const { rules = rulesNumber, environment, tenant = '' } = context;
+    this.isOnOneMeter = rules >= 2;
+    this.steps = this.isOnOneMeter ? (context.steps ?? new Steps()) : new Steps(Infinity);
+    this.clauses = context.clauses ?? new ClausesRead(environment, tenant);
+    this.policies = [...context.policies];
+    this.differing = differingNames(request.parts ?? []);
+  }
+
+  /** `part` is one payload of the request, or all of it. */
+  about(part: Part): PartQuestion {
+    const { parts: _parts, ...request } = this.request;
+    const { resources } = part;
+    return new PartQuestion(this, this.policies, part, {
+      ...request,
+      ...(resources === undefined ? {} : { resources }),
+    });
+  }
+
+  /** What a consensus is of the approvals, or why it has no meaning; it cannot differ between the parts of a request. */
+  consensus(text: string | undefined): ConsensusReading | Unreadable {
+    if (text === undefined)
+      return { expression: anybody, reading: { truth: 'true' }, isMet: this.userApprovals.length > 0 };
+    let known = this.consensuses.get(text);
+    if (!known) {
+      const expression = this.compile(text, 'consensus');
+      known = expression instanceof Unreadable ? expression : { expression, ...this.voters.read(expression) };
+      this.consensuses.set(text, known);
+    }
+    return known;
+  }
+
+  compile(text: string, clause: Clause): CheckedExpression | Unreadable {
+    try {
+      const compiled = this.clauses.read(text, clause, this.steps);
+      // It had a meaning when it was written: what it would say now is not known.
+      return compiled instanceof PolicyError ? new Unreadable(compiled.message) : compiled;
+    } catch (error) {
+      if (error instanceof OutOfSteps) return outOf(error);
+      throw error;
+    }
+  }
+
+  /** Counts that a policy is asked; says so when the budget of the request is used up. */
+  ask(): Unreadable | undefined {
+    try {
+      this.steps.take('policyAsked');
+      return undefined;
+    } catch (error) {
+      if (error instanceof OutOfSteps) return outOf(error);
+      throw error;
+    }
+  }
+
+  /**
+   * What a condition or time is of one part. One that speaks of nothing in which the parts differ is evaluated once, also
+   * for several questions about the same request: approvals are no matter to it.
+   */
+  read(expression: CheckedExpression, scope: Scope, part: Part): Reading {
+    const isShared = [...rootsOf(expression)].every((name) => !this.differing.has(name));
+    const readings = this.clauses.readingsOf(isShared ? this.request : part);
+    const known = readings.get(expression);
+    if (known) return known;
+    const reading = evaluate(expression, scope, this.steps);
+    readings.set(expression, reading);
+    return reading;
+  }
+
+  /** The value of a name that a condition cannot speak of, or that does not differ between the parts of a request. */
+  valueOf(name: string): PolicyValue | undefined {
+    if (this.values.has(name)) return this.values.get(name);
+    const value = this.namespaceValue(name, this.request);
+    this.values.set(name, value);
+    return value;
+  }
+
+  namespaceValue(name: string, request: AuthorizationRequest): PolicyValue | undefined {
+    const namespace = this.context.environment.namespaces.get(name);
+    const { userApprovals } = this;
+    return namespace?.value(request, userApprovals, {
+      now: this.context.now,
+      user: (userId) => this.user(userId),
+    });
+  }
+
+  /** What votes the consensus of a policy lacks. */
+  missingFor({ consensus: text }: Policy): { readonly fewest?: number; readonly userIds: readonly string[] } {
+    const consensus = this.consensus(text);
+    if (consensus instanceof Unreadable) return { userIds: [] };
+    const fewest = this.voters.fewestMore(consensus.expression);
+    const userIds = this.voters.contributors(consensus.expression);
+    return { ...(fewest === undefined ? {} : { fewest }), userIds };
+  }
+
+  get voters(): Voters {
+    const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
+    this.knownVoters ??= new Voters(
+      () => this.users,
+      this.userApprovals,
+      scope,
+      this.steps,
+      this.isOnOneMeter ? undefined : voteBoundsOfRules1,
+    );
+    return this.knownVoters;
+  }
+
+  get userApprovals(): readonly UserApproval[] {
+    this.knownApprovals ??= this.resolveApprovals();
+    return this.knownApprovals;
+  }
+
+  private get users(): readonly PolicyUser[] {
+    const { users } = this.context;
+    this.knownUsers ??= Array.isArray(users) ? (users as readonly PolicyUser[]) : [...users];
+    return this.knownUsers;
+  }
+
+  private user(userId: string): PolicyUser | undefined {
+    const { user } = this.context;
+    return user ? user(userId) : this.users.find((one) => one.userId === userId);
+  }
+
+  private resolveApprovals(): UserApproval[] {
+    const resolved = new Map<string, UserApproval>();
+    for (const { userId, credential } of this.approvals) {
+      if (credential.userId !== userId || resolved.has(userId)) continue;
+      const user = this.user(userId);
+      if (user) resolved.set(userId, { user, credential });
+    }
+    return [...resolved.values()];
+  }
+}
+
+function outOf({ budget }: OutOfSteps): Unreadable {
+  return new Unreadable(`more than ${budget} steps are needed`);
+}
+
+/** The consensus of a policy that has none: anybody's approval will do. */
+const anybody: CheckedExpression = {
+  kind: 'constant',
+  value: true,
+  type: { kind: 'bool' },
+  at: { line: 1, column: 1 },
+};

@@ -1,0 +1,24 @@
+import type { AuthorizationContext } from './question.js';
+import type { Approval } from './types.js';
+
+type RootQuorum = AuthorizationContext['rootQuorum'];
+
+/** Whether as many of its members have approved as its threshold. */
+export function isRootQuorumMet({ threshold, userIds }: RootQuorum, approvals: readonly Approval[]): boolean {
+  let count = 0;
+  for (const [index, { userId, credential }] of approvals.entries()) {
+    const isRepeated = approvals.findIndex((approval) => approval.userId === userId) < index;
+    if (!isRepeated && credential.userId === userId && userIds.includes(userId)) count += 1;
+  }
+  return isThreshold(threshold) && count >= threshold;
+}
+
+/** Whether it may be asked: for a request of one of its members. */
+export function isRootPossible({ threshold, userIds }: RootQuorum, submitterId: string): boolean {
+  return userIds.includes(submitterId) && isThreshold(threshold) && new Set(userIds).size >= threshold;
+}
+
+/** A threshold of zero, or none, would let anybody through: it lets nobody. */
+function isThreshold(threshold: number): boolean {
+  return threshold >= 1;
+}
