@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal.js';
 
 /** A part of the tour, as a program reads it. */
-export interface Chapter {
+interface Chapter {
   readonly title: string;
   readonly lines: string[];
 }
