@@ -8,7 +8,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  setupFilesAfterEnv: ['<rootDir>/test/answers/hold-against-document.ts'],
+  setupFilesAfterEnv: ['<rootDir>/test/answers/hold-against-document.ts', '<rootDir>/test/replay/verified-at-close.ts'],
   globalSetup: '<rootDir>/test/build-before-tests.mjs',
   testTimeout: 90_000,
   maxWorkers: 2,

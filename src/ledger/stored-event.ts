@@ -40,6 +40,11 @@ export function parseEvent(stored: StoredEvent): RecordedEvent {
   return event;
 }
 
+/** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
+export function storedTexts(event: RecordedEvent): Pick<StoredEvent, 'data' | 'metadata'> | undefined {
+  return storedOf.get(event);
+}
+
 /** The event by its JSON alone, whatever its store has made it from. */
 export function onlyStored(event: RecordedEvent): RecordedEvent {
   return storedOf.has(event) ? event : parseEvent(storedEvent(event));

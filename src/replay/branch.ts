@@ -8,6 +8,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { hasLapsed } from '../domain/organization/claims.js';
 import { openByFingerprint, type OpenActivity } from '../domain/organization/open-activities.js';
 import { evolve, type Organization, type OrganizationEvent } from '../domain/organization/organization.js';
+import { plain } from './decide-again.js';
 import { keptState } from './fold-to.js';
 
 /** What came of a request. */
@@ -126,5 +127,3 @@ function whoever(find: () => Voter): Voter {
     throw new CoordinatorError('UNAUTHENTICATED', error instanceof Error ? error.message : String(error));
   }
 }
-
-const plain = (event: OrganizationEvent) => JSON.parse(JSON.stringify(event)) as OrganizationEvent;

@@ -230,10 +230,23 @@ function again(
     revision,
     activityType,
     recorded: [event, ...effects],
-    again: result.events.map(plain),
+    again: inRecordedWords(result.events.map(plain), [event, ...effects]),
     outcome,
     outcomeAgain: result.outcome,
   };
+}
+
+/** What came of a decision, with a failure in the words of its day: its code is what was decided, and words may improve. */
+export function inRecordedWords(
+  again: readonly OrganizationEvent[],
+  recorded: readonly OrganizationEvent[],
+): readonly OrganizationEvent[] {
+  const [end, recordedEnd] = [again.at(-1), recorded.at(-1)];
+  if (end?.type !== 'ActivityFailed' || recordedEnd?.type !== 'ActivityFailed') return again;
+  const { failure } = recordedEnd.data;
+  return failure.code === end.data.failure.code
+    ? [...again.slice(0, -1), { ...end, data: { ...end.data, failure } }]
+    : again;
 }
 
 function submitAgain(
@@ -390,4 +403,5 @@ export function isDeciding(event: OrganizationEvent): event is Deciding {
   return decidingTypes.has(event.type);
 }
 
-const plain = (value: object): object => JSON.parse(JSON.stringify(value)) as object;
+/** As it is recorded. */
+export const plain = (event: OrganizationEvent) => JSON.parse(JSON.stringify(event)) as OrganizationEvent;

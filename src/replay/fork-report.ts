@@ -5,6 +5,7 @@ import type { Decision } from '../domain/activity/events.js';
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { Came } from './branch.js';
 import { compareStates, quoted, type StateChange } from './compare-states.js';
+import { inRecordedWords } from './decide-again.js';
 import { keptState } from './fold-to.js';
 import { isEvent, type Change } from './fork-change.js';
 import { allThings } from './state-things.js';
@@ -218,7 +219,10 @@ function said(came: Came): string {
 
 function isSame(recorded: Came, came: Came): boolean {
   if (recorded.kind !== 'decided' || came.kind !== 'decided') return false;
-  return isDeepStrictEqual(recorded.events.map(withoutReasons), came.events.map(withoutReasons));
+  return isDeepStrictEqual(
+    recorded.events.map(withoutReasons),
+    inRecordedWords(came.events, recorded.events).map(withoutReasons),
+  );
 }
 
 /** Policies that had nothing to do with it are named in every decision. */

@@ -7,7 +7,7 @@ import type { ActivityEvent, Vote } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { marksImport } from '../domain/organization/imported.js';
 import { organizationStream, type OrganizationEvent } from '../domain/organization/organization.js';
-import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.js';
+import { GENESIS_HASH, verifyCanonicalChain, type EventMetadata } from '../ledger/chain.js';
 import { StoreUnavailable, type EventReader, type RecordedEvent } from '../ledger/event-store.js';
 import { foldTo } from './fold-to.js';
 import {
@@ -245,7 +245,7 @@ class History {
     if (before.hash === '') return undefined;
     try {
       if (revision !== before.revision + 1) throw new Error(`revision ${before.revision} comes before it in the store`);
-      const hash = verifyChain(before.hash, recorded);
+      const hash = verifyCanonicalChain(before.hash, recorded);
       this.hashes.set(stream, { hash, revision });
       return hash;
     } catch (error) {

@@ -10,7 +10,6 @@ import { ProxyKeys } from '../../src/keyring/proxy-keys.js';
 import { SeededRandomness, StampingClient } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { Vault } from '../../src/vault/vault.js';
-import { expectVerified } from '../replay/verified-again.js';
 import { until } from './until.js';
 
 const secret = 'a secret of the proxy and the API';
@@ -1056,5 +1055,3 @@ describe('limits', () => {
     }
   });
 });
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

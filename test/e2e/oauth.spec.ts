@@ -6,7 +6,6 @@ import { denial, refusal } from './exchange.js';
 import { IdentityProvider } from './identity-provider.js';
 import { discoveryKeys, loginService, resultOf, sdkClient, target } from './login-world.js';
 import { claimsOf } from './one-time-codes.js';
-import { expectVerified } from '../replay/verified-again.js';
 
 interface Credentials {
   readonly userId: string;
@@ -442,5 +441,3 @@ describe('identities', () => {
     expect(await refusal(ann.client.submit(type, claimed))).toMatchObject({ status: 400 });
   });
 });
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

@@ -10,7 +10,6 @@ import { Wallet } from 'ethers';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { textLike } from './exchange.js';
-import { expectVerified } from '../replay/verified-again.js';
 
 // The package's index also loads its browser actions, which need a peer package (viem) that nothing here uses.
 const sdkFile = new URL('../../node_modules/@turnkey/sdk-server/dist/sdk-client.mjs', import.meta.url).pathname;
@@ -626,5 +625,3 @@ describe('smart contract interfaces', () => {
     }
   });
 });
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

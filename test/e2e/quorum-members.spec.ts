@@ -4,7 +4,6 @@ import { resultOf, target } from './login-world.js';
 import { codeOf } from './one-time-codes.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { startCoordinator, type ApiKeyPair, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
-import { expectVerified } from '../replay/verified-again.js';
 
 let coordinator: TestCoordinator;
 let provider: IdentityProvider;
@@ -313,5 +312,3 @@ describe('a root quorum stays in reach', () => {
     for (const removal of removals) expect(await refusal(removal)).toMatchObject(outOfReach);
   });
 });
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

@@ -14,7 +14,6 @@ import { claimsOf, pairFor, publishedKey, sign, startIssuer, type Issuer } from 
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { objectWith, refusal, textLike } from './exchange.js';
 import { clientSignature, codeOf } from './one-time-codes.js';
-import { expectVerified } from '../replay/verified-again.js';
 
 // The package's index also loads its browser actions, which need a peer package (viem) that nothing here uses.
 const sdkFile = new URL('../../node_modules/@turnkey/sdk-server/dist/sdk-client.mjs', import.meta.url).pathname;
@@ -792,5 +791,3 @@ async function vaultsOf(organizationId: string): Promise<string[]> {
 }
 
 const listWithout = (ids: readonly string[], id: string) => ids.filter((one) => one !== id);
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

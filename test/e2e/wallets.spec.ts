@@ -12,7 +12,6 @@ import { HDNodeWallet, Mnemonic } from 'ethers';
 import { TronWeb } from 'tronweb';
 import { startCoordinator, type TestCoordinator, type TestUser } from '../../src/testing/index.js';
 import { denial, exchange, listWith, objectWith, refusal, textLike } from './exchange.js';
-import { expectVerified } from '../replay/verified-again.js';
 
 // Real HTTP, the published clients, and addresses derived by other people's libraries.
 
@@ -689,5 +688,3 @@ test('wallets, exports and waiting imports outlive a restart', async () => {
     await own.close();
   }
 });
-
-test('all that was recorded here verifies again', () => expectVerified(coordinator));

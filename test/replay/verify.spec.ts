@@ -204,6 +204,22 @@ describe('verifyHistory', () => {
     }
   });
 
+  it('takes the words of a failure as they were recorded, and its code as it comes out', async () => {
+    for (const [failure, found] of [
+      [{ message: 'in the words of an earlier release' }, 0],
+      [{ code: 'ABORTED' }, 1],
+    ] as const) {
+      const history = golden();
+      const byItself = (_event: Event, index: number, all: readonly Event[]) =>
+        all[index]!.type === 'ActivityFailed' && all[index - 1]!.type === 'ActivityApproved';
+      const { stream, events, at } = find(history, byItself);
+      const failed = events[at]!;
+      const data = { ...failed.data, failure: { ...(failed.data['failure'] as object), ...failure } };
+      history.set(stream, sealAgain(stream, events.with(at, { ...failed, data })));
+      expect((await verified(history)).findings).toHaveLength(found);
+    }
+  });
+
   /** Each forges one event, says where it must be found, and what must be said of it. */
   const forgeries: Readonly<
     Record<string, (history: History) => { stream: string; events: Event[]; at: number; says: RegExp; isSealed?: true }>

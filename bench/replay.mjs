@@ -1,0 +1,151 @@
+/**
+ * How fast history is folded and verified: an organization whose users rename each other, with real stamps and decisions, on
+ * SQLite. Folds with the chain checked, goes to events anywhere after a first pass, and verifies everything.
+ * `npm run bench:replay [-- --million]`, `--quick` to see that it runs. Run it on an idle machine.
+ */
+import { createECDH, createPrivateKey, randomBytes, sign } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { activities } from '../dist/activities/index.js';
+import { fingerprintOf } from '../dist/decide/fingerprint.js';
+import { activityVersion, buildRegistry, newestIntent } from '../dist/decide/registry.js';
+import { resolveCaller } from '../dist/decide/resolve-caller.js';
+import { decideSubmit } from '../dist/decide/submit.js';
+import { takeOn } from '../dist/engine/take-on.js';
+import { apply, nothingLoaded } from '../dist/ledger/loaded-organization.js';
+import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
+import { OrganizationReplay } from '../dist/replay/organization-replay.js';
+import { verifyHistory } from '../dist/replay/verify.js';
+import { startCoordinator } from '../dist/testing/index.js';
+
+const mode = process.argv[2] ?? '';
+const events = { '--quick': 2_000, '--million': 1_000_000 }[mode] ?? 100_000;
+const registry = buildRegistry(activities);
+/** Events of an activity that renames a user, and so many activities in one append. */
+const [activityEvents, together] = [3, 100];
+
+const whole = (number) => Math.round(number).toLocaleString('en');
+
+/** Seconds, of this thread's clock and of all processors. */
+async function timed(work) {
+  const [began, before] = [performance.now(), process.cpuUsage()];
+  const result = await work();
+  const { user, system } = process.cpuUsage(before);
+  return { result, seconds: (performance.now() - began) / 1000, cpu: (user + system) / 1e6 };
+}
+
+/** The founding by a real coordinator, and then decisions as it makes them, without HTTP. */
+async function fill(store) {
+  const coordinator = await startCoordinator({ seed: 'bench' });
+  const users = [];
+  for (let count = 0; count < 50; count++) {
+    const { userId, key } = await coordinator.createUser(`User ${count}`);
+    users.push({ userId, publicKey: key.publicKey, signing: signingKey(key) });
+  }
+  await coordinator.createPolicy({ policyName: 'renaming', condition: "activity.kind == 'UPDATE_USER_NAME'" });
+  const stream = `organization-${coordinator.organizationId}`;
+  const loaded = nothingLoaded();
+  for (const event of await coordinator.recorded()) {
+    if (event.stream !== stream) continue;
+    const { id, type, data, metadata, revision } = event;
+    await store.append(stream, [{ id, type, data, metadata }], revision === 0 ? 'no-stream' : revision - 1);
+    apply(loaded, event);
+  }
+  const { organizationId } = coordinator;
+  const type = 'ACTIVITY_TYPE_UPDATE_USER_NAME';
+  const version = activityVersion(registry, type);
+  let now = coordinator.clock.now();
+  await coordinator.close();
+  while (loaded.revision + 1 < events) {
+    const batch = [];
+    const expected = loaded.revision;
+    for (let count = 0; count < together; count++) {
+      now += 1;
+      const { userId, publicKey, signing } = users[now % users.length];
+      const parameters = { userId, userName: `Name ${now}` };
+      const timestampMs = String(now);
+      const message = JSON.stringify({ type, timestampMs, organizationId, parameters });
+      const signature = sign('sha256', Buffer.from(message), signing).toString('hex');
+      const scheme = 'SIGNATURE_SCHEME_TK_API_P256';
+      const stamp = { kind: 'api-key', publicKey, signature, scheme };
+      const { credential } = resolveCaller(stamp, loaded.organization, undefined, now);
+      const fingerprint = fingerprintOf(Buffer.from(message));
+      const activityId = uuid();
+      const vote = {
+        ...{ voteId: uuid(), userId, selection: 'VOTE_SELECTION_APPROVED', message, fingerprint, scheme, signature },
+        ...{ credentialId: credential.id, publicKey },
+      };
+      const intent = newestIntent(version, parameters);
+      const submission = { activityId, type, intent, parameters, fingerprint, timestampMs };
+      const basis = { registry, organization: loaded.organization, revision: loaded.revision, now };
+      const decided = decideSubmit(basis, submission, vote, { userId, credential }, undefined);
+      batch.push(...takeOn(loaded, decided.events, activityId, fingerprint, now));
+    }
+    await store.append(stream, batch, expected);
+    loaded.pending.length = 0;
+    loaded.recent.clear();
+  }
+  return organizationId;
+}
+
+/** What signs several times faster than what the clients use, which runs in browsers too. */
+function signingKey({ privateKey }) {
+  const pair = createECDH('prime256v1');
+  pair.setPrivateKey(privateKey, 'hex');
+  const point = pair.getPublicKey();
+  const text = (bytes) => bytes.toString('base64url');
+  const [d, x, y] = [text(Buffer.from(privateKey, 'hex')), text(point.subarray(1, 33)), text(point.subarray(33))];
+  return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', d, x, y } });
+}
+
+function uuid() {
+  const hex = randomBytes(16).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+}
+
+async function fold(store, organizationId) {
+  const loaded = nothingLoaded();
+  for await (const event of store.read(`organization-${organizationId}`)) {
+    apply(loaded, event);
+    loaded.recent.clear();
+  }
+  return loaded.revision + 1;
+}
+
+console.log(`Node ${process.version}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)} before it began`);
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-replay-'));
+const file = join(folder, 'events.db');
+try {
+  const writing = await SqliteEventStore.open(file);
+  const organizationId = await fill(writing);
+  await writing.close();
+  const store = await SqliteEventStore.openForReading(file);
+  const line = (name, { seconds, cpu }, count, more = '') => {
+    const rate = `${whole(count / seconds)} events/s`.padStart(18);
+    console.log(
+      `  ${name.padEnd(26)}${rate}  ${((cpu * 1e6) / count).toFixed(1)} µs CPU/event  ${seconds.toFixed(2)} s  ${more}`,
+    );
+  };
+  // What is compiled once is not an event's.
+  await fold(store, organizationId);
+  const folded = await timed(() => fold(store, organizationId));
+  console.log(`${whole(folded.result)} events, ${activityEvents} for each activity`);
+  line('folded, chain checked', folded, folded.result);
+  const opened = await timed(() => OrganizationReplay.open(store, organizationId));
+  line('first pass of replay', opened, folded.result);
+  let longest = 0;
+  for (let count = 0; count < 20; count++) {
+    // Just before a state that is kept, which is the farthest from the one before.
+    const revision = Math.min(folded.result - 1, Math.floor((folded.result * count) / 20) + 9_999);
+    longest = Math.max(longest, (await timed(() => opened.result.stateAt(revision))).seconds);
+  }
+  console.log(`  any of 20 events within    ${longest.toFixed(3)} s`);
+  const verified = await timed(() => verifyHistory(store, { registry, threads: true }));
+  const { findings, decisions, stamps } = verified.result;
+  if (findings.length > 0) throw new Error(`what was made here does not verify: ${JSON.stringify(findings[0])}`);
+  line('verified', verified, verified.result.events, `${whole(decisions)} decisions, ${whole(stamps)} stamps`);
+  await store.close();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
