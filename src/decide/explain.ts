@@ -47,7 +47,11 @@ export function saysNow(given: Basis, open: OpenActivity, userId: string) {
   return evaluations.map((evaluation, index) => {
     const clause = because[index];
     const { policyName } = basis.organization.policies.get(evaluation.policyId) ?? {};
-    return { ...evaluation, policyName, ...(clause ? { clause: clauseOf(clause) } : {}) };
+    return {
+      ...evaluation,
+      ...(policyName === undefined ? {} : { policyName }),
+      ...(clause ? { clause: clauseOf(clause) } : {}),
+    };
   });
 }
 

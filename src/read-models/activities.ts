@@ -173,7 +173,7 @@ class ActivityRequest extends OrganizationRequest {
 
 class GetActivityResponse {
   @Nested(() => ActivityShape)
-  activity!: object;
+  activity!: ActivityShape;
 }
 
 export const getActivity = defineQuery({
@@ -196,7 +196,7 @@ class ListActivitiesRequest extends PaginatedRequest {
 
 class ListActivitiesResponse extends PagedResponse {
   @ListOf(() => ActivityShape)
-  activities!: object[];
+  activities!: readonly ActivityShape[];
 }
 
 export const listActivities = defineQuery({
@@ -270,12 +270,12 @@ class PolicyOutcomeShape {
   of?: string;
 }
 
-class PolicyOutcomeNowShape extends PolicyOutcomeShape {
+export class PolicyOutcomeNowShape extends PolicyOutcomeShape {
   @Text({ optional: true })
   policyName?: string;
 
   @Nested(() => ClauseShape, { optional: true, about: 'The part of its text that decides.' })
-  clause?: object;
+  clause?: ClauseShape;
 }
 
 class PolicyEvaluationShape {
@@ -292,7 +292,7 @@ class PolicyEvaluationShape {
   voteId!: string;
 
   @ListOf(() => PolicyOutcomeShape)
-  policyEvaluations!: object[];
+  policyEvaluations!: readonly PolicyOutcomeShape[];
 
   @Described({ type: 'string' }, { about: 'allow, or consensus-needed.' })
   outcome!: string;
@@ -310,7 +310,7 @@ class PolicyEvaluationShape {
   rules?: number;
 
   @Nested(() => TimestampShape)
-  createdAt!: object;
+  createdAt!: TimestampShape;
 }
 
 class GetPolicyEvaluationsRequest extends ActivityRequest {
@@ -320,14 +320,14 @@ class GetPolicyEvaluationsRequest extends ActivityRequest {
 
 class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyEvaluationShape)
-  policyEvaluations!: object[];
+  policyEvaluations!: readonly PolicyEvaluationShape[];
 
   @ListOf(() => PolicyOutcomeNowShape, {
     optional: true,
     about:
       'Of an activity that waits for votes: what each policy says as things stand, and which part of its text decides.',
   })
-  now?: object[];
+  now?: readonly PolicyOutcomeNowShape[];
 }
 
 export const getPolicyEvaluations = defineQuery({
@@ -360,7 +360,7 @@ export const getPolicyEvaluations = defineQuery({
 
 class ListAppProofsResponse {
   @ListOf(() => AppProofShape)
-  appProofs!: object[];
+  appProofs!: readonly AppProofShape[];
 }
 
 export const listAppProofs = defineQuery({
@@ -399,7 +399,7 @@ export class RecordedEventShape {
 
 class ListActivityEventsResponse extends PagedResponse {
   @ListOf(() => RecordedEventShape)
-  events!: object[];
+  events!: readonly RecordedEventShape[];
 }
 
 class ListActivityEventsRequest extends ActivityRequest {
@@ -427,7 +427,7 @@ export const listActivityEvents = defineQuery({
           const data = upcast(event).data as object;
           const recordedAt = new Date(at).toISOString();
           const said = readableEventData({ type, data }, record, now);
-          const redacted = said === data ? {} : { redacted: true };
+          const redacted = said === data ? {} : { redacted: true as const };
           next = revision + 1;
           if (isAfter) yield { id, revision: String(revision), type, data: said, recordedAt, hash, ...redacted };
           isAfter ||= id === after;

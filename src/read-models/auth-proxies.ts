@@ -80,10 +80,10 @@ class AuthProxyConfigShape {
   publicKey!: string;
 
   @TextList()
-  allowedOrigins!: string[];
+  allowedOrigins!: readonly string[];
 
   @TextList()
-  allowedAuthMethods!: string[];
+  allowedAuthMethods!: readonly string[];
 
   @Text({ optional: true })
   sendFromEmailAddress?: string;
@@ -128,7 +128,7 @@ class AuthProxyConfigShape {
   verificationTokenRequiredForGetAccountPii?: boolean;
 
   @TextList({ optional: true })
-  socialLinkingClientIds?: string[];
+  socialLinkingClientIds?: readonly string[];
 
   @Flag({ optional: true })
   captchaEnabled?: boolean;
@@ -142,7 +142,7 @@ class AuthProxyConfigShape {
 
 class GetAuthProxyConfigResponse {
   @Nested(() => AuthProxyConfigShape)
-  config!: object;
+  config!: AuthProxyConfigShape;
 }
 
 export const getAuthProxyConfig = defineQuery({

@@ -20,7 +20,7 @@ export const bootProofsModel: ReadModel = {
   project: eachEvent((rows, { position, at, event }) => {
     if (event.type !== 'CoordinatorBooted') return;
     const { ephemeralPublicKey, attestationDocument, manifest, manifestEnvelope, ...boot } = event.data;
-    const doc = {
+    const doc: BootProofShape = {
       ephemeralPublicKeyHex: ephemeralPublicKey,
       cloudAttestationDocB64: attestationDocument,
       awsAttestationDocB64: attestationDocument,
@@ -76,7 +76,7 @@ class BootProofShape {
 
 class BootProofResponse {
   @Nested(() => BootProofShape)
-  bootProof!: object;
+  bootProof!: BootProofShape;
 }
 
 class GetBootProofRequest extends OrganizationRequest {
@@ -120,6 +120,6 @@ export const getLatestBootProof = defineQuery({
   },
 });
 
-function documentIn(row: NonNullable<ReturnType<Rows['get']>>): object {
-  return JSON.parse(String(row['doc'])) as object;
+function documentIn(row: NonNullable<ReturnType<Rows['get']>>): BootProofShape {
+  return JSON.parse(String(row['doc'])) as BootProofShape;
 }

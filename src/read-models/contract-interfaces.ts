@@ -71,13 +71,22 @@ class ContractInterfaceShape {
   updatedAt!: TimestampShape;
 }
 
-function contractInterfaceResource(organizationId: string, doc: unknown): object {
+function contractInterfaceResource(organizationId: string, doc: unknown): ContractInterfaceShape {
   const { createdAt, updatedAt, ...facts } = JSON.parse(String(doc)) as ContractInterface;
   return { organizationId, ...facts, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
 }
 
+/** A contract interface by its names alone. */
+export class ContractInterfaceReferenceShape {
+  @Uuid()
+  smartContractInterfaceId!: string;
+
+  @Text()
+  smartContractAddress!: string;
+}
+
 /** Names of all contract interfaces of an organization, in the order of their creation. */
-export function contractInterfaceReferencesOf(rows: Rows, organizationId: string): object[] {
+export function contractInterfaceReferencesOf(rows: Rows, organizationId: string): ContractInterfaceReferenceShape[] {
   return rows
     .all(
       'SELECT interface_id, address FROM contract_interfaces WHERE organization_id = ? ORDER BY created, interface_id',
@@ -96,7 +105,7 @@ class ContractInterfaceRequest extends OrganizationRequest {
 
 class GetSmartContractInterfaceResponse {
   @Nested(() => ContractInterfaceShape)
-  smartContractInterface!: object;
+  smartContractInterface!: ContractInterfaceShape;
 }
 
 export const getSmartContractInterface = defineQuery({
@@ -123,7 +132,7 @@ export const getSmartContractInterface = defineQuery({
 
 class ListSmartContractInterfacesResponse extends PagedResponse {
   @ListOf(() => ContractInterfaceShape)
-  smartContractInterfaces!: object[];
+  smartContractInterfaces!: readonly ContractInterfaceShape[];
 }
 
 export const listSmartContractInterfaces = defineQuery({

@@ -4,7 +4,9 @@ import type { Limits } from '../domain/organization/limits.js';
 import type { User } from '../domain/organization/users.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { DecimalString, Described, Nested, Text, Uuid } from '../wire/fields.js';
+import type { PolicyOutcomeNowShape } from './activities.js';
 import type { Rows } from './database.js';
+import type { OrganizationEventShape } from './events.js';
 import type { Elements, Page } from './pages.js';
 import type { StateAnswer, StateQuestion } from './states.js';
 
@@ -34,15 +36,18 @@ export interface QueryContext {
   /** Recorded events of an organization from a revision on. */
   readonly history: (organizationId: string, fromRevision: number) => AsyncIterable<RecordedEvent>;
   /** Events of an organization from a revision on, so many at most, as they may be read. */
-  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page>;
+  readonly told: (organizationId: string, fromRevision: number, limit: number) => Promise<Page<OrganizationEventShape>>;
   /** What an organization was at points of its history, or what has changed between two, as it may be read. */
-  readonly states: (organizationId: string, question: StateQuestion) => Promise<StateAnswer>;
+  readonly states: <Question extends StateQuestion>(
+    organizationId: string,
+    question: Question,
+  ) => Promise<StateAnswer<Question['asks']>>;
   /** A list of the answer, as far as there is room for it. */
-  readonly page: (elements: Elements) => Promise<Page>;
+  readonly page: <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>>;
   /** As `envelope`, of one activity alone: with what it waits for, and what it would sign. */
   readonly explained: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
   /** What each policy says of an activity that waits for votes, as things stand; undefined where that is not told. */
-  readonly saysNow: (activityId: string) => readonly object[] | undefined;
+  readonly saysNow: (activityId: string) => readonly PolicyOutcomeNowShape[] | undefined;
   /** The activity as this caller sees it. */
   readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
 }
@@ -51,8 +56,8 @@ export interface QueryContext {
 type Answered<Response> = {
   readonly [Member in keyof Response]:
     | Response[Member]
-    | (Response[Member] extends readonly object[]
-        ? Page
+    | (Response[Member] extends readonly (infer Element extends object)[]
+        ? Page<Element>
         : Response[Member] extends object
           ? Answered<Response[Member]>
           : never);

@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../domain/errors.js';
 import { readableDenial } from '../domain/activity/redaction.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Described, ListOf, Nested, Text, Uuid } from '../wire/fields.js';
@@ -22,7 +23,7 @@ export const denialsModel: ReadModel = {
   project: eachEvent((rows, { organizationId, id, position, revision, at, event }) => {
     if (event.type !== 'ActivityDenied') return;
     const { details, omittedBefore = 0, ...denial } = event.data;
-    const doc = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
+    const doc: DenialShape = { denialId: id, ...denial, details, omittedBefore, createdAt: timestamp(at) };
     const values = [organizationId, position, id, revision, JSON.stringify(doc)];
     rows.run('INSERT OR REPLACE INTO denials VALUES (?, ?, ?, ?, ?)', ...values);
   }),
@@ -69,7 +70,7 @@ class DenialShape {
   reason!: string;
 
   @Described({ type: 'array', items: { type: 'object' } }, { about: "Each policy's outcome, as the caller was told." })
-  details!: object[];
+  details!: readonly ErrorDetail[];
 
   @Described(
     { type: 'integer' },
@@ -78,7 +79,7 @@ class DenialShape {
   omittedBefore!: number;
 
   @Nested(() => TimestampShape)
-  createdAt!: object;
+  createdAt!: TimestampShape;
 
   @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
   redacted?: true;
@@ -86,7 +87,7 @@ class DenialShape {
 
 class ListDenialsResponse extends PagedResponse {
   @ListOf(() => DenialShape)
-  denials!: object[];
+  denials!: readonly DenialShape[];
 }
 
 export const listDenials = defineQuery({

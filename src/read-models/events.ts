@@ -32,7 +32,7 @@ class GetEventRequest extends OrganizationRequest {
 }
 
 /** An event of an organization, with where to find what led to it. */
-class OrganizationEventShape extends RecordedEventShape {
+export class OrganizationEventShape extends RecordedEventShape {
   @Uuid({ optional: true, about: 'The activity it belongs to; absent for what no request to this organization did.' })
   activityId?: string;
 
@@ -49,19 +49,19 @@ class OrganizationEventShape extends RecordedEventShape {
 
 class ListEventsResponse extends PagedResponse {
   @ListOf(() => OrganizationEventShape)
-  events!: object[];
+  events!: readonly OrganizationEventShape[];
 }
 
 class GetEventResponse {
   @Nested(() => OrganizationEventShape)
-  event!: object;
+  event!: OrganizationEventShape;
 
   @Nested(() => OrganizationEventShape, {
     optional: true,
     about:
       'The event that it follows from, with the signed request, its stamp and the decision; absent where it is the same.',
   })
-  decision?: object;
+  decision?: OrganizationEventShape;
 }
 
 export const listEvents = defineQuery({

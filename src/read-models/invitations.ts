@@ -89,7 +89,7 @@ export const invitationsModel: ReadModel = {
         const { invitationId, reason } = event.data;
         const row = rowOf(rows, organizationId, invitationId);
         if (!row) return;
-        const doc = {
+        const doc: InvitationShape = {
           ...(JSON.parse(String(row['doc'])) as InvitationShape),
           ...(reason === 'accepted' ? { userId: String(row['user_id']) } : {}),
           status: statusOf[reason],
@@ -115,15 +115,15 @@ function rowOf(rows: Rows, organizationId: string, invitationId: string) {
 }
 
 /** The invitations of an organization that nobody has accepted or deleted, in the order of their creation. */
-export function openInvitationsOf(rows: Rows, organizationId: string): object[] {
+export function openInvitationsOf(rows: Rows, organizationId: string): InvitationShape[] {
   return rows
     .all('SELECT doc FROM invitations WHERE organization_id = ? AND is_open = 1 ORDER BY created', organizationId)
-    .map(({ doc }) => JSON.parse(String(doc)) as object);
+    .map(({ doc }) => JSON.parse(String(doc)) as InvitationShape);
 }
 
 class ListInvitationsResponse extends PagedResponse {
   @ListOf(() => InvitationShape)
-  invitations!: object[];
+  invitations!: readonly InvitationShape[];
 }
 
 export const listInvitations = defineQuery({
@@ -146,7 +146,7 @@ export const listInvitations = defineQuery({
       },
       paginationOptions,
     );
-    const read = (id: string) => JSON.parse(String(rowOf(rows, organizationId, id)?.['doc'])) as object;
+    const read = (id: string) => JSON.parse(String(rowOf(rows, organizationId, id)?.['doc'])) as InvitationShape;
     return { invitations: await page(elementsOf(found, read)) };
   },
 });

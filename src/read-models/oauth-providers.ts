@@ -11,7 +11,7 @@ class GetOauthProvidersRequest extends ListRequest {
 
 class GetOauthProvidersResponse extends PagedResponse {
   @ListOf(() => OauthProviderShape)
-  oauthProviders!: object[];
+  oauthProviders!: readonly OauthProviderShape[];
 }
 
 /** Identities at OpenID providers (specification, section 4.4). */

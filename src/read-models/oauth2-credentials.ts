@@ -90,7 +90,7 @@ function credentialResource(row: Row): Oauth2CredentialShape {
 
 class ListOauth2CredentialsResponse extends PagedResponse {
   @ListOf(() => Oauth2CredentialShape)
-  oauth2Credentials!: object[];
+  oauth2Credentials!: readonly Oauth2CredentialShape[];
 }
 
 export const listOauth2Credentials = defineQuery({
@@ -118,7 +118,7 @@ class GetOauth2CredentialRequest extends OrganizationRequest {
 
 class GetOauth2CredentialResponse {
   @Nested(() => Oauth2CredentialShape)
-  oauth2Credential!: object;
+  oauth2Credential!: Oauth2CredentialShape;
 }
 
 export const getOauth2Credential = defineQuery({

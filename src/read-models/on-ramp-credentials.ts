@@ -104,7 +104,7 @@ function credentialResource(row: Row): FiatOnRampCredentialShape {
 
 class ListFiatOnRampCredentialsResponse extends PagedResponse {
   @ListOf(() => FiatOnRampCredentialShape)
-  fiatOnRampCredentials!: object[];
+  fiatOnRampCredentials!: readonly FiatOnRampCredentialShape[];
 }
 
 export const listFiatOnRampCredentials = defineQuery({

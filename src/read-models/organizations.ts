@@ -2,7 +2,7 @@ import { CoordinatorError } from '../domain/errors.js';
 import { limitList } from '../domain/organization/limits.js';
 import type { RootQuorum } from '../domain/organization/settings.js';
 import { ListOf, Nested, Text, Uuid } from '../wire/fields.js';
-import { contractInterfaceReferencesOf } from './contract-interfaces.js';
+import { ContractInterfaceReferenceShape, contractInterfaceReferencesOf } from './contract-interfaces.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 import { InvitationShape, openInvitationsOf } from './invitations.js';
@@ -102,13 +102,13 @@ export const whoami = defineQuery({
 
 class ConfigShape {
   @ListOf(() => FeatureShape)
-  features!: object[];
+  features!: readonly FeatureShape[];
 
   @Nested(() => QuorumShape)
-  quorum!: object;
+  quorum!: QuorumShape;
 
   @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
-  limits!: object[];
+  limits!: readonly LimitShape[];
 }
 
 class GetOrganizationConfigsResponse {
@@ -127,14 +127,6 @@ export const getOrganizationConfigs = defineQuery({
   },
 });
 
-class ContractInterfaceReferenceShape {
-  @Uuid()
-  smartContractInterfaceId!: string;
-
-  @Text()
-  smartContractAddress!: string;
-}
-
 class OrganizationDataShape extends PagedResponse {
   @Uuid()
   organizationId!: string;
@@ -143,36 +135,36 @@ class OrganizationDataShape extends PagedResponse {
   name!: string;
 
   @ListOf(() => UserShape)
-  users!: object[];
+  users!: readonly UserShape[];
 
   @ListOf(() => PolicyShape)
-  policies!: object[];
+  policies!: readonly PolicyShape[];
 
   @ListOf(() => TagShape)
-  tags!: object[];
+  tags!: readonly TagShape[];
 
   @Nested(() => QuorumShape)
-  rootQuorum!: object;
+  rootQuorum!: QuorumShape;
 
   @ListOf(() => FeatureShape)
-  features!: object[];
+  features!: readonly FeatureShape[];
 
   @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
-  limits!: object[];
+  limits!: readonly LimitShape[];
 
   @ListOf(() => WalletShape)
-  wallets!: object[];
+  wallets!: readonly WalletShape[];
 
   @ListOf(() => PrivateKeyShape)
-  privateKeys!: object[];
+  privateKeys!: readonly PrivateKeyShape[];
 
   @ListOf(() => InvitationShape, {
     about: 'Those that nobody has accepted or deleted; list_invitations has the others too.',
   })
-  invitations!: object[];
+  invitations!: readonly InvitationShape[];
 
   @ListOf(() => ContractInterfaceReferenceShape)
-  smartContractInterfaceReferences!: object[];
+  smartContractInterfaceReferences!: readonly ContractInterfaceReferenceShape[];
 }
 
 class GetOrganizationResponse {
@@ -187,7 +179,7 @@ export const getOrganization = defineQuery({
   response: GetOrganizationResponse,
   async answer({ organizationId }, { rows, page, limits }) {
     const { name, rootQuorum, features } = organizationOf(rows, organizationId);
-    const all = (elements: Iterable<object>) => page({ inTurn: elements, isBackward: false });
+    const all = <Element extends object>(elements: Iterable<Element>) => page({ inTurn: elements, isBackward: false });
     function* tags() {
       yield* userTagsOf(rows, organizationId).inTurn;
       yield* privateKeyTagsOf(rows, organizationId).inTurn;

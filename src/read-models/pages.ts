@@ -66,7 +66,10 @@ interface Keys {
 }
 
 /** The elements behind keys, each read when its turn comes. */
-export function elementsOf({ keys, isBackward }: Keys, read: (key: string) => object): Elements {
+export function elementsOf<Element extends object>(
+  { keys, isBackward }: Keys,
+  read: (key: string) => Element,
+): Elements<Element> {
   function* inTurn() {
     for (const key of keys) yield read(key);
   }
@@ -198,10 +201,12 @@ function merged(
 export const mostBytesOfPages = 4 * 1024 * 1024;
 
 /** A list of an answer, each element as its JSON. */
-export interface Page {
+export interface Page<Element extends object = object> {
   readonly texts: readonly string[];
   /** It ends because of its size. */
   readonly hasMore: boolean;
+  /** Never there: what the texts are the JSON of, for the compiler. */
+  readonly of?: Element;
 }
 
 /** Whether a value of an answer is a list that has been written. */
@@ -226,7 +231,10 @@ interface WriterPorts {
 }
 
 /** Writes lists of one answer, which have their bytes together; the first element is read in the turn of whoever asks. */
-export function pageWriter({ room, turn }: WriterPorts): (elements: Elements) => Promise<Page> {
+export function pageWriter({
+  room,
+  turn,
+}: WriterPorts): <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>> {
   let bytes = 0;
   let latest: number | undefined;
   let isFull = false;

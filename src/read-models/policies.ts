@@ -57,7 +57,11 @@ function rowOf(rows: Rows, organizationId: string, policyId: string) {
 }
 
 /** All policies of an organization in the order of their creation. */
-export function policiesOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+export function policiesOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<PolicyShape, Iterable<PolicyShape>> {
   return oldestFirst(rows, { table: 'policies', id: 'policy_id' }, organizationId, options, ({ doc }) =>
     policyResource(readPolicy(doc)),
   );
@@ -87,7 +91,7 @@ class PolicyRequest extends OrganizationRequest {
 
 class GetPolicyResponse {
   @Nested(() => PolicyShape)
-  policy!: object;
+  policy!: PolicyShape;
 }
 
 export const getPolicy = defineQuery({
@@ -105,7 +109,7 @@ export const getPolicy = defineQuery({
 
 class ListPoliciesResponse extends PagedResponse {
   @ListOf(() => PolicyShape)
-  policies!: object[];
+  policies!: readonly PolicyShape[];
 }
 
 export const listPolicies = defineQuery({

@@ -1,5 +1,5 @@
 import { CoordinatorError } from '../domain/errors.js';
-import { CURVES } from '../domain/key-formats.js';
+import { CURVES, type Curve } from '../domain/key-formats.js';
 import type { PrivateKey, PrivateKeyTag } from '../domain/organization/private-keys.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../wire/fields.js';
@@ -111,13 +111,13 @@ export class PrivateKeyShape {
   privateKeyName!: string;
 
   @OneOf(CURVES)
-  curve!: string;
+  curve!: Curve;
 
   @ListOf(() => AddressShape)
-  addresses!: AddressShape[];
+  addresses!: readonly AddressShape[];
 
   @TextList({ about: 'Ids of private key tags.' })
-  privateKeyTags!: string[];
+  privateKeyTags!: readonly string[];
 
   @Nested(() => TimestampShape)
   createdAt!: TimestampShape;
@@ -133,7 +133,7 @@ export class PrivateKeyShape {
 }
 
 /** Client protocol 6.4. Where it is sealed is nobody's business. */
-function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: PrivateKey): object {
+function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: PrivateKey): PrivateKeyShape {
   return { ...key, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
 }
 
@@ -142,7 +142,7 @@ export function privateKeysOf(
   rows: Rows,
   organizationId: string,
   options?: ListPage,
-): Elements<object, Iterable<object>> {
+): Elements<PrivateKeyShape, Iterable<PrivateKeyShape>> {
   return oldestFirst(rows, { table: 'private_keys', id: 'private_key_id' }, organizationId, options, ({ doc }) =>
     privateKeyResource(readKey(doc)),
   );
@@ -153,13 +153,13 @@ export function privateKeyTagsOf(
   rows: Rows,
   organizationId: string,
   options?: ListPage,
-): Elements<object, Iterable<object>> {
+): Elements<TagShape, Iterable<TagShape>> {
   return oldestFirst(rows, { table: 'private_key_tags', id: 'tag_id' }, organizationId, options, ({ doc }) =>
     tagResource(readTag(doc)),
   );
 }
 
-function tagResource({ tagId, tagName, createdAt, updatedAt }: PrivateKeyTag): object {
+function tagResource({ tagId, tagName, createdAt, updatedAt }: PrivateKeyTag): TagShape {
   const times = { createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
   return { tagId, tagName, tagType: 'TAG_TYPE_PRIVATE_KEY', ...times };
 }
@@ -171,7 +171,7 @@ class PrivateKeyRequest extends OrganizationRequest {
 
 class GetPrivateKeyResponse {
   @Nested(() => PrivateKeyShape)
-  privateKey!: object;
+  privateKey!: PrivateKeyShape;
 }
 
 export const getPrivateKey = defineQuery({
@@ -193,7 +193,7 @@ export const getPrivateKey = defineQuery({
 
 class ListPrivateKeysResponse extends PagedResponse {
   @ListOf(() => PrivateKeyShape, { max: 1_000 })
-  privateKeys!: object[];
+  privateKeys!: readonly PrivateKeyShape[];
 }
 
 export const listPrivateKeys = defineQuery({
@@ -208,7 +208,7 @@ export const listPrivateKeys = defineQuery({
 
 class ListPrivateKeyTagsResponse extends PagedResponse {
   @ListOf(() => TagShape)
-  privateKeyTags!: object[];
+  privateKeyTags!: readonly TagShape[];
 }
 
 export const listPrivateKeyTags = defineQuery({

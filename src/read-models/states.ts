@@ -16,21 +16,13 @@ export type StateQuestion =
   | { readonly asks: 'state'; readonly at: Point; readonly lists: readonly string[]; readonly after: number }
   | { readonly asks: 'changes'; readonly from: Point; readonly to: Point; readonly after: number };
 
-/** The event that a state is behind. */
-interface Reached {
-  readonly revision: string;
-  readonly eventId: string;
-  readonly recordedAt: string;
-  readonly hash: string;
-}
-
 /** What came of it. */
-export interface StateAnswer {
-  /** Of each point that was asked about, in order. */
-  readonly reached: readonly Reached[];
+export interface StateAnswer<Asks extends StateQuestion['asks'] = StateQuestion['asks']> {
+  /** Of each point that was asked about, in order: the event that its state is behind. */
+  readonly reached: readonly ReachedShape[];
   /** The organization itself; of a state only. */
-  readonly organization: object | undefined;
-  readonly elements: Page;
+  readonly organization: Readonly<Record<string, unknown>> | undefined;
+  readonly elements: Page<{ state: StateElementShape; changes: StateChangeShape }[Asks]>;
 }
 
 const mostRevisions = 9_999_999_999;
@@ -49,7 +41,8 @@ class PointShape {
   time?: string;
 }
 
-class ReachedShape {
+/** The event that a state is behind. */
+export class ReachedShape {
   @Described({ type: 'string' }, { about: "Place in the organization's stream of the last event by then." })
   revision!: string;
 
@@ -66,7 +59,8 @@ class ReachedShape {
 const number = { about: 'Place in the list, from "1"; the same whenever the same is asked.' } as const;
 const list = { about: 'What it is one of: users, policies, wallets, activities …' } as const;
 
-class StateElementShape {
+/** Something that an organization has. */
+export class StateElementShape {
   @Described({ type: 'string' }, number)
   number!: string;
 
@@ -80,10 +74,11 @@ class StateElementShape {
     { type: 'object', additionalProperties: true },
     { about: 'Its members, times as RFC 3339 writes them. Secrets, hashes of codes and signed requests are left out.' },
   )
-  value!: object;
+  value!: Readonly<Record<string, unknown>>;
 }
 
-class StateChangeShape {
+/** What has become of something between two states. */
+export class StateChangeShape {
   @Described({ type: 'string' }, number)
   number!: string;
 
@@ -94,7 +89,7 @@ class StateChangeShape {
   id!: string;
 
   @Described({ type: 'string', enum: ['CREATED', 'CHANGED', 'DELETED'] }, { about: 'What has become of it.' })
-  change!: string;
+  change!: 'CREATED' | 'CHANGED' | 'DELETED';
 
   @Described({ type: 'string' }, { about: 'The change in a sentence.' })
   text!: string;
@@ -126,27 +121,27 @@ class CompareStatesRequest extends OrganizationRequest {
 
 class GetOrganizationStateResponse extends PagedResponse {
   @Nested(() => ReachedShape, { about: 'The event that the state is behind.' })
-  at!: object;
+  at!: ReachedShape;
 
   @Described(
     { type: 'object', additionalProperties: true },
     { about: 'The organization itself: its name, root quorum, auth proxy and what else it has one of.' },
   )
-  organization!: object;
+  organization!: Readonly<Record<string, unknown>>;
 
   @ListOf(() => StateElementShape)
-  elements!: object[];
+  elements!: readonly StateElementShape[];
 }
 
 class CompareStatesResponse extends PagedResponse {
   @Nested(() => ReachedShape, { about: 'The event that the earlier state is behind.' })
-  from!: object;
+  from!: ReachedShape;
 
   @Nested(() => ReachedShape, { about: 'The event that the later state is behind.' })
-  to!: object;
+  to!: ReachedShape;
 
   @ListOf(() => StateChangeShape)
-  changes!: object[];
+  changes!: readonly StateChangeShape[];
 }
 
 export const getOrganizationState = defineQuery({

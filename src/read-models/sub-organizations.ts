@@ -255,7 +255,7 @@ class ListVerifiedSuborgsRequest extends PaginatedRequest {
 
 class SuborgsResponse {
   @UuidList({ max: 100 })
-  organizationIds!: string[];
+  organizationIds!: readonly string[];
 }
 
 export const listSuborgs = defineQuery({

@@ -2,7 +2,7 @@ import { organizationStream } from '../domain/organization/organization.js';
 import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
-import { causesOf } from './events.js';
+import { causesOf, type OrganizationEventShape } from './events.js';
 import { Families } from './families.js';
 import { OwnThread } from './own-thread.js';
 import { packEvents } from './packed-events.js';
@@ -29,7 +29,7 @@ interface TellingOptions {
  */
 export class TellingThread {
   private readonly families = new Families(mostOfFamily, 'pages of events that are told or wait');
-  private readonly thread: OwnThread<ToTell, Page>;
+  private readonly thread: OwnThread<ToTell, Page<OrganizationEventShape>>;
 
   constructor(
     private readonly store: Pick<EventStore, 'read'>,
@@ -54,7 +54,7 @@ export class TellingThread {
   async told(
     family: string,
     { organizationId, from, limit, now }: { organizationId: string; from: number; limit: number; now: number },
-  ): Promise<Page> {
+  ): Promise<Page<OrganizationEventShape>> {
     return this.families.inTurn({ family, organizationId }, async () => {
       const { events, hasMore } = await this.read(organizationId, from, limit);
       const stream = organizationStream(organizationId);

@@ -1,4 +1,4 @@
-import { toldEvent, type EventCause } from './events.js';
+import { toldEvent, type EventCause, type OrganizationEventShape } from './events.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 
@@ -11,7 +11,7 @@ export interface ToTell {
 }
 
 /** The page that they make: it ends before it would be larger than an answer may be, with one event at least. */
-export function tellEvents({ events, causes, now }: ToTell): Page {
+export function tellEvents({ events, causes, now }: ToTell): Page<OrganizationEventShape> {
   const texts: string[] = [];
   let bytes = 0;
   for (const [index, event] of unpackEvents(events).entries()) {

@@ -53,7 +53,11 @@ export const userTagsModel: ReadModel = {
 const readTag = (doc: unknown): UserTag => JSON.parse(String(doc)) as UserTag;
 
 /** All user tags of an organization in the order of their creation. */
-export function userTagsOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+export function userTagsOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<TagShape, Iterable<TagShape>> {
   return oldestFirst(rows, { table: 'user_tags', id: 'tag_id' }, organizationId, options, ({ doc }) =>
     userTagResource(readTag(doc)),
   );
@@ -61,7 +65,7 @@ export function userTagsOf(rows: Rows, organizationId: string, options?: ListPag
 
 class ListUserTagsResponse extends PagedResponse {
   @ListOf(() => TagShape)
-  userTags!: object[];
+  userTags!: readonly TagShape[];
 }
 
 export const listUserTags = defineQuery({

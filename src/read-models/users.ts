@@ -144,7 +144,11 @@ export function userAt(rows: Rows, organizationId: string, userId: string, posit
 }
 
 /** All users of an organization in the order of their creation. */
-export function usersOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+export function usersOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<UserShape, Iterable<UserShape>> {
   return oldestFirst(rows, { table: 'users', id: 'user_id' }, organizationId, options, ({ doc }) =>
     userResource(readUser(doc)),
   );
@@ -169,7 +173,7 @@ class OptionalUserRequest extends ListRequest {
 
 class GetUserResponse {
   @Nested(() => UserShape)
-  user!: object;
+  user!: UserShape;
 }
 
 export const getUser = defineQuery({
@@ -182,7 +186,7 @@ export const getUser = defineQuery({
 
 class ListUsersResponse extends PagedResponse {
   @ListOf(() => UserShape)
-  users!: object[];
+  users!: readonly UserShape[];
 }
 
 export const listUsers = defineQuery({
@@ -197,10 +201,10 @@ export const listUsers = defineQuery({
 
 class GetApiKeysResponse extends PagedResponse {
   @ListOf(() => ApiKeyShape)
-  apiKeys!: object[];
+  apiKeys!: readonly ApiKeyShape[];
 }
 
-const apiKeysHeld: Held<ReturnType<typeof apiKeyResource>> = {
+const apiKeysHeld: Held<ApiKeyShape> = {
   of: ({ apiKeys }) => apiKeys.map(apiKeyResource),
   idOf: ({ apiKeyId }) => apiKeyId,
 };
@@ -222,7 +226,7 @@ class ApiKeyRequest extends OrganizationRequest {
 
 class GetApiKeyResponse {
   @Nested(() => ApiKeyShape)
-  apiKey!: object;
+  apiKey!: ApiKeyShape;
 }
 
 export const getApiKey = defineQuery({
@@ -241,7 +245,7 @@ export const getApiKey = defineQuery({
 
 class GetAuthenticatorsResponse {
   @ListOf(() => AuthenticatorShape)
-  authenticators!: object[];
+  authenticators!: readonly AuthenticatorShape[];
 }
 
 export const getAuthenticators = defineQuery({
@@ -261,7 +265,7 @@ class AuthenticatorRequest extends OrganizationRequest {
 
 class GetAuthenticatorResponse {
   @Nested(() => AuthenticatorShape)
-  authenticator!: object;
+  authenticator!: AuthenticatorShape;
 }
 
 export const getAuthenticator = defineQuery({

@@ -1,5 +1,5 @@
 import { CoordinatorError, invalidField } from '../domain/errors.js';
-import { CURVES } from '../domain/key-formats.js';
+import { CURVES, type Curve } from '../domain/key-formats.js';
 import { presentMembers } from '../domain/organization/event.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
@@ -142,12 +142,12 @@ const dates = ({ createdAt, updatedAt }: { readonly createdAt: number; readonly 
   updatedAt: timestamp(updatedAt),
 });
 
-function walletResource(wallet: Wallet) {
+function walletResource(wallet: Wallet): WalletShape {
   const { walletId, walletName, exported, imported } = wallet;
   return { walletId, walletName, ...dates(wallet), exported, imported };
 }
 
-function accountResource(organizationId: string, account: WalletAccount) {
+function accountResource(organizationId: string, account: WalletAccount): WalletAccountShape {
   const { walletAccountId, walletId, curve, pathFormat, path, addressFormat, address, publicKey, name } = account;
   return {
     walletAccountId,
@@ -182,10 +182,10 @@ export class WalletShape {
   walletName!: string;
 
   @Nested(() => TimestampShape)
-  createdAt!: object;
+  createdAt!: TimestampShape;
 
   @Nested(() => TimestampShape)
-  updatedAt!: object;
+  updatedAt!: TimestampShape;
 
   @Flag({ about: 'True once its mnemonic has been exported.' })
   exported!: boolean;
@@ -205,10 +205,10 @@ class WalletAccountShape {
   walletId!: string;
 
   @OneOf(CURVES)
-  curve!: string;
+  curve!: Curve;
 
   @OneOf(['PATH_FORMAT_BIP32'])
-  pathFormat!: string;
+  pathFormat!: 'PATH_FORMAT_BIP32';
 
   @Text({ about: "In its one spelling: ' for hardened; on Ed25519 every segment is." })
   path!: string;
@@ -220,23 +220,27 @@ class WalletAccountShape {
   address!: string;
 
   @Nested(() => TimestampShape)
-  createdAt!: object;
+  createdAt!: TimestampShape;
 
   @Nested(() => TimestampShape)
-  updatedAt!: object;
+  updatedAt!: TimestampShape;
 
   @Text({ optional: true, about: 'Compressed point, or the 32 bytes of an Ed25519 key, hex.' })
   publicKey?: string;
 
   @Nested(() => WalletShape, { optional: true, about: 'Its wallet, when asked for.' })
-  walletDetails?: object;
+  walletDetails?: WalletShape;
 
   @Text({ optional: true })
   name?: string;
 }
 
 /** All wallets of an organization as answers show them, in the order of their creation. */
-export function walletsOf(rows: Rows, organizationId: string, options?: ListPage): Elements<object, Iterable<object>> {
+export function walletsOf(
+  rows: Rows,
+  organizationId: string,
+  options?: ListPage,
+): Elements<WalletShape, Iterable<WalletShape>> {
   return oldestFirst(rows, { table: 'wallets', id: 'wallet_id' }, organizationId, options, ({ doc }) =>
     walletResource(readWallet(doc)),
   );
@@ -249,7 +253,7 @@ class WalletRequest extends OrganizationRequest {
 
 class GetWalletResponse {
   @Nested(() => WalletShape)
-  wallet!: object;
+  wallet!: WalletShape;
 }
 
 export const getWallet = defineQuery({
@@ -264,7 +268,7 @@ export const getWallet = defineQuery({
 
 class ListWalletsResponse extends PagedResponse {
   @ListOf(() => WalletShape)
-  wallets!: object[];
+  wallets!: readonly WalletShape[];
 }
 
 export const listWallets = defineQuery({
@@ -287,7 +291,7 @@ class GetWalletAccountRequest extends WalletRequest {
 
 class GetWalletAccountResponse {
   @Nested(() => WalletAccountShape)
-  account!: object;
+  account!: WalletAccountShape;
 }
 
 export const getWalletAccount = defineQuery({
@@ -356,7 +360,7 @@ class ListWalletAccountsRequest extends OrganizationRequest {
 
 class ListWalletAccountsResponse {
   @ListOf(() => WalletAccountShape)
-  accounts!: object[];
+  accounts!: readonly WalletAccountShape[];
 }
 
 export const listWalletAccounts = defineQuery({
@@ -367,7 +371,7 @@ export const listWalletAccounts = defineQuery({
   answer({ organizationId, walletId, includeWalletDetails = false, paginationOptions = {} }, { rows }) {
     if (walletId !== undefined) walletOf(rows, organizationId, walletId);
     const accounts = accountsPage(rows, organizationId, walletId, paginationOptions);
-    const details = new Map<string, object>();
+    const details = new Map<string, WalletShape>();
     if (includeWalletDetails) {
       for (const id of new Set(accounts.map((account) => account.walletId))) {
         details.set(id, walletResource(walletOf(rows, organizationId, id)));

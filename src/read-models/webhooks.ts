@@ -417,12 +417,12 @@ class WebhookEndpointDataShape {
   isActive!: boolean;
 
   @ListOf(() => SubscriptionShape)
-  subscriptions!: object[];
+  subscriptions!: readonly SubscriptionShape[];
 }
 
 class ListWebhookEndpointsResponse extends PagedResponse {
   @ListOf(() => WebhookEndpointDataShape)
-  webhookEndpoints!: object[];
+  webhookEndpoints!: readonly WebhookEndpointDataShape[];
 }
 
 export const listWebhookEndpoints = defineQuery({
@@ -469,7 +469,7 @@ class WebhookDeliveryShape {
   activityStatus!: string;
 
   @OneOf(deliveryStates, { about: 'Dropped: the endpoint was stopped or deleted first.' })
-  state!: string;
+  state!: WebhookDelivery['state'];
 
   @Described({ type: 'integer' }, { about: 'Attempts so far; since it was last asked for again.' })
   attempts!: number;
@@ -481,18 +481,18 @@ class WebhookDeliveryShape {
   reason?: string;
 
   @Nested(() => TimestampShape, { optional: true, about: 'When it is tried again.' })
-  retryAt?: object;
+  retryAt?: TimestampShape;
 
   @Nested(() => TimestampShape, { about: 'When what it tells of was recorded.' })
-  createdAt!: object;
+  createdAt!: TimestampShape;
 
   @Nested(() => TimestampShape)
-  updatedAt!: object;
+  updatedAt!: TimestampShape;
 }
 
 class ListWebhookDeliveriesResponse extends PagedResponse {
   @ListOf(() => WebhookDeliveryShape)
-  webhookDeliveries!: object[];
+  webhookDeliveries!: readonly WebhookDeliveryShape[];
 }
 
 export const listWebhookDeliveries = defineQuery({
@@ -536,7 +536,7 @@ function deliveryAt(rows: Rows, endpointId: string, position: bigint): WebhookDe
   return readDelivery(rows.get(sql, endpointId, position)?.['doc']);
 }
 
-function deliveryResource(delivery: WebhookDelivery): object {
+function deliveryResource(delivery: WebhookDelivery): WebhookDeliveryShape {
   const { eventId, endpointId, sourceOrganizationId, activityId, activityType, activityStatus } = delivery;
   const { state, attempts, status, reason, retryAt, createdAt, updatedAt } = delivery;
   return {

@@ -6,7 +6,14 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import { mostBytesOfPages, type Page } from '../read-models/pages.js';
-import type { Point, StateAnswer, StateQuestion } from '../read-models/states.js';
+import type {
+  Point,
+  ReachedShape,
+  StateAnswer,
+  StateChangeShape,
+  StateElementShape,
+  StateQuestion,
+} from '../read-models/states.js';
 import { compareStates } from './compare-states.js';
 import { keptState } from './fold-to.js';
 import { checkReached, isBy } from './points.js';
@@ -15,12 +22,15 @@ import { allThings, organizationTold } from './state-things.js';
 /** What one question may spend, in the thread that answers it: some seconds. */
 export const stateSteps = 30_000_000;
 
-type Answered = StateAnswer['reached'][number];
+/** An element of a page before it has its number; what takes long to tell is told where it is wanted. */
+type ToNumber<Element> = {
+  readonly [Member in Exclude<keyof Element, 'number'>]: Element[Member] | (() => Element[Member]);
+};
 
 /** A question about the states of one organization, while its events come by. */
 export class StateTelling {
   private readonly points: readonly Point[];
-  private readonly reached: Answered[] = [];
+  private readonly reached: ReachedShape[] = [];
   private readonly loaded: LoadedOrganization = nothingLoaded();
   private readonly steps = new Steps(stateSteps);
   private earlier: OrganizationView | undefined;
@@ -60,7 +70,9 @@ export class StateTelling {
     while (this.isWanted) this.reach();
     const { organization } = this.loaded;
     const { question, reached, now } = this;
-    const elements = pageOf(question.after, question.asks === 'state' ? this.things(question.lists) : this.changes());
+    const { after } = question;
+    const elements =
+      question.asks === 'state' ? pageOf(after, this.things(question.lists)) : pageOf(after, this.changes());
     return {
       reached,
       organization: question.asks === 'state' ? organizationTold(organization, now) : undefined,
@@ -100,7 +112,7 @@ export class StateTelling {
     }
   }
 
-  private *things(lists: readonly string[]): Generator<object> {
+  private *things(lists: readonly string[]): Generator<ToNumber<StateElementShape>> {
     for (const thing of allThings(this.loaded.organization)) {
       if (lists.length > 0 && !lists.includes(thing.list)) continue;
       const { list, id } = thing;
@@ -108,22 +120,29 @@ export class StateTelling {
     }
   }
 
-  private *changes(): Generator<object> {
+  private *changes(): Generator<ToNumber<StateChangeShape>> {
     yield* compareStates(this.earlier!, this.loaded.organization, this.now);
   }
 }
 
 /** Elements behind a number, until they are as large as an answer may be; one at least. What is behind is not made. */
-function pageOf(after: number, elements: Iterable<object>): Page {
+function pageOf<Element extends StateElementShape | StateChangeShape>(
+  after: number,
+  elements: Iterable<ToNumber<Element>>,
+): Page<Element> {
   const texts: string[] = [];
   let [number, bytes] = [0, 0];
   for (const element of elements) {
     if (++number <= after) continue;
-    const { value, ...rest } = element as { readonly value?: () => object };
-    const text = JSON.stringify({ number: String(number), ...rest, ...(value ? { value: value() } : {}) });
+    const told = Object.entries<unknown>(element).map(
+      ([name, value]) => [name, isToTell(value) ? value() : value] as const,
+    );
+    const text = JSON.stringify({ number: String(number), ...Object.fromEntries(told) });
     bytes += Buffer.byteLength(text) + 1;
     if (texts.length > 0 && bytes > mostBytesOfPages) return { texts, hasMore: true };
     texts.push(text);
   }
   return { texts, hasMore: false };
 }
+
+const isToTell = (value: unknown): value is () => unknown => typeof value === 'function';

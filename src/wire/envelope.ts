@@ -1,5 +1,6 @@
 import { grpcNumbers } from '../domain/errors.js';
 import { userResource } from './resources.js';
+import type { ActivityShape, DecodedShape, VoteShape, WaitsForShape } from './shapes.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
@@ -21,9 +22,9 @@ export interface EnvelopeContext {
     readonly canReject: boolean;
     readonly notComputed?: true;
     /** What it waits for, in words and in members. */
-    readonly waitsFor?: { readonly text: string };
+    readonly waitsFor?: WaitsForShape;
     /** What it would sign, for whoever is to approve it. */
-    readonly decoded?: readonly { readonly text: string }[];
+    readonly decoded?: readonly DecodedShape[];
   };
 }
 
@@ -31,7 +32,7 @@ export interface EnvelopeContext {
 export function activityEnvelope(
   recorded: ActivityRecord<User | undefined>,
   { keys, rights, now, told, asSubmitted = false }: EnvelopeContext,
-) {
+): ActivityShape {
   const record = readableActivity(recorded, now, { asSubmitted });
   const result = told ?? record.result;
   return {
@@ -63,9 +64,10 @@ function resultUnder({ resultKey, resultAlsoAs }: EnvelopeContext['keys'], resul
   return { ...(resultAlsoAs === undefined ? {} : { [resultAlsoAs]: result }), [resultKey]: result };
 }
 
-export type ActivityEnvelope = ReturnType<typeof activityEnvelope>;
+/** What every submit answers. */
+export type ActivityEnvelope = Readonly<ActivityShape>;
 
-function voteResource(activityId: string, vote: ReadableActivity<User | undefined>['votes'][number]) {
+function voteResource(activityId: string, vote: ReadableActivity<User | undefined>['votes'][number]): VoteShape {
   const { voteId, userId, voter, selection, message, publicKey, signature, scheme, webauthn, at, redacted } = vote;
   return {
     id: voteId,

@@ -3,15 +3,23 @@ import type { ApiKey, Authenticator, OauthProvider } from '../domain/organizatio
 import type { UserTag } from '../domain/organization/tags.js';
 import { timestamp } from '../domain/organization/timestamp.js';
 import type { User } from '../domain/organization/users.js';
+import type {
+  ApiKeyShape,
+  AuthenticatorShape,
+  OauthProviderShape,
+  PolicyShape,
+  TagShape,
+  UserShape,
+} from './shapes.js';
 
-/** The shapes in which answers carry the nouns of an organization (client protocol, sections 2.4 and 6.4). */
+/** What makes the values of shapes from the nouns of an organization (client protocol, sections 2.4 and 6.4). */
 
 const times = (noun: { createdAt: number; updatedAt: number }) => ({
   createdAt: timestamp(noun.createdAt),
   updatedAt: timestamp(noun.updatedAt),
 });
 
-export function apiKeyResource(key: ApiKey) {
+export function apiKeyResource(key: ApiKey): ApiKeyShape {
   return {
     credential: { publicKey: key.publicKey, type: key.credentialType },
     apiKeyId: key.apiKeyId,
@@ -21,7 +29,7 @@ export function apiKeyResource(key: ApiKey) {
   };
 }
 
-export function authenticatorResource(one: Authenticator) {
+export function authenticatorResource(one: Authenticator): AuthenticatorShape {
   return {
     transports: one.transports,
     attestationType: one.attestationType,
@@ -35,12 +43,12 @@ export function authenticatorResource(one: Authenticator) {
   };
 }
 
-export function oauthProviderResource(provider: OauthProvider) {
+export function oauthProviderResource(provider: OauthProvider): OauthProviderShape {
   const { providerId, providerName, issuer, audience, subject } = provider;
   return { providerId, providerName, issuer, audience, subject, ...times(provider) };
 }
 
-export function userResource(user: User) {
+export function userResource(user: User): UserShape {
   return {
     userId: user.userId,
     userName: user.userName,
@@ -55,11 +63,11 @@ export function userResource(user: User) {
   };
 }
 
-export function userTagResource(tag: UserTag) {
+export function userTagResource(tag: UserTag): TagShape {
   return { tagId: tag.tagId, tagName: tag.tagName, tagType: 'TAG_TYPE_USER', ...times(tag) };
 }
 
-export function policyResource(policy: Policy) {
+export function policyResource(policy: Policy): PolicyShape {
   return {
     policyId: policy.policyId,
     policyName: policy.policyName,

@@ -1,4 +1,5 @@
-import { activityStatuses } from '../domain/activity/events.js';
+import { appProofScheme } from '../domain/activity/app-proof.js';
+import { activityStatuses, type ActivityStatus, type VoteSelection } from '../domain/activity/events.js';
 import { limitNames, type LimitName } from '../domain/organization/limits.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './fields.js';
 
@@ -53,7 +54,7 @@ export class ApiKeyShape extends Dated {
 
 export class AuthenticatorShape extends Dated {
   @TextList()
-  transports!: string[];
+  transports!: readonly string[];
 
   @Text()
   attestationType!: string;
@@ -108,19 +109,19 @@ export class UserShape extends Dated {
   userPhoneNumber?: string;
 
   @ListOf(() => AuthenticatorShape)
-  authenticators!: AuthenticatorShape[];
+  authenticators!: readonly AuthenticatorShape[];
 
   @ListOf(() => ApiKeyShape)
-  apiKeys!: ApiKeyShape[];
+  apiKeys!: readonly ApiKeyShape[];
 
   @TextList({ about: 'Ids of user tags.' })
-  userTags!: string[];
+  userTags!: readonly string[];
 
   @ListOf(() => OauthProviderShape)
-  oauthProviders!: OauthProviderShape[];
+  oauthProviders!: readonly OauthProviderShape[];
 
   @Described({ type: 'array', items: {} })
-  mfaPolicies!: unknown[];
+  mfaPolicies!: readonly unknown[];
 }
 
 export class PolicyShape extends Dated {
@@ -131,7 +132,7 @@ export class PolicyShape extends Dated {
   policyName!: string;
 
   @OneOf(['EFFECT_ALLOW', 'EFFECT_DENY'])
-  effect!: string;
+  effect!: 'EFFECT_ALLOW' | 'EFFECT_DENY';
 
   @Text({ about: 'Empty when unset.' })
   condition!: string;
@@ -154,7 +155,7 @@ export class TagShape extends Dated {
   tagName!: string;
 
   @OneOf(['TAG_TYPE_USER', 'TAG_TYPE_PRIVATE_KEY'])
-  tagType!: string;
+  tagType!: 'TAG_TYPE_USER' | 'TAG_TYPE_PRIVATE_KEY';
 }
 
 export class FeatureShape {
@@ -179,7 +180,7 @@ export class QuorumShape {
   threshold!: number;
 
   @TextList()
-  userIds!: string[];
+  userIds!: readonly string[];
 }
 
 export class VoteShape extends Readable {
@@ -190,13 +191,13 @@ export class VoteShape extends Readable {
   userId!: string;
 
   @Described({ anyOf: [{ $shape: () => UserShape }, { type: 'null' }] }, { about: 'The voter as of the vote.' })
-  user!: object | null;
+  user!: UserShape | null;
 
   @Uuid()
   activityId!: string;
 
   @OneOf(['VOTE_SELECTION_APPROVED', 'VOTE_SELECTION_REJECTED'])
-  selection!: string;
+  selection!: VoteSelection;
 
   @Described({ type: 'string' }, { about: 'The request body that this voter stamped.' })
   message!: string;
@@ -221,8 +222,8 @@ export class VoteShape extends Readable {
 }
 
 export class AppProofShape extends Readable {
-  @OneOf(['SIGNATURE_SCHEME_EPHEMERAL_KEY_P256'])
-  scheme!: string;
+  @OneOf([appProofScheme])
+  scheme!: typeof appProofScheme;
 
   @Text({ about: 'Key of the boot that has signed: get_boot_proof takes it.' })
   publicKey!: string;
@@ -257,7 +258,7 @@ class ApprovalsMissingShape {
     { type: 'array', items: { type: 'string', format: 'uuid' } },
     { about: 'Users whose approval could count; 20 at most.' },
   )
-  approverIds!: string[];
+  approverIds!: readonly string[];
 }
 
 class PolicyWaitShape extends ApprovalsMissingShape {
@@ -274,12 +275,12 @@ class PolicyWaitShape extends ApprovalsMissingShape {
   of?: string;
 }
 
-class WaitsForShape {
+export class WaitsForShape {
   @Described({ type: 'string' }, { about: 'In a sentence, for people.' })
   text!: string;
 
   @ListOf(() => PolicyWaitShape, { about: 'Any one of them is enough.' })
-  policies!: PolicyWaitShape[];
+  policies!: readonly PolicyWaitShape[];
 
   @Nested(() => ApprovalsMissingShape, { optional: true, about: 'The root quorum is enough too.' })
   rootQuorum?: ApprovalsMissingShape;
@@ -296,7 +297,7 @@ class DecodedFactShape {
   value!: string;
 }
 
-class DecodedShape {
+export class DecodedShape {
   @Described({ type: 'string' }, { optional: true, about: 'The payload, where there are several.' })
   of?: string;
 
@@ -307,10 +308,22 @@ class DecodedShape {
   text!: string;
 
   @ListOf(() => DecodedFactShape, { about: 'Amounts in the unit of the chain. Words of whoever signs are in quotes.' })
-  facts!: DecodedFactShape[];
+  facts!: readonly DecodedFactShape[];
 
   @Described({ type: 'string' }, { optional: true, about: 'What could not be decoded, and why.' })
   notDecoded?: string;
+}
+
+/** A google.rpc.Status. */
+class StatusShape {
+  @Described({ type: 'integer' }, { about: 'Number of its gRPC code.' })
+  code!: number;
+
+  @Described({ type: 'string' }, { about: 'Why, in words.' })
+  message!: string;
+
+  @Described({ type: 'array', items: {} }, { about: 'Always empty.' })
+  details!: readonly unknown[];
 }
 
 export class ActivityShape extends Readable {
@@ -321,22 +334,22 @@ export class ActivityShape extends Readable {
   organizationId!: string;
 
   @OneOf(activityStatuses)
-  status!: string;
+  status!: ActivityStatus;
 
   @Text()
   type!: string;
 
   @Described({ type: 'object' }, { about: 'One key, named after the submitted version: the parameters.' })
-  intent!: object;
+  intent!: Readonly<Record<string, unknown>>;
 
   @Described({ type: 'object' }, { about: 'One key, named after the submitted version; empty until completed.' })
-  result!: object;
+  result!: Readonly<Record<string, unknown>>;
 
   @ListOf(() => VoteShape)
-  votes!: VoteShape[];
+  votes!: readonly VoteShape[];
 
   @ListOf(() => AppProofShape, { optional: true, about: 'When generateAppProofs was true and it has ended.' })
-  appProofs?: AppProofShape[];
+  appProofs?: readonly AppProofShape[];
 
   @Text({ about: '`sha256:` and the hex of SHA-256 of the request body.' })
   fingerprint!: string;
@@ -372,7 +385,7 @@ export class ActivityShape extends Readable {
       'What it would sign, of an activity that waits for votes: where `waitsFor` is, and in webhooks. Decoded as policies ' +
       'read it.',
   })
-  decoded?: DecodedShape[];
+  decoded?: readonly DecodedShape[];
 
   @Text({ about: 'As submitted.' })
   timestampMs!: string;
@@ -383,6 +396,6 @@ export class ActivityShape extends Readable {
   @Described({ type: 'string', format: 'date-time' }, { about: 'RFC 3339, UTC, milliseconds.' })
   updatedAt!: string;
 
-  @Described({ type: ['object', 'null'] }, { about: 'Why it failed: google.rpc.Status.' })
-  failure!: object | null;
+  @Described({ anyOf: [{ $shape: () => StatusShape }, { type: 'null' }] }, { about: 'Why it failed.' })
+  failure!: StatusShape | null;
 }

@@ -1,65 +1,71 @@
-import { defineActivity } from '../../src/activities/define-activity.js';
-import { Text } from '../../src/wire/fields.js';
+import type { ActivityDefinition, DecideContext, PrepareContext } from '../../src/activities/define-activity.js';
+import type { RecordedActivity } from '../../src/activities/recorded-activity.js';
+import type { OrganizationView } from '../../src/domain/organization/organization.js';
+import type { PreparePorts } from '../../src/ports/prepare.js';
 
-class Asked {
-  @Text()
-  name!: string;
+/** Whether the compiler takes a value for another. Saying it wrongly below does not compile. */
+type Fits<Value, Wanted> = [Value] extends [Wanted] ? true : false;
+
+interface Asked {
+  name: string;
 }
 
-class Answered {
-  @Text()
-  code!: string;
+interface Answered {
+  code: string;
 }
 
-const verb = {
-  type: 'ACTIVITY_TYPE_TEST',
-  summary: 'Tests.',
-  intent: Asked,
-  result: Answered,
-  policy: 'root-quorum-only',
-} as const;
+/** A verb that decides on a code, and sends a message when it is done. */
+interface Complete {
+  readonly kind: 'activity';
+  readonly type: 'ACTIVITY_TYPE_TEST';
+  readonly summary: string;
+  readonly intent: new () => Asked;
+  readonly result: new () => Answered;
+  readonly policy: 'root-quorum-only';
+  prepare(intent: Asked, ports: PreparePorts, context: PrepareContext): Promise<{ code: string; message: string }>;
+  recall(intent: Asked, recorded: RecordedActivity<Answered>, organization: OrganizationView): { code: string };
+  decide(intent: Asked, context: DecideContext, prepared: { code: string }): { events: []; result: Answered };
+  afterwards(prepared: { message: string }, ports: PreparePorts): void;
+}
 
-// The compiler is the test: each comment fails where it finds no error below.
+type Verb = ActivityDefinition<
+  'ACTIVITY_TYPE_TEST',
+  Asked,
+  Answered,
+  { code: string },
+  { code: string; message: string }
+>;
+
+/** The verb with another member of that name. */
+type With<Member extends object> = Omit<Complete, keyof Member> & Member;
+
+// The compiler is the test.
 describe('a verb that prepares', () => {
   it('says how history gives back what it prepared', () => {
-    const complete = defineActivity({
-      ...verb,
-      prepare: ({ name }) => Promise.resolve({ code: name, message: `code ${name}` }),
-      recall: (_intent, recorded) => ({ code: recorded.result.code }),
-      decide: (_intent, _context, { code }) => ({ events: [], result: { code } }),
-      afterwards: ({ message }) => void message.length,
-    });
-    expect(complete.recall).toBeDefined();
-
-    // @ts-expect-error -- there is no `recall`
-    defineActivity({
-      ...verb,
-      prepare: () => Promise.resolve({ code: 'a' }),
-      decide: () => ({ events: [], result: { code: 'a' } }),
-    });
+    const complete: Fits<Complete, Verb> = true;
+    const withoutRecall: Fits<Omit<Complete, 'recall'>, Verb> = false;
+    const withoutPrepare: Fits<Omit<Complete, 'prepare'>, Verb> = false;
+    const withNeither: Fits<Omit<Complete, 'prepare' | 'recall'>, Verb> = true;
+    expect([complete, withoutRecall, withoutPrepare, withNeither]).toEqual([true, false, false, true]);
   });
 
-  it('prepares all that is recalled, and decides on nothing else', () => {
-    defineActivity({
-      ...verb,
-      // @ts-expect-error -- a member is missing that `decide` counts on
-      prepare: () => Promise.resolve({ message: 'code a' }),
-      recall: (_intent, recorded) => ({ code: recorded.result.code }),
-      decide: (_intent, _context, { code }) => ({ events: [], result: { code } }),
-    });
-    defineActivity({
-      ...verb,
-      prepare: () => Promise.resolve({ code: 'a', message: 'code a' }),
-      recall: (_intent, recorded) => ({ code: recorded.result.code }),
-      // @ts-expect-error -- no event has the message
-      decide: (_intent, _context, { message }) => ({ events: [], result: { code: String(message) } }),
-    });
-    defineActivity({
-      ...verb,
-      prepare: () => Promise.resolve({ code: 'a' }),
-      // @ts-expect-error -- results have no member of that name
-      recall: (_intent, recorded) => ({ code: String(recorded.result.cod) }),
-      decide: (_intent, _context, { code }) => ({ events: [], result: { code } }),
-    });
+  it('prepares all that is recalled, and recalls all that is decided on', () => {
+    const preparesLess: Fits<With<{ prepare(): Promise<{ message: string }> }>, Verb> = false;
+    const recallsLess: Fits<With<{ recall(): { message: string } }>, Verb> = false;
+    expect([preparesLess, recallsLess]).toEqual([false, false]);
+  });
+
+  it('decides on nothing that history does not keep', () => {
+    type Given = Parameters<Verb['decide']>[2];
+    const code: Fits<Given, { code: string }> = true;
+    const message: Fits<Given, { message: string }> = false;
+    expect([code, message]).toEqual([true, false]);
+  });
+
+  it('reads its own result from history', () => {
+    type Recorded = Parameters<NonNullable<Verb['recall']>>[1]['result'];
+    const own: Fits<Recorded, { code: string }> = true;
+    const other: Fits<Recorded, { cod: string }> = false;
+    expect([own, other]).toEqual([true, false]);
   });
 });

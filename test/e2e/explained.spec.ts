@@ -15,19 +15,6 @@ import { invitationLinkOf } from './invitation-links.js';
 
 /** What a denial and a waiting activity say, to whom; and what approvers see of what they approve. */
 
-interface Explained extends ActivityEnvelope {
-  readonly waitsFor?: {
-    readonly text: string;
-    readonly policies: readonly object[];
-    readonly rootQuorum?: object;
-  };
-  readonly decoded?: readonly {
-    readonly text: string;
-    readonly facts: readonly { name: string; value: string }[];
-    readonly notDecoded?: string;
-  }[];
-}
-
 let coordinator: TestCoordinator;
 let alice: TestUser;
 let bob: TestUser;
@@ -77,10 +64,10 @@ const signEth = (client: StampingClient, transaction: Parameters<typeof ethTrans
     signWith: wallet.addresses[0]!,
     type: 'TRANSACTION_TYPE_ETHEREUM',
     unsignedTransaction: ethTransaction(transaction),
-  }) as Promise<Explained>;
+  });
 
 const read = async (client: StampingClient, activityId: string) =>
-  (await client.query<{ activity: Explained }>('get_activity', { activityId })).activity;
+  (await client.query<{ activity: ActivityEnvelope }>('get_activity', { activityId })).activity;
 
 const said = async (attempt: Promise<unknown>) => denial(await refusal(attempt)).policyEvaluations!;
 
@@ -227,7 +214,7 @@ describe('a waiting activity says what it waits for', () => {
     const outsider = await coordinator.createUser('Somebody');
     expect((await read(outsider.client, asked.id)).waitsFor).toBeUndefined();
 
-    const done = (await bob.client.approve(asked.fingerprint)) as Explained;
+    const done = await bob.client.approve(asked.fingerprint);
     expect([done.status, done.waitsFor, done.decoded]).toEqual(['ACTIVITY_STATUS_COMPLETED', undefined, undefined]);
     const after = await bob.client.query<{ now?: object[] }>('get_policy_evaluations', { activityId: asked.id });
     expect(after.now).toBeUndefined();
@@ -275,7 +262,7 @@ describe('approvers see what they approve', () => {
     const { text } = await mailTo('bob@example.com');
     expect(text).toContain(`It would sign: 1.5 ETH to ${receiver}, on chain 1.`);
     expect(text).toContain('Value: 1.5 ETH');
-    const told = coordinator.webhooks().map(({ body }) => body as Explained);
+    const told = coordinator.webhooks().map(({ body }) => body as ActivityEnvelope);
     expect(told.find(({ id }) => id === asked.id)!.decoded).toEqual(asked.decoded);
   });
 
@@ -352,7 +339,7 @@ describe('approvers see what they approve', () => {
         payload,
         encoding,
         hashFunction: 'HASH_FUNCTION_NO_OP',
-      } as never) as Promise<Explained>;
+      } as never);
     const asked = await sign(JSON.stringify(typed), 'PAYLOAD_ENCODING_EIP712');
     expect(asked.decoded).toEqual([
       {
@@ -386,11 +373,11 @@ describe('approvers see what they approve', () => {
       condition: "activity.params.type == 'TRANSACTION_TYPE_SOLANA'",
       consensus: 'approvers.count() >= 2',
     });
-    const asked = (await bob.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
+    const asked = await bob.client.submit('ACTIVITY_TYPE_SIGN_TRANSACTION_V2', {
       signWith: from,
       type: 'TRANSACTION_TYPE_SOLANA',
       unsignedTransaction: solanaTransfer({ from, to, lamports: 1_250_000_000n }),
-    })) as Explained;
+    });
     expect(asked.decoded).toMatchObject([
       {
         text: `1.25 SOL to ${to}, in a Solana transaction of 1 instruction.`,
