@@ -3,7 +3,7 @@ import type { ActivityEnvelope } from '../wire/envelope.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
-import { lines } from './layout.js';
+import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
 
 /** What a command ends with that has submitted something, by the status of the activity. */
@@ -17,7 +17,7 @@ const endings: Readonly<Record<string, ExitCode>> = {
 
 /** What became of something that was submitted: as a sentence, with what it gave, and what to do where it waits. */
 export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?: string): Outcome {
-  const { id, type, status, fingerprint, failure } = activity;
+  const { id, type, status, fingerprint, failure, waitsFor } = activity;
   const name = shortType(type);
   const exitCode = endings[status] ?? exitCodes.failed;
   const result = Object.values(activity.result)[0] as Readonly<Record<string, unknown>> | undefined;
@@ -25,7 +25,8 @@ export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?:
     ACTIVITY_STATUS_COMPLETED:
       done ?? `${terminal.styled('green', 'Completed')} ${name}, activity ${id}.\n${members(terminal, result ?? {})}`,
     ACTIVITY_STATUS_CONSENSUS_NEEDED:
-      `${terminal.styled('yellow', 'Waiting for approvals')}: ${name}, activity ${id}. Do not submit it again; others approve it with\n\n` +
+      `${terminal.styled('yellow', 'Waiting for approvals')}: ${name}, activity ${id}.` +
+      `${waitsFor ? ` ${printable(waitsFor.text)}` : ''} Do not submit it again; others approve it with\n\n` +
       `  countersign approve ${fingerprint}\n`,
     ACTIVITY_STATUS_REJECTED: `${terminal.styled('red', 'Rejected')}: ${name}, activity ${id}.\n`,
     ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${failure?.message ?? 'no reason is given'}\n`,
@@ -59,7 +60,7 @@ function members(terminal: Terminal, value: object): string {
 
 /** An activity for whoever has to decide on it: who asks for what, and who has voted. */
 export function described(terminal: Terminal, activity: ActivityEnvelope): string {
-  const { id, type, status, fingerprint, createdAt, votes, failure } = activity;
+  const { id, type, status, fingerprint, createdAt, votes, failure, waitsFor } = activity;
   const [submission, ...others] = votes;
   const intent = Object.values(activity.intent)[0] as object;
   return [
@@ -70,18 +71,31 @@ export function described(terminal: Terminal, activity: ActivityEnvelope): strin
       Submitted: `${createdAt} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
       Fingerprint: fingerprint,
       ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
+      ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waits for /, '') } : {}),
     }),
     `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
     ...decodedParts(terminal, activity),
   ].join('');
 }
 
-/** What is signed, as the coordinator has read it, where it tells. */
-function decodedParts(terminal: Terminal, activity: ActivityEnvelope): readonly string[] {
-  const { decoded } = activity as ActivityEnvelope & { readonly decoded?: unknown };
-  if (decoded === undefined || decoded === null) return [];
-  const parts = (Array.isArray(decoded) ? decoded : [decoded]) as readonly object[];
-  return parts.map((part) => `\n${terminal.styled('bold', 'Decoded')}\n${indented(members(terminal, part))}`);
+/** What it would sign, as the coordinator tells it of an activity that waits. */
+interface Decoded {
+  readonly of?: string;
+  readonly text: string;
+  readonly facts: readonly { readonly name: string; readonly value: string }[];
+  readonly notDecoded?: string;
+}
+
+function decodedParts(terminal: Terminal, { decoded = [] }: ActivityEnvelope): readonly string[] {
+  return (decoded as readonly Decoded[]).map(({ of, text, facts, notDecoded }) => {
+    const title = terminal.styled('bold', `It would sign${of === undefined ? '' : ` (${printable(of)})`}`);
+    const said = [text, ...(notDecoded === undefined ? [] : [notDecoded])]
+      .map((line) => `${printable(line)}\n`)
+      .join('');
+    const shown =
+      facts.length > 0 ? lines(terminal, Object.fromEntries(facts.map(({ name, value }) => [name, value]))) : '';
+    return `\n${title}\n${indented(said + shown)}`;
+  });
 }
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');

@@ -55,13 +55,15 @@ function detailLines(detail: Readonly<Record<string, unknown>>): readonly string
       readonly policyName?: string;
       readonly policyId: string;
       readonly outcome: string;
+      readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
     }[];
   };
   return [
     ...(fieldViolations ?? []).map(({ field, description }) => `  ${field}: ${description}`),
     ...(policyEvaluations ?? []).map(
-      ({ policyName, policyId, outcome }) =>
-        `  policy ${policyName === undefined ? '' : `“${policyName}” `}(${policyId}): ${outcomeWords(outcome)}`,
+      ({ policyName, policyId, outcome, clause }) =>
+        `  policy ${policyName === undefined ? '' : `“${policyName}” `}(${policyId}): ${outcomeWords(outcome)}` +
+        (clause === undefined ? '' : `, as its ${clause.name} \`${clause.text}\` is ${clause.outcome}`),
     ),
   ];
 }

@@ -46,6 +46,10 @@ export function commandTree(terminal: Terminal): CliCommand {
     })
     .configureHelp({ styleTitle: (text) => terminal.styled('bold', text) });
 
+  tree
+    .example('countersign start', 'First, start a coordinator here; then, in a second terminal:')
+    .example('countersign tour', 'Watch what it does')
+    .example('countersign login', 'Work with it as its root user');
   const endings = Object.entries(exitCodeMeanings).map(([code, meaning]) => `  ${code}  ${meaning}\n`);
   tree.addHelpText('after', `\nExit codes:\n${endings.join('')}`);
 

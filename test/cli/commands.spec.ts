@@ -41,7 +41,7 @@ test('what policies allow with two votes waits for the second, and says what to 
   const asked = await user.types(['submit', 'update-user-name', ...rename, '--profile', 'alice']);
   expect(asked).toMatchObject({ code: 4, error: '' });
   expect(asked.out).toMatch(
-    /^Waiting for approvals: update_user_name, activity [0-9a-f-]{36}\. Do not submit it again/,
+    /^Waiting for approvals: update_user_name, activity [0-9a-f-]{36}\. [^\n]*two rename[^\n]* Do not submit it again/,
   );
   const [, fingerprint] = /countersign approve (sha256:[0-9a-f]{64})\n/.exec(asked.out)!;
 
@@ -53,6 +53,7 @@ test('what policies allow with two votes waits for the second, and says what to 
   const [{ id }] = activities as [{ id: string }];
   const shown = await user.types(['activities', 'show', id, '--profile', 'bob']);
   expect(shown.out).toMatch(/\nSubmitted {4}\S+ by alice\n/);
+  expect(shown.out).toMatch(/\nWaits for {4}[^\n]*two rename/);
   expect(shown.out).toMatch(/\nParameters\n {2}userId {4}[0-9a-f-]{36}\n {2}userName {2}Robert\n/);
 
   const approved = await user.types(['approve', fingerprint!, '--profile', 'bob']);
@@ -86,6 +87,7 @@ test('a denial names the policies, and ends in another way than a request that i
   const denied = await user.types(['submit', 'create_user_tag', '--set', 'userTagName=x', '--profile', 'alice']);
   expect(denied).toMatchObject({ code: 3, out: '' });
   expect(denied.error).toMatch(/^error: .*[^]*no tags/);
+  expect(denied.error).toContain("as its condition `activity.kind == 'CREATE_USER_TAG'` is true");
   const asJson = await user.types([
     'submit',
     'create_user_tag',

@@ -159,6 +159,11 @@ test(
     const commands = [...guide.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) => block!.trim().split('\n'));
     const [start, ...rest] = commands;
     expect(start).toBe('countersign start');
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const ofReadme = readme.match(/^countersign .+$/gm) ?? [];
+    expect(ofReadme.length).toBeGreaterThan(5);
+    // Those of the README are the same, in the same order.
+    expect(commands.filter((line) => ofReadme.includes(line))).toEqual(ofReadme);
     const server = await installation.start({ DATA_DIR: user.path('data') });
     const variables: Record<string, string> = {};
     const said: string[] = [];

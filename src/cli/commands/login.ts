@@ -182,7 +182,8 @@ async function givenKey(terminal: Terminal, { keyFile, dataDir }: LoginOptions):
   if (text !== undefined) return keyIn(text, file);
   if (keyFile !== undefined || dataDir !== undefined) throw new BadUsage(`${file} cannot be read`);
   throw new BadUsage(
-    `${file} is not there: choose how to log in with --data-dir, --key-file, --new-key or --email (countersign login --help)`,
+    `${file} is not there: start a coordinator here first (countersign start), or say how to log in with --data-dir, --key-file, ` +
+      '--new-key or --email (countersign login --help)',
   );
 }
 
