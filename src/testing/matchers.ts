@@ -6,6 +6,7 @@ import type { RecordedEvent } from '../ledger/event-store.js';
 interface MatcherContext {
   readonly isNot?: boolean;
   equals(actual: unknown, expected: unknown): boolean;
+  readonly utils?: { diff?(expected: unknown, actual: unknown): string | null | undefined };
 }
 
 interface MatcherResult {
@@ -97,7 +98,12 @@ export const matchers = {
     const wanted = `to have recorded ${type} ${JSON.stringify(data)}`;
     const lines = ofType.map((event) => `  ${event.revision} ${JSON.stringify(event.data)}`);
     const types = [...new Set(events.map((event) => event.type))].join(', ');
-    const instead = lines.length > 0 ? `of this type are recorded:\n${lines.join('\n')}` : `recorded are: ${types}`;
+    const nearest = ofType.at(-1);
+    const difference = nearest && !pass && this.utils?.diff?.(data, spokenOf(nearest.data, data));
+    const instead =
+      lines.length > 0
+        ? `of this type are recorded:\n${lines.join('\n')}${difference ? `\n\nThe last of them:\n${difference}` : ''}`
+        : `recorded are: ${types}`;
     return resultOf(this, pass, wanted, instead);
   },
 };
@@ -144,10 +150,19 @@ function evaluationsOf({ body }: ApiError): readonly PolicyEvaluation[] {
   return body.details.flatMap((detail) => (detail['policyEvaluations'] as PolicyEvaluation[] | undefined) ?? []);
 }
 
+/** What is recorded, without members that are not spoken of. */
+function spokenOf(actual: unknown, expected: unknown): unknown {
+  if (!isPlain(expected) || !isPlain(actual)) return actual;
+  const spoken = Object.keys(expected).filter((name) => name in actual);
+  return Object.fromEntries(spoken.map((name) => [name, spokenOf(actual[name], expected[name])]));
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
 /** Whether all that is expected is there; members that are not spoken of do not matter. */
 function holds(context: MatcherContext, actual: unknown, expected: unknown): boolean {
-  const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
-    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
   if (!isPlain(expected)) return context.equals(actual, expected);
   return isPlain(actual) && Object.entries(expected).every(([name, value]) => holds(context, actual[name], value));
 }

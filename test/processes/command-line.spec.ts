@@ -160,7 +160,7 @@ test(
     const [start, ...rest] = commands;
     expect(start).toBe('countersign start');
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const ofReadme = readme.match(/^countersign .+$/gm) ?? [];
+    const ofReadme = [...readme.matchAll(/^countersign .+$/gm)].map(([line]) => line);
     expect(ofReadme.length).toBeGreaterThan(5);
     // Those of the README are the same, in the same order.
     expect(commands.filter((line) => ofReadme.includes(line))).toEqual(ofReadme);

@@ -167,6 +167,28 @@ test(
 );
 
 test(
+  'the guides that test policies and a back end pass as they are written, and the test that fails says why',
+  async () => {
+    const folder = join(project, 'guides');
+    await mkdir(folder);
+    const shown: string[] = [];
+    for (const page of ['test-your-policies', 'test-your-back-end']) {
+      const text = await readFile(join(root, 'docs', 'how-to', `${page}.md`), 'utf8');
+      const files = [...text.matchAll(/^```js\n\/\/ (\S+)\n([^]*?)^```$/gm)];
+      for (const [, name, code] of files) await writeFile(join(folder, name!), code!);
+      const prose = text.replace(/^```js\n[^]*?^```$/gm, '');
+      shown.push(...[...prose.matchAll(/^```\n([^]*?)^```$/gm)].flatMap(([, said]) => said!.trimEnd().split('\n')));
+    }
+    const { code, output } = await run('--experimental-vm-modules', jest, '--maxWorkers=2', 'guides');
+    expect(output).toContain('1 failed, 9 passed');
+    expect(shown).toHaveLength(4);
+    for (const line of shown) expect(output).toContain(line.trim().replace(/ …$/, ''));
+    expect(code).toBe(1);
+  },
+  limitMs + 10_000,
+);
+
+test(
   'so it is with node:test',
   async () => {
     await writeFile(
