@@ -1,6 +1,9 @@
 import type { QueuePath } from '../fairness/fair-queue.js';
 import type { OutgoingMessage } from '../ports/delivery.js';
 
+/** Messages that are on their way through one channel at a time. */
+export const placesOfChannel = 10;
+
 /** How a message reaches a person. */
 export type Channel = OutgoingMessage['channel'];
 

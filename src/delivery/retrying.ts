@@ -4,6 +4,7 @@ import { FairQueue, strangersOf, type QueuePath } from '../fairness/fair-queue.j
 import { checkMessage } from './check-message.js';
 import {
   DeliveryFailed,
+  placesOfChannel,
   type AcceptedMessage,
   type Carrier,
   type Channel,
@@ -38,7 +39,7 @@ const patience: Patience = {
   maxDelayMs: 30_000,
   attemptMs: 30_000,
   firstAnswerMs: 5_000,
-  concurrency: 10,
+  concurrency: placesOfChannel,
   maxOpen: 1_000,
   drainMs: 5_000,
 };

@@ -1,7 +1,14 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type { MailFrom, SmtpServer } from '../config.js';
-import { codeOf, DeliveryFailed, type AcceptedMessage, type Carrier, type Message } from './delivery.js';
+import {
+  codeOf,
+  DeliveryFailed,
+  placesOfChannel,
+  type AcceptedMessage,
+  type Carrier,
+  type Message,
+} from './delivery.js';
 
 /** Times in milliseconds. */
 interface Timeouts {
@@ -13,8 +20,8 @@ interface Timeouts {
 }
 
 const timeouts: Timeouts = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 20_000 };
-/** Parallel connections; what comes beyond waits for one of them. */
-const maxConnections = 5;
+/** Parallel connections: one for each place that messages are sent from, or those that have a place would wait here. */
+const maxConnections = placesOfChannel;
 /** What recipients see when nobody gave a sender's name (init_otp_auth: sendFromEmailSenderName). */
 const defaultName = 'Notifications';
 

@@ -325,6 +325,24 @@ describe('many messages', () => {
     expect(requests.filter(({ text }) => text === 'quick')).toHaveLength(4);
   });
 
+  it('of strangers to slow mailboxes leave connections to the mail server to others', async () => {
+    const letGo: (() => void)[] = [];
+    const inbox = await openInbox({
+      onMessage: (raw) =>
+        raw.includes('slow') ? new Promise((resolve) => letGo.push(() => resolve(undefined))) : undefined,
+    });
+    closing.push(() => inbox.close());
+    const smtp = new SmtpCarrier(inbox.server(), undefined);
+    const { made } = await delivery({ smtp }, { drainMs: 10 });
+    for (let number = 0; number < 20; number++) {
+      made.enqueue({ ...email, text: 'slow' }, organizationPath(`child ${number}`, 'parent'));
+    }
+    await until('strangers have their half', () => letGo.length === 5);
+    expect((await made.send(email, organizationPath('parent'))).status).toBe('sent');
+    expect(letGo).toHaveLength(5);
+    for (const go of letGo) go();
+  });
+
   it('beyond the bound are refused, and taken again once there is room', async () => {
     const held: ServerResponse[] = [];
     const { url } = await gateway((response) => void held.push(response));
