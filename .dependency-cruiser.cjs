@@ -1,8 +1,11 @@
-/** Who may import whom, by folder (docs/adr and the map in the README). A planted violation of each is a test. */
+/** What a room has Nest put together (`*.module.ts`): these import what they wire, from whatever room it is of. */
+const modules = '\\.module\\.ts$';
+
+/** Who may import whom, by folder (docs/architecture.md). A planted violation of each is a test. */
 const only = (name, from, allowed) => ({
   name,
   severity: 'error',
-  from: { path: from },
+  from: { path: from, pathNot: modules },
   to: { path: '^src/', pathNot: [from, ...allowed] },
 });
 
@@ -87,7 +90,8 @@ module.exports = {
       '^src/fairness/',
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
-      '^src/domain/organization/event\\.ts$',
+      '^src/domain/organization/(event|message-senders|open-activities|organization|users)\\.ts$',
+      '^src/domain/policy/decoded\\.ts$',
       '^src/ledger/(chain|event-store|seal)\\.ts$',
       '^src/ports/',
     ]),
@@ -103,9 +107,12 @@ module.exports = {
       '^src/fairness/',
       '^src/domain/',
       '^src/http-client/',
-      '^src/(ids|ports/clock|engine/lease-term)\\.ts$',
-      '^src/ledger/(event-store|chain|seal)\\.ts$',
-      '^src/read-models/(database|webhooks)\\.ts$',
+      '^src/ids\\.ts$',
+      '^src/ports/',
+      '^src/decide/registry\\.ts$',
+      '^src/engine/(lease|lease-term|voting-rights)\\.ts$',
+      '^src/ledger/(event-store|chain|load-organization|seal)\\.ts$',
+      '^src/read-models/(activities|database|runner|webhooks)\\.ts$',
     ]),
     only('transactions-know-policy-values', '^src/transactions/', [
       '^src/domain/(errors|steps|organization/limits)\\.ts$',
@@ -158,6 +165,7 @@ module.exports = {
     only('read-models-know-domain-and-store', '^src/read-models/', [
       '^src/domain/',
       '^src/wire/',
+      '^src/ports/(child-look-ups|claims|clock|known-activities|passkeys)\\.ts$',
       '^src/ledger/(event-store|chain|stored-event|upcast)\\.ts$',
       '^src/worker-file\\.ts$',
     ]),
@@ -205,9 +213,10 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot: [
-          '^src/(main|app\\.module)\\.ts$',
+          modules,
+          '^src/app/',
           '^src/http/',
-          '^src/auth-proxy/(auth-proxy\\.module|(?:auth-proxy|proxy-health)\\.controller)\\.ts$',
+          '^src/auth-proxy/(auth-proxy|proxy-health)\\.controller\\.ts$',
           '^src/engine/(cast-vote|run-query|submit-activity)\\.ts$',
           '^src/stamps/stamp\\.guard\\.ts$',
         ],
@@ -215,10 +224,31 @@ module.exports = {
       to: { path: 'node_modules/@nestjs/' },
     },
     {
+      name: 'only-modules-import-modules',
+      severity: 'error',
+      from: { pathNot: [modules, '^src/app/'] },
+      to: { path: modules },
+    },
+    {
       name: 'nobody-imports-the-root',
       severity: 'error',
-      from: { pathNot: '^src/(main|testing/.*)\\.ts$' },
-      to: { path: '^src/(main|app\\.module)\\.ts$' },
+      from: { pathNot: '^src/(main\\.ts$|app/|testing/)' },
+      to: { path: '^src/(main\\.ts$|app/)' },
+    },
+    {
+      name: 'the-proxy-alone-is-no-coordinator',
+      severity: 'error',
+      comment: 'APP=proxy: what it starts with imports no room of the coordinator',
+      from: { path: '^src/app/(start-auth-proxy|create-auth-proxy|listen)\\.ts$' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          '^src/app/(start-auth-proxy|create-auth-proxy|listen)\\.ts$',
+          '^src/auth-proxy/',
+          '^src/http/(errors\\.filter|logger|metrics|proxy-metrics|server)\\.ts$',
+          '^src/(config|proxy-secret)\\.ts$',
+        ],
+      },
     },
     {
       name: 'one-driver-for-sqlite',

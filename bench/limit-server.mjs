@@ -7,7 +7,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify from 'fastify';
-import { createCoordinator } from '../dist/app.module.js';
+import { createCoordinator } from '../dist/app/create-coordinator.js';
 import { readConfig } from '../dist/config.js';
 import { systemClock, systemRandomness } from '../dist/world.js';
 import { RetryingDelivery } from '../dist/delivery/retrying.js';

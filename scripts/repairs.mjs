@@ -952,7 +952,7 @@ export const repairs = [
   {
     rule: 'edge',
     repair: 'Pages of other origins read nothing that is for operators.',
-    file: 'src/app.module.ts',
+    file: 'src/http/cors.ts',
     from: 'done(null, operatorPaths.test(url) ? { origin: false } : shared);',
     to: 'done(null, shared);',
     test: 'test/nets/edges.spec.ts',
@@ -961,7 +961,7 @@ export const repairs = [
   {
     rule: 'edge',
     repair: 'A copy with RESTORED=true delivers no webhooks.',
-    file: 'src/app.module.ts',
+    file: 'src/app/create-coordinator.ts',
     from: 'const isCopy = config.restored || adapters.takesImported === true;',
     to: 'const isCopy = adapters.takesImported === true;',
     test: 'test/nets/edges.spec.ts',
@@ -1112,7 +1112,7 @@ export const repairs = [
   {
     rule: 'R5',
     repair: 'A body that is too large is read to its end, so that its sender reads why.',
-    file: 'src/app.module.ts',
+    file: 'src/http/body-limits.ts',
     from: 'Number(length) <= mostPassedOver',
     to: 'Number(length) < 0',
     test: 'test/e2e/requests.spec.ts',

@@ -82,7 +82,12 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'src/engine/nested.ts': '@nestjs/common',
     'src/stamps/nested.ts': '@nestjs/common',
   },
-  'nobody-imports-the-root': { 'src/http/rooted.ts': '../app.module.js', 'src/cli/rooted.ts': '../main.js' },
+  'nobody-imports-the-root': {
+    'src/http/rooted.ts': '../app/create-coordinator.js',
+    'src/cli/rooted.ts': '../main.js',
+  },
+  'only-modules-import-modules': { 'src/http/wired.ts': '../engine/engine.module.js' },
+  'the-proxy-alone-is-no-coordinator': { 'src/app/start-auth-proxy.ts': '../ledger/event-store.js' },
   'one-driver-for-sqlite': { 'src/read-models/driving.ts': 'libsql' },
   'one-client-for-event-store-db': { 'src/ledger/stores/another.ts': '@eventstore/db-client' },
   'no-test-code-in-the-product': {
@@ -95,7 +100,8 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** What the plants import, so that all but the last can be found. */
 const targets = [
   'src/activities/index.ts',
-  'src/app.module.ts',
+  'src/app/create-coordinator.ts',
+  'src/engine/engine.module.ts',
   'src/main.ts',
   'src/engine/drive.ts',
   'src/engine/nothing.ts',

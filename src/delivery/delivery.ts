@@ -21,6 +21,8 @@ export type Receipt =
   | { readonly id: string; readonly status: 'queued' }
   | { readonly id: string; readonly status: 'failed'; readonly reason: string };
 
+export const DELIVERY = Symbol('Delivery');
+
 /**
  * The port that activities send through. Messages take the turns of whoever sends them, and strangers of one parent have half of
  * the places together; what nobody is said to send is the installation's.

@@ -40,7 +40,7 @@ export class VoteNotices {
   constructor(
     private readonly delivery: Pick<Delivery, 'enqueue'>,
     private readonly limits: Pick<ContactLimits, 'countNotice'>,
-    private readonly failed: (activityId: string, error: unknown) => void,
+    readonly failed: (activityId: string, error: unknown) => void,
   ) {}
 
   /**

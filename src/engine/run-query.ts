@@ -13,7 +13,7 @@ import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
 import { StateThread } from '../replay/state-thread.js';
-import { ReadModelRunner } from '../read-models/runner.js';
+import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
 import { TellingThread } from '../read-models/telling-thread.js';
 import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
@@ -28,9 +28,6 @@ import { OIDC } from '../ports/oidc.js';
 import type { Registry } from '../decide/registry.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
 import { validate } from '../wire/validate.js';
-
-/** Longest wait of a query for the read models, in milliseconds. */
-export const readWaitMs = 2_000;
 
 /** The JSON of an answer. */
 export interface WrittenAnswer {

@@ -1,5 +1,15 @@
 import type { Server } from 'node:http';
 
+/** How this server is reached; asked once it listens. */
+export interface Addresses {
+  /** The address that others are told: PUBLIC_URL where it is set. */
+  readonly told: () => string;
+  /** On this machine. */
+  readonly own: () => string;
+}
+
+export const ADDRESSES = Symbol('Addresses');
+
 /**
  * The origin at which a server that listens is reached on its machine, such as `http://127.0.0.1:8080`.
  * @throws before it listens

@@ -52,6 +52,8 @@ const digestLength = 64;
 const safeName = /^[0-9a-f-]{36}$/;
 const fileName = /^(\d+)\.snapshot$/;
 
+export const SNAPSHOTS = Symbol('Snapshots');
+
 /**
  * Folded organizations in files, `<folder>/<organizationId>/<revision>.snapshot`, so that a long stream is not folded
  * from its start again. A cache of this process (docs/adr/0018-snapshots-are-a-cache.md): damaged, foreign and newer files

@@ -1,5 +1,7 @@
 import type { ClaimedIdentifier, Found } from '../domain/organization/claims.js';
 
+export const CLAIMS = Symbol('Claims');
+
 /** Finds sub-organizations by the public identifiers of their users: the read model of claims (docs/adr/0028). */
 export interface Claims {
   /**

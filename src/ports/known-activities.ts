@@ -1,6 +1,8 @@
 import type { ActivityRecord } from '../domain/activity/record.js';
 import type { User } from '../domain/organization/users.js';
 
+export const KNOWN_ACTIVITIES = Symbol('KnownActivities');
+
 /** Finds what has been decided before and is no longer in folded state: the activities read model. */
 export interface KnownActivities {
   /** Everything recorded up to this position (inclusive) is found. */

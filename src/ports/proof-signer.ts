@@ -1,3 +1,5 @@
+export const PROOF_SIGNER = Symbol('ProofSigner');
+
 /** Signs facts with the key of this boot (client protocol 7.8). */
 export interface ProofSigner {
   /** 130 bytes, lower-case hex: names the boot. */

@@ -14,6 +14,8 @@ export const registers = { code: 0, dependencies: 1, configuration: 2 } as const
   number
 >;
 
+export const ATTESTOR = Symbol('Attestor');
+
 /**
  * Vouches for a boot. `software-attestor.ts` is the only adapter: it signs what the process says of itself. One for an
  * enclave would ask the hardware, which measures by itself and takes no notice of `measurements`.

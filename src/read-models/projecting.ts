@@ -8,6 +8,8 @@ import { readModels } from './index.js';
 import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
 import { workerFile } from '../worker-file.js';
 
+export const PROJECTING = Symbol('Projecting');
+
 /** Where projections run, and the rows that queries read. */
 export interface Projecting {
   readonly rows: Rows;

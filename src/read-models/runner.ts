@@ -17,6 +17,10 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** Longest wait of a query for the read models, in milliseconds. */
+export const readWaitMs = 2_000;
+/** Longest time between two looks whether a wait for the read models has become pointless, in milliseconds. */
+const passedLookMs = 250;
 /** How long events wait to be projected together, when nobody waits for them, in milliseconds. */
 const lingerMs = 100;
 /** So many waiting events are a backlog, for which nobody lingers: a store hands over no more at once. */
@@ -108,6 +112,28 @@ export class ReadModelRunner {
     } finally {
       clearTimeout(timer);
       if (waiter) this.waiters.delete(waiter);
+    }
+  }
+
+  /** Resolves when every model has passed the position, however long that takes, or `signal` says that nobody waits any more. */
+  async caughtUp(position: bigint, signal: AbortSignal): Promise<void> {
+    const isPassed = () =>
+      this.passed(position, passedLookMs).then(
+        () => true,
+        () => false,
+      );
+    while (!signal.aborted && !(await isPassed()));
+  }
+
+  /**
+   * Resolves when one model has passed the position.
+   * @throws {Error} when one of those named has stopped: its readers would wait for ever
+   */
+  async modelPassed(model: string, position: bigint, needed: readonly string[], signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.checkpoint(model) < position) {
+      const failed = this.failures().filter((name) => needed.includes(name));
+      if (failed.length > 0) throw new Error(`read models have stopped (${failed.join(', ')}): ${model} wait for them`);
+      await this.passed(position, passedLookMs).catch(() => undefined);
     }
   }
 

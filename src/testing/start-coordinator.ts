@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runInThisContext } from 'node:vm';
-import { createCoordinator, type Coordinator } from '../app.module.js';
+import { createCoordinator, type Coordinator } from '../app/create-coordinator.js';
 import { readConfig, refuseMisspelled, type Config } from '../config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
-import { createAuthProxy } from '../../src/app.module.js';
+import { createAuthProxy } from '../../src/app/create-auth-proxy.js';
 import { Api } from '../../src/auth-proxy/api.js';
 import { readConfig } from '../../src/config.js';
 import { createLogger } from '../../src/http/logger.js';

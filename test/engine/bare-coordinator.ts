@@ -69,7 +69,7 @@ export interface BareOptions {
 export const startedAt = Date.UTC(2026, 0, 1);
 
 /**
- * The coordinator as `app.module.ts` puts it together, less HTTP and Nest: a request goes through the real stamp
+ * The coordinator as `app/` puts it together, less HTTP and Nest: a request goes through the real stamp
  * verification, the real reader and the real driver. Several can share one store.
  */
 export class BareCoordinator {

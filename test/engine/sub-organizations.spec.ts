@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { createCoordinator } from '../../src/app.module.js';
+import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';

@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
-import { createCoordinator } from '../../src/app.module.js';
+import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { StampingClient } from '../../src/client/stamping-client.js';
 import { readConfig } from '../../src/config.js';
 import { derivedId } from '../../src/ids.js';

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { address as bitcoinAddress, networks, Psbt, Transaction as BitcoinTransaction } from 'bitcoinjs-lib';
 import fc from 'fast-check';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
-import { createCoordinator } from '../../src/app.module.js';
+import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config.js';
 import { derivedId } from '../../src/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';

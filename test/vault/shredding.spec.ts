@@ -1,4 +1,4 @@
-import { createCoordinator, type Coordinator } from '../../src/app.module.js';
+import { createCoordinator, type Coordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';

@@ -1,0 +1,22 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { AuthProxyModule } from '../auth-proxy/auth-proxy.module.js';
+import { SweepsModule } from '../engine/sweeps.module.js';
+import { HttpModule } from '../http/http.module.js';
+import { WebhooksModule } from '../webhooks/webhooks.module.js';
+import { WorldModule, type World } from './world.module.js';
+
+/** A coordinator: what is served, and what works in the background. Each of these imports what it needs. */
+@Module({ imports: [HttpModule, WebhooksModule, SweepsModule] })
+export class AppModule {
+  static forRoot(world: World): DynamicModule {
+    return { module: AppModule, imports: [WorldModule.forRoot(world), ...authProxy(world)] };
+  }
+}
+
+/** The auth proxy beside the coordinator, which it reaches by its address like any other. */
+function authProxy({ config, clock, addresses, proxySecret: secret }: World): DynamicModule[] {
+  if (config.app !== 'all' || secret === undefined) return [];
+  const { apiUrl, proxyLimits, rateLimitKeys: keys } = config;
+  const limits = { ...proxyLimits, keys };
+  return [AuthProxyModule.register({ apiUrl: () => apiUrl ?? addresses.own(), secret, limits, clock, isAlone: false })];
+}

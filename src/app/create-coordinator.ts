@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import type { Delivery } from '../delivery/delivery.js';
+import { VoteNotices } from '../delivery/vote-notices.js';
+import { ClaimRecorder } from '../engine/claim-recorder.js';
+import { Driver } from '../engine/drive.js';
+import { LostVaults } from '../engine/lost-vaults.js';
+import { ReadingThreads } from '../engine/reading-threads.js';
+import { allowOrigins } from '../http/cors.js';
+import { Freshness } from '../http/freshness.js';
+import { listeningAddress } from '../http/listening-address.js';
+import { nestLogger } from '../http/logger.js';
+import { Metrics } from '../http/metrics.js';
+import { closeServer, measure, newAdapter, prepareServer, type Server } from '../http/server.js';
+import { uuidV7 } from '../ids.js';
+import { openKeyring } from '../keyring/open-keyring.js';
+import type { EventStore } from '../ledger/event-store.js';
+import type { HistoryOptions } from '../ledger/history-options.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { SNAPSHOTS, type Snapshots } from '../ledger/snapshots.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
+import { recordBoot } from '../proofs/boot.js';
+import { BootLog } from '../proofs/boot-log.js';
+import { EphemeralKey } from '../proofs/ephemeral-key.js';
+import { openSoftwareAttestor } from '../proofs/software-attestor.js';
+import { endedVaults } from '../read-models/ended-vaults.js';
+import type { Projecting } from '../read-models/projecting.js';
+import { ReadModelRunner } from '../read-models/runner.js';
+import { TellingThread } from '../read-models/telling-thread.js';
+import { pendingDeliveries } from '../read-models/webhooks.js';
+import { StateThread } from '../replay/state-thread.js';
+import type { KeyEncryption } from '../vault/key-encryption.js';
+import { Shredder } from '../vault/shredding.js';
+import { WebhookDispatcher } from '../webhooks/dispatcher.js';
+import { AppModule } from './app.module.js';
+import { lookOnce } from './look-once.js';
+import { warnOfSettings } from './warn-of-settings.js';
+
+/** The adapters that a process chooses; everything else is made from them. */
+export interface Adapters extends HistoryOptions {
+  readonly store: EventStore;
+  /** The read models; closed with the coordinator. */
+  readonly projecting: Projecting;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** Opens what the vault holds. */
+  readonly keyEncryption: KeyEncryption;
+  /** The way to people; closed with the coordinator. */
+  readonly delivery: Delivery & { close(): Promise<void> };
+  readonly logger: Logger;
+}
+
+/** Longest time that a start waits for the read models, in milliseconds. */
+const startupWaitMs = 1_000;
+
+/** A coordinator that has been put together and can listen. */
+export interface Coordinator extends Server {
+  /** Finishes what was accepted, then lets go of everything; the store is closed too. */
+  close(): Promise<void>;
+}
+
+/** Puts the parts together. The read models follow the store from here on. */
+export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
+  const adapter = newAdapter(config);
+  const { server } = adapter.getInstance();
+  const { clock, randomness, logger, store } = adapters;
+  warnOfSettings(config, { clock, logger });
+  const newId = () => uuidV7(clock, randomness);
+  // Nothing is folded before there is an app.
+  const later: { loader?: OrganizationLoader } = {};
+  const familyOf = (organizationId: string) => later.loader?.familyOf(organizationId) ?? organizationId;
+  const keyring = await openKeyring({ ...adapters, sandboxUntil: config.sandboxUntil, newId, familyOf });
+  const log = new BootLog({ ...adapters, newId });
+  const attestor = await openSoftwareAttestor({ keys: keyring.keys, log, clock });
+  const proofs = EphemeralKey.make(randomness);
+  await recordBoot(config, proofs, { attestor, log });
+  const own = () => listeningAddress(server);
+  const addresses = { own, told: () => config.publicUrl ?? own() };
+  const proxySecret = config.proxySecret ?? (config.app === 'all' ? randomBytes(32).toString('base64url') : undefined);
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.forRoot({ ...adapters, config, keyring, attestor, proofs, addresses, proxySecret }),
+    adapter,
+    { logger: nestLogger(logger), bodyParser: false, abortOnError: false },
+  );
+  const loader = app.get(OrganizationLoader);
+  later.loader = loader;
+
+  prepareServer(adapter, proxySecret);
+  allowOrigins(adapter);
+  const metrics = app.get(Metrics);
+  measure(adapter, metrics);
+  await app.init();
+  const runner = app.get(ReadModelRunner);
+  runner.watch((event) => loader.follow(event));
+  runner.start();
+  // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
+  const head = (await store.head()) ?? -1n;
+  app.get(Freshness).begin(head);
+  // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
+  await runner.passed(head, startupWaitMs).catch(() => undefined);
+
+  const { rows } = adapters.projecting;
+  const isCopy = config.restored || adapters.takesImported === true;
+  const webhooks = isCopy ? undefined : app.get(WebhookDispatcher);
+  if (webhooks) metrics.measureWaitingDeliveries(() => pendingDeliveries(rows));
+  webhooks?.start();
+  const claims = app.get(ClaimRecorder);
+  runner.follow(() => claims.look());
+  claims.look();
+  const caughtUp = (signal: AbortSignal) => runner.caughtUp(head, signal);
+  const shredder = app.get(Shredder);
+  shredder.sweep(caughtUp, () => endedVaults(rows));
+  const lostVaults = app.get(LostVaults);
+  lostVaults.start(caughtUp);
+  const looks = lookOnce(app, caughtUp, { rows, logger });
+
+  return {
+    app,
+    /** What takes requests first, then what they have set off, then what all of it is recorded in. */
+    async close() {
+      await closeServer(app);
+      await webhooks?.close();
+      await app.get(Driver).drain();
+      await app.get(ReadingThreads).close();
+      await app.get(TellingThread).close();
+      await app.get(StateThread).close();
+      await claims.close();
+      proofs.close();
+      await shredder.close();
+      await lostVaults.close();
+      await looks.close();
+      await app.get(VoteNotices).close();
+      await adapters.delivery.close();
+      await runner.close();
+      await app.get<Snapshots | undefined>(SNAPSHOTS)?.settled();
+      await adapters.projecting.close();
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import type { Clock } from '../ports/clock.js';
+
+/** Says in the log which settings are not for production. */
+export function warnOfSettings(
+  { allowPrivateNetwork, restored, sandboxUntil }: Config,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): void {
+  if (allowPrivateNetwork) {
+    logger.warn(
+      'ALLOW_PRIVATE_NETWORK is true: OIDC issuers, OAuth 2.0 providers and webhooks may be plain http and on loopback or ' +
+        'private addresses; for development only, never where strangers send requests',
+    );
+  }
+  if (restored) {
+    logger.warn(
+      'RESTORED is true: this is a copy to look at. It sends no mail, no text message, no webhook and no notice of a vote, and ' +
+        'refuses requests that need one; start without RESTORED to work with it',
+    );
+  }
+  if (sandboxUntil !== undefined && clock.now() < sandboxUntil) {
+    const until = new Date(sandboxUntil).toISOString();
+    logger.warn({ until }, 'SANDBOX is on: anybody can log in as user@example.com and +19999999999 with 000000');
+  }
+}

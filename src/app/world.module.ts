@@ -1,0 +1,58 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { DELIVERY, type Delivery } from '../delivery/delivery.js';
+import { PROXY_SECRET } from '../http/auth-proxy-keys.controller.js';
+import { CONFIG } from '../http/config.token.js';
+import { ADDRESSES, type Addresses } from '../http/listening-address.js';
+import { LOGGER } from '../http/logger.js';
+import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { HISTORY, type HistoryOptions } from '../ledger/history-options.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { EVENT_STORE } from '../ports/engine.js';
+import { PROOF_SIGNER, type ProofSigner } from '../ports/proof-signer.js';
+import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
+import { ATTESTOR, type Attestor } from '../proofs/attestor.js';
+import { PROJECTING, type Projecting } from '../read-models/projecting.js';
+
+/** What is given from outside: the settings, and the adapters that the process has chosen and opened. */
+export interface World extends HistoryOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly store: EventStore;
+  readonly projecting: Projecting;
+  readonly delivery: Delivery;
+  readonly keyring: OpenKeyring;
+  readonly attestor: Attestor;
+  readonly proofs: ProofSigner;
+  readonly addresses: Addresses;
+  /** What auth proxies show; none is served without it. */
+  readonly proxySecret: string | undefined;
+}
+
+/** Lets every module inject what is given from outside, by its token; the other modules make the rest from it. */
+@Global()
+@Module({})
+export class WorldModule {
+  static forRoot(world: World): DynamicModule {
+    const given = [
+      { provide: CONFIG, useValue: world.config },
+      { provide: LOGGER, useValue: world.logger },
+      { provide: CLOCK, useValue: world.clock },
+      { provide: RANDOMNESS, useValue: world.randomness },
+      { provide: EVENT_STORE, useValue: world.store },
+      { provide: PROJECTING, useValue: world.projecting },
+      { provide: DELIVERY, useValue: world.delivery },
+      { provide: KEYRING, useValue: world.keyring },
+      { provide: ATTESTOR, useValue: world.attestor },
+      { provide: PROOF_SIGNER, useValue: world.proofs },
+      { provide: ADDRESSES, useValue: world.addresses },
+      { provide: PROXY_SECRET, useValue: { value: world.proxySecret } },
+      { provide: HISTORY, useValue: world satisfies HistoryOptions },
+    ];
+    return { module: WorldModule, providers: given, exports: given.map(({ provide }) => provide) };
+  }
+}

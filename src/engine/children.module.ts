@@ -1,0 +1,33 @@
+import { Module } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { LOGGER } from '../http/logger.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { CHILD_LOOK_UPS, type ChildLookUps } from '../ports/child-look-ups.js';
+import { EVENT_STORE } from '../ports/engine.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { Children } from './children.js';
+
+/** Sub-organizations, as their parents have recorded them. */
+@Module({
+  imports: [ReadModelsModule],
+  providers: [
+    {
+      provide: Children,
+      inject: [EVENT_STORE, CHILD_LOOK_UPS, LOGGER],
+      useFactory: (store: EventStore, lookUps: ChildLookUps, logger: Logger) =>
+        new Children(store, lookUps, {
+          failed: (organizationId, err) =>
+            logger.error({ organizationId, err }, 'a sub-organization could not be founded yet'),
+          finished: (organizationId) =>
+            logger.warn({ organizationId }, 'a sub-organization was left behind unfounded, and is founded now'),
+          ignored: (organizationIds) =>
+            logger.warn(
+              { count: organizationIds.length, organizationIds: organizationIds.slice(0, 20) },
+              'no parent has recorded these sub-organizations, whose creation was refused or broke off: they do not exist',
+            ),
+        }),
+    },
+  ],
+  exports: [Children],
+})
+export class ChildrenModule {}

@@ -1,0 +1,177 @@
+import { Module } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
+import { activities } from '../activities/index.js';
+import type { Config } from '../config.js';
+import { buildRegistry, type Registry } from '../decide/registry.js';
+import { DeliveryModule } from '../delivery/delivery.module.js';
+import { VoteNotices } from '../delivery/vote-notices.js';
+import { votesWantedByMail } from '../delivery/votes-wanted.js';
+import { CONFIG } from '../http/config.token.js';
+import { MetricsModule } from '../http/metrics.module.js';
+import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { LedgerModule } from '../ledger/ledger.module.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { OidcModule } from '../oidc/oidc.module.js';
+import { CLAIMS, type Claims } from '../ports/claims.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
+import { EVENT_STORE, LIMITS, REGISTRY, ROWS } from '../ports/engine.js';
+import { KNOWN_ACTIVITIES, type KnownActivities } from '../ports/known-activities.js';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
+import { COUNTERS, type PasskeyCounters } from '../ports/passkeys.js';
+import { PROOF_SIGNER, type ProofSigner } from '../ports/proof-signer.js';
+import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
+import type { Rows } from '../read-models/database.js';
+import { denialsRevision } from '../read-models/denials.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { ReplayModule } from '../replay/replay.module.js';
+import { Shredder } from '../vault/shredding.js';
+import { VaultModule } from '../vault/vault.module.js';
+import { ActivityAnswers } from './answers.js';
+import { CastVoteHandler } from './cast-vote.js';
+import { Children } from './children.js';
+import { ChildrenModule } from './children.module.js';
+import { DenialLog } from './denials.js';
+import { Driver } from './drive.js';
+import type { DriverPorts } from './job.js';
+import { OrganizationLookup } from './organization-lookup.js';
+import { PREPARE, PrepareModule } from './prepare.module.js';
+import { QueryReaders } from './query-readers.js';
+import { ReadingThreads } from './reading-threads.js';
+import { ReadSessions } from './read-sessions.js';
+import { RunQueryHandler } from './run-query.js';
+import { SubmitActivityHandler } from './submit-activity.js';
+
+const VOTES_WANTED = Symbol('VotesWanted');
+
+/** Decides requests, and answers them. */
+@Module({
+  imports: [
+    CqrsModule.forRoot(),
+    LedgerModule,
+    ReadModelsModule,
+    ChildrenModule,
+    PrepareModule,
+    OidcModule,
+    DeliveryModule,
+    VaultModule,
+    ReplayModule,
+    MetricsModule,
+  ],
+  providers: [
+    { provide: REGISTRY, useFactory: () => buildRegistry(activities) },
+    { provide: LIMITS, inject: [CONFIG], useFactory: ({ limits }: Config) => limits },
+    { provide: ReadingThreads, useFactory: () => new ReadingThreads() },
+    {
+      provide: DenialLog,
+      inject: [EVENT_STORE, CLOCK, ROWS],
+      useFactory: (store: EventStore, clock: Clock, rows: Rows) =>
+        new DenialLog(store, clock, (organizationId) => denialsRevision(rows, organizationId)),
+    },
+    {
+      provide: VOTES_WANTED,
+      inject: [CONFIG, VoteNotices, OrganizationLoader],
+      useFactory: ({ voteNotices, restored }: Config, notices: VoteNotices, loader: OrganizationLoader) =>
+        voteNotices && !restored
+          ? votesWantedByMail(notices, async (organization) => (await loader.parentOf(organization))?.organization)
+          : undefined,
+    },
+    {
+      provide: Driver,
+      inject: [
+        CONFIG,
+        EVENT_STORE,
+        OrganizationLoader,
+        REGISTRY,
+        KNOWN_ACTIVITIES,
+        DenialLog,
+        COUNTERS,
+        CLOCK,
+        RANDOMNESS,
+        PROOF_SIGNER,
+        PREPARE,
+        Children,
+        Shredder,
+        VOTES_WANTED,
+        ReadingThreads,
+        DRIVER_METRICS,
+      ],
+      useFactory: (
+        { passkeyOrigins, limits }: Config,
+        store: EventStore,
+        loader: OrganizationLoader,
+        registry: Registry,
+        known: KnownActivities,
+        denials: DenialLog,
+        counters: PasskeyCounters,
+        clock: Clock,
+        randomness: Randomness,
+        proofs: ProofSigner,
+        prepare: DriverPorts['prepare'],
+        children: Children,
+        shredder: Shredder,
+        votesWanted: DriverPorts['votesWanted'],
+        reading: ReadingThreads,
+        metrics: DriverMetrics,
+      ) =>
+        new Driver({
+          store,
+          loader,
+          registry,
+          known,
+          counters,
+          denials,
+          clock,
+          randomness,
+          proofs,
+          passkeyOrigins,
+          limits,
+          prepare,
+          children,
+          shred: (vaultId) => shredder.shred(vaultId),
+          ...(votesWanted ? { votesWanted } : {}),
+          reading,
+          metrics,
+        }),
+    },
+    {
+      provide: ActivityAnswers,
+      inject: [Driver, KNOWN_ACTIVITIES, REGISTRY, KEYRING, CLOCK, DRIVER_METRICS],
+      useFactory: (
+        driver: Driver,
+        known: KnownActivities,
+        registry: Registry,
+        { tokens }: OpenKeyring,
+        clock: Clock,
+        metrics: DriverMetrics,
+      ) => new ActivityAnswers(driver, known, registry, { tokens, clock, metrics }),
+    },
+    {
+      provide: OrganizationLookup,
+      inject: [OrganizationLoader, CLAIMS, KEYRING, OIDC, CLOCK],
+      useFactory: (loader: OrganizationLoader, claims: Claims, { tokens }: OpenKeyring, oidc: OidcPort, clock: Clock) =>
+        new OrganizationLookup({ loader, claims, tokens, oidc, clock }),
+    },
+    {
+      provide: QueryReaders,
+      inject: [CONFIG, OrganizationLoader, OrganizationLookup, KEYRING, COUNTERS, CLOCK],
+      useFactory: (
+        { passkeyOrigins }: Config,
+        loader: OrganizationLoader,
+        lookup: OrganizationLookup,
+        { tokens }: OpenKeyring,
+        counters: PasskeyCounters,
+        clock: Clock,
+      ) => {
+        const sessions = new ReadSessions({ loader, tokens, clock });
+        return new QueryReaders({ loader, lookup, sessions, clock, counters, passkeyOrigins });
+      },
+    },
+    SubmitActivityHandler,
+    CastVoteHandler,
+    RunQueryHandler,
+  ],
+  exports: [REGISTRY, Driver, ReadingThreads],
+})
+export class EngineModule {}

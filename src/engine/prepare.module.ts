@@ -1,0 +1,108 @@
+import { Module } from '@nestjs/common';
+import type { Config } from '../config.js';
+import { ContactLimits } from '../delivery/contact-limits.js';
+import { DELIVERY, deliveryFor, type Delivery } from '../delivery/delivery.js';
+import { DeliveryModule } from '../delivery/delivery.module.js';
+import { contactKey } from '../domain/organization/users.js';
+import { CONFIG } from '../http/config.token.js';
+import { guardedTarget } from '../http-client/guarded-fetch.js';
+import { InvitationLinks } from '../keyring/invitation-links.js';
+import { KeyringModule } from '../keyring/keyring.module.js';
+import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { LedgerModule } from '../ledger/ledger.module.js';
+import { OrganizationLoader } from '../ledger/load-organization.js';
+import { Oauth2Client } from '../oidc/oauth2-client.js';
+import { OidcModule } from '../oidc/oidc.module.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { EVENT_STORE, ROWS } from '../ports/engine.js';
+import { OIDC, type OidcPort } from '../ports/oidc.js';
+import type { OrganizationPort } from '../ports/organizations.js';
+import { accountOf } from '../read-models/claims.js';
+import type { Rows } from '../read-models/database.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
+import { tokenUsesOf } from '../read-models/token-uses.js';
+import { verifyRegistration } from '../stamps/webauthn.js';
+import { webhookTargets } from '../webhooks/targets.js';
+import type { DriverPorts } from './job.js';
+import { allowedOrigins } from './passkeys.js';
+
+/** Injects the world that `prepare` touches, made anew for each run. */
+export const PREPARE = Symbol('Prepare');
+const ORGANIZATIONS = Symbol('Organizations');
+
+/** Everything that an activity's `prepare` may touch. */
+@Module({
+  imports: [KeyringModule, OidcModule, DeliveryModule, LedgerModule, ReadModelsModule],
+  providers: [
+    {
+      provide: ORGANIZATIONS,
+      inject: [EVENT_STORE, CLOCK, OrganizationLoader, ReadModelRunner, ROWS],
+      useFactory: (
+        store: EventStore,
+        clock: Clock,
+        loader: OrganizationLoader,
+        runner: ReadModelRunner,
+        rows: Rows,
+      ): OrganizationPort => {
+        // Everything that anybody can have read by now, whichever coordinator has recorded it.
+        const everything = async () => runner.passed((await store.head()) ?? -1n, readWaitMs);
+        return {
+          authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,
+          view: async (id) => (await loader.load(id)).organization,
+          async tokenUses(tokenId) {
+            await everything();
+            return tokenUsesOf(rows, tokenId);
+          },
+          async homeOfContact(parentId, kind, contact) {
+            await everything();
+            return accountOf(rows, parentId, { kind, value: contactKey(contact) }, clock.now());
+          },
+        };
+      },
+    },
+    {
+      provide: PREPARE,
+      inject: [
+        CONFIG,
+        KEYRING,
+        DELIVERY,
+        ContactLimits,
+        InvitationLinks,
+        OIDC,
+        Oauth2Client,
+        OrganizationLoader,
+        ORGANIZATIONS,
+      ],
+      useFactory: (
+        { allowPrivateNetwork, passkeyOrigins }: Config,
+        { within, tokens }: OpenKeyring,
+        delivery: Delivery,
+        contactLimits: ContactLimits,
+        invitations: InvitationLinks,
+        oidc: OidcPort,
+        oauth2: Oauth2Client,
+        loader: OrganizationLoader,
+        organizations: OrganizationPort,
+      ): DriverPorts['prepare'] => {
+        const targets = webhookTargets(guardedTarget({ allowPrivateNetwork }));
+        return (attempt) => ({
+          ...within(attempt),
+          verifyRegistration,
+          passkeyOrigins: (organization) => allowedOrigins(organization, { loader, passkeyOrigins }),
+          invitations,
+          tokens,
+          oidc,
+          oauth2,
+          webhookTargets: targets,
+          delivery: deliveryFor(delivery, attempt.path),
+          contactLimits,
+          organizations,
+        });
+      },
+    },
+  ],
+  exports: [PREPARE],
+})
+export class PrepareModule {}

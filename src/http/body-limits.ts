@@ -1,0 +1,60 @@
+import { getHeapStatistics } from 'node:v8';
+import type { FastifyInstance } from 'fastify';
+import { BodiesInFlight, bytesInFlight } from '../rate-limits/bodies-in-flight.js';
+import { bodyTooLarge } from './errors.filter.js';
+
+/** Largest request body, in bytes. */
+export const maxBody = 2 * 1024 * 1024;
+/** Largest body that is read to its end only to refuse it, in bytes. */
+const mostPassedOver = 32 * 1024 * 1024;
+/** Bodies up to this size, in bytes, have room of their own. */
+const smallBody = 64 * 1024;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set while its body is counted. */
+    bodyInFlight?: { isWorkedOn: boolean; isClosed: boolean; readonly letGo: () => void };
+  }
+}
+
+/** A body is counted before it is received, until it was answered and nobody works on it any more. */
+export function limitBodies(fastify: FastifyInstance): void {
+  const most = bytesInFlight(getHeapStatistics().heap_size_limit);
+  const bodies = new BodiesInFlight({ most, small: smallBody });
+  fastify.decorateRequest('bodyInFlight');
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const length = request.headers['content-length'];
+    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    const bytes = isChunked ? maxBody : Math.min(Number(length ?? 0) || 0, maxBody);
+    if (bytes === 0) return done();
+    if (!isChunked && Number(length) > maxBody && Number(length) <= mostPassedOver) {
+      // Whoever still writes when the connection is closed never reads why.
+      request.raw.once('end', () => done(bodyTooLarge())).resume();
+      return;
+    }
+    let letGo: () => void;
+    try {
+      letGo = bodies.take(request.caller.network, bytes);
+    } catch (error) {
+      return done(error as Error);
+    }
+    const one = { isWorkedOn: false, isClosed: false, letGo };
+    request.bodyInFlight = one;
+    reply.raw.once('close', () => {
+      one.isClosed = true;
+      // Whoever hangs up does not end what was begun.
+      if (!one.isWorkedOn) letGo();
+    });
+    done();
+  });
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    if (request.bodyInFlight) request.bodyInFlight.isWorkedOn = true;
+    done();
+  });
+  fastify.addHook('onSend', (request, _reply, payload, done) => {
+    const one = request.bodyInFlight;
+    if (one) one.isWorkedOn = false;
+    if (one?.isClosed) one.letGo();
+    done(null, payload);
+  });
+}

@@ -1,0 +1,57 @@
+import { Module } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Freshness } from '../http/freshness.js';
+import { FreshnessModule } from '../http/freshness.module.js';
+import { LOGGER } from '../http/logger.js';
+import { Metrics } from '../http/metrics.js';
+import { MetricsModule } from '../http/metrics.module.js';
+import type { EventStore } from '../ledger/event-store.js';
+import { CHILD_LOOK_UPS } from '../ports/child-look-ups.js';
+import { CLAIMS } from '../ports/claims.js';
+import { CLOCK } from '../ports/clock.js';
+import { EVENT_STORE, ROWS } from '../ports/engine.js';
+import { KNOWN_ACTIVITIES } from '../ports/known-activities.js';
+import { COUNTERS } from '../ports/passkeys.js';
+import type { Rows } from './database.js';
+import { childLookUps, claimLookUps, knownActivities, passkeyCounters } from './look-ups.js';
+import { PROJECTING, type Projecting } from './projecting.js';
+import { ReadModelRunner } from './runner.js';
+import { TellingThread } from './telling-thread.js';
+
+/** The rows that queries read, what keeps them up to date, and what the ports find in them. */
+@Module({
+  imports: [MetricsModule, FreshnessModule],
+  providers: [
+    { provide: ROWS, inject: [PROJECTING], useFactory: ({ rows }: Projecting) => rows },
+    {
+      provide: ReadModelRunner,
+      inject: [EVENT_STORE, PROJECTING, Metrics, LOGGER],
+      useFactory: (store: EventStore, projecting: Projecting, metrics: Metrics, logger: Logger) =>
+        new ReadModelRunner(
+          store,
+          projecting,
+          metrics.observing({
+            failed: (model, position, reason) =>
+              logger.error({ model, position: String(position), reason }, 'read model stopped'),
+            interrupted: (error) => logger.warn({ err: error }, 'event feed interrupted, resuming'),
+          }),
+        ),
+    },
+    {
+      provide: TellingThread,
+      inject: [EVENT_STORE, ROWS],
+      useFactory: (store: EventStore, rows: Rows) => new TellingThread(store, rows),
+    },
+    { provide: KNOWN_ACTIVITIES, inject: [ReadModelRunner, ROWS], useFactory: knownActivities },
+    { provide: CHILD_LOOK_UPS, inject: [EVENT_STORE, ReadModelRunner, ROWS], useFactory: childLookUps },
+    { provide: CLAIMS, inject: [ReadModelRunner, ROWS, CLOCK], useFactory: claimLookUps },
+    {
+      provide: COUNTERS,
+      inject: [ReadModelRunner, ROWS, Freshness],
+      useFactory: (runner: ReadModelRunner, rows: Rows, freshness: Freshness) =>
+        passkeyCounters(runner, rows, () => freshness.latest),
+    },
+  ],
+  exports: [ROWS, ReadModelRunner, TellingThread, KNOWN_ACTIVITIES, CHILD_LOOK_UPS, CLAIMS, COUNTERS],
+})
+export class ReadModelsModule {}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE } from '../ports/engine.js';
+import { StateThread } from './state-thread.js';
+
+/** Past states, folded on a thread of their own. */
+@Module({
+  providers: [
+    { provide: StateThread, inject: [EVENT_STORE], useFactory: (store: EventStore) => new StateThread(store) },
+  ],
+  exports: [StateThread],
+})
+export class ReplayModule {}
