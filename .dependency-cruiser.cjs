@@ -196,7 +196,7 @@ module.exports = {
     only('http-knows-doors', '^src/http/', [
       '^src/fairness/',
       '^src/decide/registry\\.ts$',
-      '^src/engine/(answers|auth-proxies|requests|run-query|submit-activity)\\.ts$',
+      '^src/engine/(answers|auth-proxies|cast-vote|requests|run-query|submit-activity)\\.ts$',
       '^src/ports/',
       '^src/domain/errors\\.ts$',
       '^src/ledger/event-store\\.ts$',

@@ -1,19 +1,30 @@
+import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { attestedElsewhere } from '../decide/refusals.js';
+import type { Registry } from '../decide/registry.js';
+import { CLOCK, type Clock } from '../ports/clock.js';
+import { REGISTRY } from '../ports/engine.js';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
-import type { SubmitRequest } from './requests.js';
+import { readSubmit, type StampedRequest } from './requests.js';
 
-/** A well-formed approve_activity or reject_activity; it is answered with the activity that it is about. */
+/** A stamped request to approve or reject an activity; it is answered with the activity that it is about. */
 export class CastVote extends Command<ActivityAnswer> {
-  constructor(readonly request: SubmitRequest) {
+  constructor(readonly request: StampedRequest) {
     super();
   }
 }
 
 @CommandHandler(CastVote)
 export class CastVoteHandler implements ICommandHandler<CastVote> {
-  constructor(private readonly answers: ActivityAnswers) {}
+  constructor(
+    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly answers: ActivityAnswers,
+  ) {}
 
   async execute({ request }: CastVote): Promise<ActivityAnswer> {
-    return this.answers.to(request);
+    const vote = readSubmit(request, this.registry, this.clock.now());
+    if (vote.stamp.kind === 'attested') throw attestedElsewhere(vote.version.type);
+    return this.answers.to(vote);
   }
 }

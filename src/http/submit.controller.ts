@@ -3,7 +3,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sizeOf, type ActivityAnswer } from '../engine/answers.js';
 import { REGISTRY } from '../ports/engine.js';
-import type { Registry } from '../decide/registry.js';
+import { isVote, type Registry } from '../decide/registry.js';
+import { CastVote } from '../engine/cast-vote.js';
 import { SubmitActivity } from '../engine/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { senderPath } from '../fairness/fair-queue.js';
@@ -29,7 +30,8 @@ export class SubmitController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<{ activity: ActivityAnswer['activity'] }> {
-    if (!this.registry.paths.has(path)) {
+    const versions = this.registry.paths.get(path);
+    if (!versions) {
       throw new CoordinatorError(
         'NOT_FOUND',
         `no activity is submitted to \`${path.slice(0, 100)}\`: /docs lists them`,
@@ -39,8 +41,11 @@ export class SubmitController {
     const stamp = request.stamp!;
     this.limits.check(request, reply, body, stamp);
     const from = senderPath({ ...request.caller, credential: credentialIn(stamp) });
-    const submit = new SubmitActivity({ path, body, stamp, from }, this.freshness.wanted(request));
-    const { activity, position } = await this.commands.execute(submit);
+    const asked = { path, body, stamp, from };
+    const seen = this.freshness.wanted(request);
+    // All versions that a path takes are of one kind.
+    const command = isVote(versions[0]!.definition) ? new CastVote(asked) : new SubmitActivity(asked, seen);
+    const { activity, position } = await this.commands.execute(command);
     this.freshness.answered(position, reply);
     // The answer has what was sent, or voted on.
     await turnOfLarge(request, sizeOf(activity));

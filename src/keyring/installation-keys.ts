@@ -40,7 +40,7 @@ export class InstallationKeys {
   ) {}
 
   /** Makes the keys that are not there yet; of several coordinators that start at once all come to the same keys. */
-  static async provide(vault: Vault, randomness: { bytes(count: number): Uint8Array }): Promise<InstallationKeys> {
+  static async open(vault: Vault, randomness: { bytes(count: number): Uint8Array }): Promise<InstallationKeys> {
     const known = new Set(await vault.names(place.vaultId));
     const missing = INSTALLATION_KEYS.filter((name) => !known.has(name));
     if (missing.length > 0) {

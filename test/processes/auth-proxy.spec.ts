@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { exchange } from '../e2e/exchange.js';
 import { Installation, main, stop, type Run } from '../e2e/installation.js';
 import { until } from '../e2e/until.js';
@@ -9,6 +11,11 @@ const patience = 120_000;
 let installation: Installation;
 beforeEach(async () => (installation = await Installation.make()));
 afterEach(() => installation.remove());
+
+const recorder = fileURLToPath(new URL('record-modules.mjs', import.meta.url));
+/** Rooms of a coordinator, but for the errors of the store's port, and packages that only it uses. */
+const coordinators =
+  /\/dist\/(?:activities|decide|delivery|engine|keyring|ledger(?!\/event-store\.js)|oidc|proofs|read-models|replay|vault|webhooks)\/.*|\/node_modules\/(?:libsql|@eventstore|@nestjs\/cqrs|xstate)\/.*/g;
 
 const call = (url: string, configId: string) =>
   exchange(`${url}/v1/wallet_kit_config`, {
@@ -38,6 +45,7 @@ test(
   'two processes share a secret that the API has made, and the proxy ends as it should',
   async () => {
     const PROXY_SECRET_FILE = join(installation.dataDir, 'shared', 'secret');
+    const MODULES_FILE = join(installation.dataDir, 'modules.txt');
     const publicKey = `02${'6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296'}`;
     const api = await installation.start({
       APP: 'api',
@@ -49,12 +57,22 @@ test(
     expect([authProxyUrl, apiPrivateKey]).toEqual(['https://auth.example.com', undefined]);
     expect((await call(api.url, authProxyConfigId!)).status).toBe(404);
 
-    const proxy: Run = installation.run(main, { APP: 'proxy', API_URL: api.url, PROXY_SECRET_FILE });
+    const proxy: Run = installation.run(main, {
+      APP: 'proxy',
+      API_URL: api.url,
+      PROXY_SECRET_FILE,
+      NODE_OPTIONS: `--import ${recorder}`,
+      MODULES_FILE,
+    });
     const address = (): string | undefined => /Auth proxy\s+(http:\/\/\S+)/.exec(proxy.stdout())?.[1];
     await until('the proxy is up', () => address() !== undefined);
     expect(await call(address()!, authProxyConfigId!)).toMatchObject({ status: 200, body: { organizationId } });
     expect(await exchange(`${address()}/health/ready`)).toMatchObject({ status: 200 });
     await stop(proxy);
+    const loaded = await readFile(MODULES_FILE, 'utf8');
+    expect(loaded).toContain('/dist/auth-proxy/auth-proxy.controller.js');
+    // Neither what decides and records, nor what only that needs.
+    expect(loaded.match(coordinators)).toBeNull();
     await stop(api);
   },
   patience,

@@ -476,7 +476,7 @@ describe('the keys of the installation', () => {
   it('are the same for coordinators that start at once, and after a restart', async () => {
     for (const make of Object.values(stores)) {
       const { store, end } = await make();
-      const provide = (seed: string) => InstallationKeys.provide(vaultOn(store), new SeededRandomness(seed));
+      const provide = (seed: string) => InstallationKeys.open(vaultOn(store), new SeededRandomness(seed));
       const all = [...(await Promise.all(['a', 'b', 'c'].map(provide))), await provide('d')];
       const published = all.map((keys) => [
         keys.publicKey('signer', 'uncompressed'),
@@ -495,16 +495,16 @@ describe('the keys of the installation', () => {
     const vault = vaultOn(store);
     const signer = Buffer.alloc(32, 5);
     await vault.seal('installation', 'installation', [{ name: 'signer', secret: signer }]);
-    const keys = await InstallationKeys.provide(vaultOn(store), new SeededRandomness('newer'));
+    const keys = await InstallationKeys.open(vaultOn(store), new SeededRandomness('newer'));
     expect(await keys.use('signer', (key) => key.equals(signer))).toBe(true);
     expect(await keys.use('webhook', (key) => key.length)).toBe(32);
   });
 
   it('cannot be had under another key-encryption key: the start fails, and nothing is sealed', async () => {
     const store = new InMemoryEventStore();
-    await InstallationKeys.provide(vaultOn(store), new SeededRandomness('first'));
+    await InstallationKeys.open(vaultOn(store), new SeededRandomness('first'));
     const before = await eventsOf(store, 'vault-installation');
-    const attempt = InstallationKeys.provide(vaultOn(store, keysOf(2)), new SeededRandomness('second'));
+    const attempt = InstallationKeys.open(vaultOn(store, keysOf(2)), new SeededRandomness('second'));
     await expect(attempt).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await eventsOf(store, 'vault-installation')).toEqual(before);
   });
