@@ -109,6 +109,7 @@ module.exports = {
       '^src/http-client/',
       '^src/ids\\.ts$',
       '^src/ports/',
+      '^src/wire/envelope\\.ts$',
       '^src/decide/registry\\.ts$',
       '^src/engine/(lease|lease-term|voting-rights)\\.ts$',
       '^src/ledger/(event-store|chain|load-organization|seal)\\.ts$',
