@@ -91,7 +91,7 @@ module.exports = {
       '^src/config\\.ts$',
       '^src/domain/errors\\.ts$',
       '^src/domain/organization/(event|message-senders|open-activities|organization|users)\\.ts$',
-      '^src/domain/policy/decoded\\.ts$',
+      '^src/domain/policy/decoded/account\\.ts$',
       '^src/ledger/(chain|event-store|seal)\\.ts$',
       '^src/ports/',
     ]),

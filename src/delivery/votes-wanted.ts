@@ -1,4 +1,4 @@
-import type { DecodedFact } from '../domain/policy/decoded.js';
+import type { DecodedFact } from '../domain/policy/decoded/account.js';
 import { messageSender } from '../domain/organization/message-senders.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
