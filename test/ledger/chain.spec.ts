@@ -1,9 +1,19 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { BrokenChain, canonicalJson, chainEvent, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
+import {
+  BrokenChain,
+  canonicalJson,
+  chainEvent,
+  GENESIS_HASH,
+  linkTexts,
+  verifyCanonicalChain,
+  verifyChain,
+} from '../../src/ledger/chain.js';
 import type { ChainedEvent } from '../../src/ledger/chain.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
+import { seal, emptyTail } from '../../src/ledger/seal.js';
+import { parseEvent } from '../../src/ledger/stored-event.js';
 
 interface Vectors {
   readonly numbers: readonly { readonly ieee754: string; readonly json: string }[];
@@ -271,6 +281,44 @@ function chained(count: number): RecordedEvent[] {
     return { ...event, position: BigInt(event.revision + 1), metadata: { ...event.metadata, hash } };
   });
 }
+
+describe('verifyChain, over what a store has kept', () => {
+  const stream = 'organization-1';
+  const metadata = { at: 1, $correlationId: 'c', $causationId: 'c' };
+  const [sealed] = seal(stream, emptyTail, [
+    { type: 'UserRenamed', data: { userName: 'Ann', age: 1 }, metadata },
+  ]).events;
+  const { id, type, json } = sealed!;
+  const stored = { stream, revision: 0, position: 1n, id, type, ...json! };
+  const { hash } = sealed!.metadata as { readonly hash: string };
+
+  it('takes the text as it was sealed, in another form too, and none in which anything has changed', () => {
+    const spaced = { ...stored, data: JSON.stringify(JSON.parse(stored.data), null, 1) };
+    const turned = { ...stored, metadata: JSON.stringify({ hash, ...(JSON.parse(stored.metadata) as object) }) };
+    for (const one of [stored, spaced, turned]) {
+      expect(verifyChain(GENESIS_HASH, parseEvent(one))).toBe(hash);
+      expect(verifyCanonicalChain(GENESIS_HASH, parseEvent(one))).toBe(hash);
+    }
+    for (const change of [
+      { data: stored.data.replace('Ann', 'Bob') },
+      { metadata: stored.metadata.replace('"at":1', '"at":2') },
+      { revision: 1 },
+      { id: 'other' },
+    ]) {
+      expect(() => verifyChain(GENESIS_HASH, parseEvent({ ...stored, ...change }))).toThrow(BrokenChain);
+    }
+    expect(() => verifyChain('1'.repeat(64), parseEvent(stored))).toThrow(BrokenChain);
+  });
+
+  it('leaves it to whoever verifies everything that a forger has sealed a text with a member twice', () => {
+    const data = stored.data.replace('{', '{"userName":"Eve",');
+    const own = stored.metadata.replace(/,"hash":"\w+"\}$/, '}');
+    const link = linkTexts(GENESIS_HASH, stored, data, own);
+    const forged = { ...stored, data, metadata: stored.metadata.replace(hash, link) };
+    expect(verifyChain(GENESIS_HASH, parseEvent(forged))).toBe(link);
+    expect(() => verifyCanonicalChain(GENESIS_HASH, parseEvent(forged))).toThrow(BrokenChain);
+  });
+});
 
 function verifyAll(events: readonly RecordedEvent[]): string {
   return events.reduce(verifyChain, GENESIS_HASH);

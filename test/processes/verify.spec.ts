@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { StampingClient } from '../../src/testing/index.js';
 import { countersign, Installation, stop, type Run } from '../e2e/installation.js';
 
 const patience = 300_000;
@@ -13,8 +14,10 @@ beforeEach(async () => {
 
 afterEach(() => installation.remove());
 
-async function verify(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const run: Run = installation.run(countersign, {}, ['verify', ...args]);
+const verify = (...args: readonly string[]) => command('verify', ...args);
+
+async function command(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const run: Run = installation.run(countersign, {}, args);
   const { code } = await run.exit;
   return { code, stdout: run.stdout(), stderr: run.stderr() };
 }
@@ -58,14 +61,40 @@ async function history() {
   return server;
 }
 
+/** Works beside a server that goes on recording, and that alone has the key-encryption key. */
+async function whileItWrites(client: StampingClient, work: () => Promise<void>): Promise<void> {
+  const [key, hidden] = ['kek', 'kek.elsewhere'].map((name) => join(installation.dataDir, name)) as [string, string];
+  await rename(key, hidden);
+  let isOver = false;
+  let written = 0;
+  const writing = (async () => {
+    for (; !isOver; written++) {
+      await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `beside ${written}`, userIds: [] });
+    }
+  })();
+  try {
+    await Promise.race([work(), writing]);
+  } finally {
+    isOver = true;
+    await writing;
+    await rename(hidden, key);
+  }
+  expect(written).toBeGreaterThan(5);
+}
+
 test(
   'the whole history of the tour is verified again, and a forged event is named',
   async () => {
     const server = await history();
-    expect(await verify()).toMatchObject({ code: 0, stderr: '' });
-    await (
-      await installation.client(server.url)
-    ).submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'meanwhile', userIds: [] });
+    const client = await installation.client(server.url);
+    await whileItWrites(client, async () => {
+      expect(await verify()).toMatchObject({ code: 0, stderr: '' });
+      const told = await command('replay', '--json', '--decisions');
+      expect(told).toMatchObject({ code: 0, stderr: '' });
+      const { events } = JSON.parse(told.stdout) as { events: { decision: { again: string } }[] };
+      expect(new Set(events.map(({ decision }) => decision.again))).toEqual(new Set(['same']));
+    });
+    await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'meanwhile', userIds: [] });
     await stop(server);
     expect(await verify()).toEqual({
       code: 0,
