@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { StampingClient } from '../../src/testing/index.js';
 import { countersign, Installation, stop, type Run } from '../e2e/installation.js';
 
@@ -69,7 +70,8 @@ async function whileItWrites(client: StampingClient, work: () => Promise<void>):
   let written = 0;
   const writing = (async () => {
     for (; !isOver; written++) {
-      await client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: `beside ${written}`, userIds: [] });
+      await client.submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName: `name ${written}` });
+      await pause(20);
     }
   })();
   try {
