@@ -245,8 +245,17 @@ const realProcess = runInThisContext('process') as NodeJS.Process;
 /** Removes a folder when the process ends, for those that were never closed. Returns what calls that off. */
 function removeAtExit(folder: string): () => void {
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // vitest ends its workers by a signal.
+  const removeAndEnd = (): void => {
+    remove();
+    if (realProcess.listenerCount('SIGTERM') === 0) realProcess.kill(realProcess.pid, 'SIGTERM');
+  };
   realProcess.once('exit', remove);
-  return () => void realProcess.off('exit', remove);
+  realProcess.once('SIGTERM', removeAndEnd);
+  return () => {
+    realProcess.off('exit', remove);
+    realProcess.off('SIGTERM', removeAndEnd);
+  };
 }
 
 interface World {
