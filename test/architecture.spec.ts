@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -208,6 +209,15 @@ describe('the rooms that decide and record', () => {
       files.map(async (file) => [file, (await textOf(file)).split('\n').length - 1] as const),
     );
     expect(lengths.filter(([, lines]) => lines > most)).toEqual([]);
+  });
+});
+
+describe('the map in CONTRIBUTING', () => {
+  it('names paths that exist', async () => {
+    const map = /^## The map\n(.*?)^## /ms.exec(await textOf('CONTRIBUTING.md'))?.[1] ?? '';
+    const paths = [...map.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path]) => path!.replace(/\/<.*$/, ''));
+    expect(paths.length).toBeGreaterThanOrEqual(10);
+    for (const path of paths) expect([path, existsSync(join(root, path))]).toEqual([path, true]);
   });
 });
 
