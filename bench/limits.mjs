@@ -175,15 +175,16 @@ const names = (index) =>
   Array.from({ length: 20 }, (_, name) => `eth.eip_712.domain.name == '${index} ${name}'`).join(' || ');
 /** A clause of comparisons with a text of so many characters. */
 const clause = (count, characters) =>
-  Array.from({ length: count }, (_, index) => `activity.type == '${String(index).padEnd(characters, 'x')}'`).join(
-    ' || ',
-  );
+  Array.from({ length: count }, (_, index) => `'${String(index).padEnd(characters, 'x')}' == 'y'`).join(' || ');
 const structs = (count) => {
   const types = { S: [{ name: 's', type: 'S[]' }], Root: [{ name: 'all', type: 'S[]' }] };
   const text = JSON.stringify({ types, domain: {}, primaryType: 'Root', message: { all: [] } });
   return text.replace('"all":[]', `"all":[${Array.from({ length: count }, () => '{"s":[]}').join(',')}]`);
 };
 const token = `${Buffer.from('{"x":0,"y":"z"}').toString('base64url')}.`;
+/** As many who have no policies yet as write one. */
+const writers = [];
+for (let count = 0; count < 2 * rounds; count++) writers.push(await stranger());
 const activityOf = ({ text }) => JSON.parse(text).activity.id;
 
 const plain = await stranger();
@@ -205,13 +206,13 @@ const requests = {
     query(reader, 'get_activity', { activityId: texts }),
   'a clause of 65,536 characters, written': () =>
     submit(
-      plain,
+      writers.pop(),
       'CREATE_POLICIES',
       policies(1, () => clause(700, 68)),
     ),
   'a clause of 8,192 parts, written': () =>
     submit(
-      plain,
+      writers.pop(),
       'CREATE_POLICIES',
       policies(1, () => clause(1_630, 8)),
     ),
