@@ -176,7 +176,10 @@ interface Verb<
    * `quorum-members.ts`).
    */
   touches?(intent: Intent): UserTouched;
-  /** It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. */
+  /**
+   * It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. The body may name the parent
+   * when the credential lives in one of its sub-organizations: it is submitted there (client protocol 1.4).
+   */
   readonly ownSession?: true;
   /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
   readonly fromParent?: true;
@@ -185,11 +188,6 @@ interface Verb<
    * else's key they have registered, nor the key of the auth proxy, which speaks for strangers.
    */
   readonly byParent?: true;
-  /**
-   * The body may name the parent when the credential lives in one of its sub-organizations: it is submitted there (client
-   * protocol 1.4).
-   */
-  readonly whereTheCredentialLives?: true;
   /** X-Stamp-Attested is taken too: a key that a token vouches for (client protocol 1.3). */
   readonly attestedStamp?: true;
   /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */

@@ -47,7 +47,7 @@ export class OrganizationLookup {
     const { definition, type } = request.version;
     const isActivity = definition.kind === 'activity';
     if (stamp.kind === 'attested' && !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
-    if (!isActivity || !definition.whereTheCredentialLives) return request;
+    if (!isActivity || !definition.ownSession) return request;
     const { organization } = await this.ports.loader.load(organizationId);
     if (stamp.kind !== 'attested') return { ...request, ...(await this.placeOf(stamp, organization, position)) };
     const attestation = await this.attestationOf(stamp, organization, position);

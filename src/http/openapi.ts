@@ -217,7 +217,7 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
     ...(definition.apiKeyOnly ? ['Takes X-Stamp only.'] : []),
     ...(definition.attestedStamp ? ['Takes X-Stamp-Attested too: a key that a token vouches for.'] : []),
-    ...(definition.whereTheCredentialLives
+    ...(definition.ownSession
       ? ['The id of the parent will do when the credential lives in one of its sub-organizations.']
       : []),
   ].join(' ');

@@ -39,7 +39,6 @@ export const createReadOnlySession = defineActivity({
   result: CreateReadOnlySessionResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
   ownSession: true,
-  whereTheCredentialLives: true,
 
   decide(_intent, { organization, submitterId, credentialId, now }) {
     const { organizationId, name: organizationName } = organization;

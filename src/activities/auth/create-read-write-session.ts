@@ -73,7 +73,6 @@ export const createReadWriteSession = defineActivity({
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
   ownSession: true,
-  whereTheCredentialLives: true,
 
   check({ targetPublicKey }) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');

@@ -26,7 +26,6 @@ export const stampLogin = defineActivity({
   policy: { resource: 'AUTH', action: 'CREATE' },
   params: loginPolicyParams<StampLoginIntent>(),
   ownSession: true,
-  whereTheCredentialLives: true,
   attestedStamp: true,
 
   check(intent) {
