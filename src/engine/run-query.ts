@@ -19,7 +19,7 @@ import { Meter } from '../domain/steps.js';
 import { canonicalUuid } from '../wire/fields.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { Driver } from './drive.js';
-import type { Unread, VotingRights } from './voting-rights.js';
+import type { Unread } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
@@ -96,7 +96,6 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     // For the whole request, also when it is answered again once more was read.
     const meter = new Meter();
     const answer = (unread: Unread) => {
-      let rights: ReturnType<VotingRights['onPage']> | undefined;
       const enter = async () => void (gone = await answerRoom.enter(turn));
       const page = pageWriter({
         room: (bytes) => (bytes > smallAnswer && !gone ? enter() : undefined),
@@ -130,10 +129,12 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
           return answered;
         },
         history: (organizationId, from) => this.store.read(organizationStream(organizationId), from),
-        envelope: (record) => {
-          rights ??= this.driver.rights.onPage(organization, caller.user.userId, meter, unread);
-          const { keys } = this.registry.versions.get(record.type)!;
-          return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
+        envelopes: (activityIds) => {
+          const rights = this.driver.rights.onPage(organization, activityIds, caller.user.userId, meter, unread);
+          return (record) => {
+            const { keys } = this.registry.versions.get(record.type)!;
+            return activityEnvelope(record, { now, keys, rights: rights(record.activityId) });
+          };
         },
         explained: (record) => {
           const { keys } = this.registry.versions.get(record.type)!;

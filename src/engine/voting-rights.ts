@@ -8,7 +8,8 @@ import { approversOf, rightsOf } from '../decide/rights.js';
 import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
-import { decisionSteps, decodingSteps, Meter } from '../domain/steps.js';
+import type { ClausesRead } from '../domain/policy/language.js';
+import { decisionSteps, decodingSteps, Meter, weights, type Steps } from '../domain/steps.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
 import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
@@ -22,7 +23,15 @@ export interface Rights {
   readonly waitsFor?: WaitsFor;
   /** What it would sign, decoded. */
   readonly decoded?: readonly Decoded[];
+  /** Neither was told, as the steps of the page are used up. */
+  readonly waitsForNotComputed?: true;
 }
+
+type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
+
+/** Most steps for what the activities of one page wait for and would sign: 20 ms. Rights are told before, of all of them. */
+const pageOfWordsSteps = 200_000;
+const wordsNotComputed: Words = { waitsForNotComputed: true };
 
 const noRights: Rights = { canApprove: false, canReject: false };
 const notComputed: Rights = { ...noRights, notComputed: true };
@@ -46,12 +55,7 @@ export class VotingRights {
   /** As `of`, with what the activity waits for. */
   private inWords(organization: OrganizationView, activityId: string, userId: string, meter: Meter): Rights {
     const rights = this.of(organization, activityId, userId, meter);
-    const said = this.saidToMember(organization, activityId, userId, meter, (basis, open) => {
-      const missing = waitsFor(basis, open, userId);
-      return missing && { waitsFor: missing, decoded: decodedIn(basis, open) };
-    });
-    const { waitsFor: missing, decoded } = said ?? {};
-    return { ...rights, ...(missing ? { waitsFor: missing } : {}), ...(decoded ? { decoded } : {}) };
+    return { ...rights, ...this.saidToMember(organization, activityId, userId, meter, wordsOf) };
   }
 
   /** What an activity would sign, decoded as policies read it now; undefined of one that signs nothing. */
@@ -90,9 +94,8 @@ export class VotingRights {
     meter: Meter,
     say: (basis: Basis, open: OpenActivity, userId: string) => Said,
   ): Said | undefined {
-    const open = organization.openActivities.get(activityId);
-    const isMember = organization.users.has(userId) && !isAuthProxyUser(organization, userId);
-    if (!open || !isMember || organization.isDeleted || meter.left <= 0) return undefined;
+    const open = openToMember(organization, activityId, userId);
+    if (!open || meter.left <= 0) return undefined;
     const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
     return say({ ...basis, steps: meter.upTo(decisionSteps(rulesNumber)) }, open, userId);
   }
@@ -108,11 +111,47 @@ export class VotingRights {
 
   /**
    * As `ifRead`, about each of several activities. Policies are read once for all of them, and one meter holds for
-   * the request: beyond it, rights are not computed.
+   * the request: beyond it, rights are not computed. What they wait for is told as far as a part of that lasts.
    */
-  onPage(organization: OrganizationView, userId: string, meter: Meter, unread: Unread): (activityId: string) => Rights {
-    const rights = this.together(organization, userId, meter);
-    return (activityId) => this.otherwiseRead(organization, unread, () => rights(activityId), notComputed);
+  onPage(
+    organization: OrganizationView,
+    activityIds: readonly string[],
+    userId: string,
+    meter: Meter,
+    unread: Unread,
+  ): (activityId: string) => Rights {
+    const clauses = clausesOf(basisOf(this.ports, organization, 0, undefined, meter.reading));
+    const rights = this.together(organization, userId, meter, clauses);
+    const told = new Map(
+      activityIds.map((activityId) => {
+        const read = () => rights(activityId);
+        return [activityId, this.otherwiseRead(organization, unread, read, notComputed)];
+      }),
+    );
+    const left = meter.upTo(pageOfWordsSteps);
+    return (activityId) => {
+      const known = told.get(activityId) ?? noRights;
+      if (known.notComputed) return known;
+      const say = () => this.wordsOnPage(organization, activityId, userId, { meter, left, clauses });
+      return { ...known, ...this.otherwiseRead(organization, unread, say, wordsNotComputed) };
+    };
+  }
+
+  private wordsOnPage(
+    organization: OrganizationView,
+    activityId: string,
+    userId: string,
+    { meter, left, clauses }: { readonly meter: Meter; readonly left: Steps; readonly clauses: ClausesRead },
+  ): Words | undefined {
+    const open = openToMember(organization, activityId, userId);
+    if (!open) return undefined;
+    if (left.left <= 0) return wordsNotComputed;
+    const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
+    const steps = left.upTo(decisionSteps(rulesNumber), clauses.spent);
+    const words = wordsOf({ ...basis, steps, clauses }, open, userId);
+    left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
+    // What ran out of steps on the way is not what it seems.
+    return left.left > 0 ? words : wordsNotComputed;
   }
 
   /** Reads what rights could not be told without, one after the other as long as the steps of the request for that last. */
@@ -145,9 +184,14 @@ export class VotingRights {
     return look();
   }
 
-  private together(organization: OrganizationView, userId: string, meter: Meter): (activityId: string) => Rights {
+  private together(
+    organization: OrganizationView,
+    userId: string,
+    meter: Meter,
+    shared?: ClausesRead,
+  ): (activityId: string) => Rights {
     const basis = basisOf(this.ports, organization, 0, undefined, meter.reading);
-    const clauses = clausesOf(basis);
+    const clauses = shared ?? clausesOf(basis);
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
@@ -172,6 +216,19 @@ export class VotingRights {
       return otherwise;
     }
   }
+}
+
+/** An activity that waits, if this is somebody who is told about those. */
+function openToMember(organization: OrganizationView, activityId: string, userId: string): OpenActivity | undefined {
+  const isMember = organization.users.has(userId) && !isAuthProxyUser(organization, userId);
+  return isMember && !organization.isDeleted ? organization.openActivities.get(activityId) : undefined;
+}
+
+function wordsOf(basis: Basis, open: OpenActivity, userId: string): Words | undefined {
+  const missing = waitsFor(basis, open, userId);
+  if (!missing) return undefined;
+  const decoded = decodedIn(basis, open);
+  return { waitsFor: missing, ...(decoded ? { decoded } : {}) };
 }
 
 function decodedIn(basis: Basis, activity: Pick<OpenActivity, 'type' | 'intent'>): readonly Decoded[] | undefined {

@@ -206,7 +206,7 @@ export const listActivities = defineQuery({
   response: ListActivitiesResponse,
   async answer(
     { organizationId, filterByStatus = [], filterByType = [], paginationOptions },
-    { rows, envelope, page },
+    { rows, envelopes, page },
   ) {
     const found = newestFirst(
       rows,
@@ -219,6 +219,7 @@ export const listActivities = defineQuery({
       },
       paginationOptions,
     );
+    const envelope = envelopes(found.keys);
     return {
       activities: await page(elementsOf(found, (id) => envelope(activityOf(rows, organizationId, id)))),
     };

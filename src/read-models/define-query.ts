@@ -44,12 +44,14 @@ export interface QueryContext {
   ) => Promise<StateAnswer<Question['asks']>>;
   /** A list of the answer, as far as there is room for it. */
   readonly page: <Element extends object>(elements: Elements<Element>) => Promise<Page<Element>>;
-  /** As `envelope`, of one activity alone: with what it waits for, and what it would sign. */
+  /** One activity as this caller sees it, with what it waits for, and what it would sign. */
   readonly explained: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
   /** What each policy says of an activity that waits for votes, as things stand; undefined where that is not told. */
   readonly saysNow: (activityId: string) => readonly PolicyOutcomeNowShape[] | undefined;
-  /** The activity as this caller sees it. */
-  readonly envelope: (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
+  /** As `explained`, of several activities, as far as the steps of one request last for them together. */
+  readonly envelopes: (
+    activityIds: readonly string[],
+  ) => (record: ActivityRecord<User | undefined>) => ActivityEnvelope;
 }
 
 /** An answer whose lists may have been written already. */

@@ -25,6 +25,7 @@ export interface EnvelopeContext {
     readonly waitsFor?: WaitsForShape;
     /** What it would sign, for whoever is to approve it. */
     readonly decoded?: readonly DecodedShape[];
+    readonly waitsForNotComputed?: true;
   };
 }
 
@@ -50,6 +51,7 @@ export function activityEnvelope(
     ...(rights.notComputed ? { rightsNotComputed: true as const } : {}),
     ...(rights.waitsFor ? { waitsFor: rights.waitsFor } : {}),
     ...(rights.decoded ? { decoded: rights.decoded } : {}),
+    ...(rights.waitsForNotComputed ? { waitsForNotComputed: true as const } : {}),
     timestampMs: record.timestampMs,
     createdAt: new Date(record.createdAt).toISOString(),
     updatedAt: new Date(record.updatedAt).toISOString(),

@@ -374,10 +374,20 @@ export class ActivityShape extends Readable {
   @Nested(() => WaitsForShape, {
     optional: true,
     about:
-      'What it waits for, of an activity that waits for votes: in get_activity and in answers to submits and votes, for users ' +
-      'of the organization.',
+      'What it waits for, of an activity that waits for votes: in get_activity, list_activities and in answers to submits and ' +
+      'votes, for users of the organization.',
   })
   waitsFor?: WaitsForShape;
+
+  @Described(
+    { type: 'boolean', const: true },
+    {
+      optional: true,
+      about:
+        'Telling what this and the activities before it in the list wait for would have taken too long: get_activity tells it.',
+    },
+  )
+  waitsForNotComputed?: true;
 
   @ListOf(() => DecodedShape, {
     optional: true,

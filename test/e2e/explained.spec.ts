@@ -131,6 +131,37 @@ describe('a denial names the clause that decided', () => {
     );
   });
 
+  test('of a DENY that a vote completes, the consensus, and not the condition that was true before', async () => {
+    const rename = "activity.kind == 'UPDATE_USER_NAME'";
+    const policyIds = [
+      await coordinator.createPolicy({
+        policyName: 'three rename',
+        condition: rename,
+        consensus: 'approvers.count() >= 3',
+      }),
+      await coordinator.createPolicy({
+        policyName: 'Alice and Bob rename nobody',
+        effect: 'EFFECT_DENY',
+        condition: rename,
+        consensus: `['${alice.userId}', '${bob.userId}'].all(id, approvers.any(user, user.id == id))`,
+      }),
+    ];
+    const parameters = { userId: carol.userId, userName: 'Caroline' };
+    const asked = await alice.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', parameters);
+    expect(asked.status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
+    expect(await said(bob.client.approve(asked.fingerprint))).toContainEqual({
+      policyId: policyIds[1],
+      policyName: 'Alice and Bob rename nobody',
+      outcome: 'OUTCOME_DENY_EXPLICIT',
+      clause: {
+        name: 'consensus',
+        text: textLike(/^\['.*'\]\.all\(id, approvers\.any\(user, user\.id == id\)\)$/),
+        outcome: 'true',
+      },
+    });
+    await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
+  });
+
   test('recorded with the denial, for members; bounded, however long the policies are', async () => {
     const long = (index: number) => `approvers.any(user, user.alias == '${String(index).repeat(600).slice(0, 600)}')`;
     const policyIds: string[] = [];
@@ -218,6 +249,58 @@ describe('a waiting activity says what it waits for', () => {
     expect([done.status, done.waitsFor, done.decoded]).toEqual(['ACTIVITY_STATUS_COMPLETED', undefined, undefined]);
     const after = await bob.client.query<{ now?: object[] }>('get_policy_evaluations', { activityId: asked.id });
     expect(after.now).toBeUndefined();
+  });
+
+  test('in a list of activities too, to whoever could vote on them', async () => {
+    const waiting: ActivityEnvelope[] = [];
+    for (let nonce = 50n; nonce < 53n; nonce += 1n) {
+      waiting.push(await signEth(alice.client, { to: receiver, value: 5n, nonce }));
+    }
+    const list = async (client: StampingClient, limit: string) => {
+      const filterByStatus = ['ACTIVITY_STATUS_CONSENSUS_NEEDED'];
+      const asked = { filterByStatus, paginationOptions: { limit } };
+      return (await client.query<{ activities: ActivityEnvelope[] }>('list_activities', asked)).activities;
+    };
+    const told = (one: ActivityEnvelope) => [one.id, one.waitsFor, one.decoded, one.canApprove];
+    const alone = await Promise.all(waiting.toReversed().map(async ({ id }) => told(await read(bob.client, id))));
+    expect((await list(bob.client, '3')).map(told)).toEqual(alone);
+    expect(alone[0]).toEqual([waiting[2]!.id, objectWith({ text: textLike(/Bob/) }), [objectWith({})], true]);
+
+    // Nothing to whoever has no part in it, and nothing that says there was something to tell.
+    const outsider = await coordinator.createUser('A stranger');
+    for (const one of await list(outsider.client, '3')) {
+      expect([one.waitsFor, one.decoded, one.waitsForNotComputed]).toEqual([undefined, undefined, undefined]);
+    }
+  });
+
+  test('later rows of a page say that it was not told, and keep their rights', async () => {
+    const small = await startCoordinator();
+    try {
+      const [asker, voter] = [await small.createUser('Asker'), await small.createUser('Voter')];
+      for (const name of ['Third', 'Fourth']) await small.createUser(name);
+      // Where order matters every sequence of voters is another, so telling who could still matter takes long.
+      await small.createPolicy({
+        policyName: 'costly',
+        condition: "activity.kind == 'UPDATE_USER_NAME'",
+        consensus: `approvers[0].id == '${asker.userId}' && approvers.count() >= 4`,
+      });
+      for (let index = 0; index < 15; index += 1) {
+        const parameters = { userId: asker.userId, userName: `Asker ${index}` };
+        await asker.client.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', parameters);
+      }
+      const asked = { filterByStatus: ['ACTIVITY_STATUS_CONSENSUS_NEEDED'], paginationOptions: { limit: '15' } };
+      const { activities } = await voter.client.query<{ activities: ActivityEnvelope[] }>('list_activities', asked);
+      expect(activities.map(({ canApprove }) => canApprove)).toEqual(activities.map(() => true));
+      const isTold = activities.map(({ waitsFor, waitsForNotComputed }) => [
+        waitsFor !== undefined,
+        waitsForNotComputed,
+      ]);
+      expect(isTold[0]).toEqual([true, undefined]);
+      expect(isTold.at(-1)).toEqual([false, true]);
+      expect(isTold).toEqual(isTold.toSorted(([a], [b]) => Number(b) - Number(a)));
+    } finally {
+      await small.close();
+    }
   });
 
   test('the matchers of the harness show the clause and what is missing', async () => {

@@ -317,7 +317,7 @@ async function expectSameCost(ask: LookUp, mostRows = 0): Promise<void> {
   throw new Error(`${more.steps} instructions, ${allowed} at most: ${JSON.stringify(grown, null, 1)}`);
 }
 
-const envelope: QueryContext['envelope'] = (record) =>
+const envelope: QueryContext['explained'] = (record) =>
   activityEnvelope(record, {
     now,
     keys: { intentKey: 'intent', resultKey: 'result' },
@@ -342,7 +342,7 @@ const answered = (path: string, request: object) => {
       states: () =>
         Promise.resolve({ reached: [reached, reached], organization: {}, elements: { texts: [], hasMore: false } }),
       history: (id, from) => recordedFrom(organizationStream(id), from),
-      envelope,
+      envelopes: () => envelope,
       explained: envelope,
       saysNow: () => undefined,
     });

@@ -76,7 +76,7 @@ export function rowsAlone(rows: Rows, organizationId: string): QueryContext {
     history: never,
     told: never,
     states: never,
-    envelope: never,
+    envelopes: never,
     explained: never,
     saysNow: never,
     page: pageWriter({ room: () => undefined, turn: () => undefined }),

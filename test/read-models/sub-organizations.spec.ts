@@ -66,7 +66,7 @@ async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}):
     told: notAsked,
     states: notAsked,
     page: notAsked,
-    envelope: notAsked,
+    envelopes: notAsked,
     explained: notAsked,
     saysNow: notAsked,
   };

@@ -129,7 +129,11 @@ export class PartQuestion {
     doubt: Evaluation['doubt'] = undefined,
     isForGood = false,
   ): DecidingPart | undefined {
-    for (const clause of ['time', 'condition', 'consensus'] as const) {
+    const isByVotes =
+      policy.effect === 'EFFECT_DENY' && truth === 'true' && this.question.isMetByVotes(policy.consensus);
+    // What votes have completed was not decided by what was true before them.
+    const clauses = isByVotes ? (['consensus'] as const) : (['time', 'condition', 'consensus'] as const);
+    for (const clause of clauses) {
       const text = policy[clause];
       if (text === undefined || clause === skipped(policy, truth)) continue;
       const compiled = this.question.compile(text, clause);

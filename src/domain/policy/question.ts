@@ -180,16 +180,24 @@ export class Question {
     return { ...(fewest === undefined ? {} : { fewest }), userIds };
   }
 
+  /** Whether a consensus is true now, and was not of the first approval alone, which is the submitter's. */
+  isMetByVotes(text: string | undefined): boolean {
+    const [first, ...later] = this.userApprovals;
+    const consensus = this.consensus(text);
+    if (!first || later.length === 0 || consensus instanceof Unreadable) return false;
+    const before = this.votersWith([first]).read(consensus.expression).reading.truth;
+    return consensus.reading.truth === 'true' && before !== 'true';
+  }
+
   get voters(): Voters {
-    const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
-    this.knownVoters ??= new Voters(
-      () => this.users,
-      this.userApprovals,
-      scope,
-      this.steps,
-      this.isOnOneMeter ? undefined : voteBoundsOfRules1,
-    );
+    this.knownVoters ??= this.votersWith(this.userApprovals);
     return this.knownVoters;
+  }
+
+  private votersWith(approvals: readonly UserApproval[]): Voters {
+    const scope: Scope = { now: this.context.now, value: (name) => this.valueOf(name) };
+    const bounds = this.isOnOneMeter ? undefined : voteBoundsOfRules1;
+    return new Voters(() => this.users, approvals, scope, this.steps, bounds);
   }
 
   get userApprovals(): readonly UserApproval[] {
