@@ -267,14 +267,15 @@ const typed = `
   import { ActivityClient, apiKeyPairFromPrivate, type ParametersOf, type ResultOf } from 'countersign';
   import { matchers, startCoordinator, type TestUser } from 'countersign/testing';
 
+  type Equal<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
+
   export async function newTag(client: ActivityClient): Promise<string> {
     const parameters: ParametersOf<'ACTIVITY_TYPE_CREATE_USER_TAG'> = { userTagName: 'treasurers', userIds: [] };
     const { userTagId } = await client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', parameters);
-    // @ts-expect-error: the result is known, and has no such member
-    (await client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', parameters)).tagId;
-    // @ts-expect-error: so are the parameters
-    const misspelled: ParametersOf<'ACTIVITY_TYPE_CREATE_USER_TAG'> = { tagName: 'x', userIds: [] };
-    return misspelled.userTagName + userTagId;
+    // The compiler knows the members of the result and of the parameters, and no others.
+    const result: Equal<keyof ResultOf<'ACTIVITY_TYPE_CREATE_USER_TAG'>, 'userTagId' | 'userIds'> = true;
+    const sent: Equal<keyof ParametersOf<'ACTIVITY_TYPE_CREATE_USER_TAG'>, 'userTagName' | 'userIds'> = true;
+    return result && sent ? userTagId : '';
   }
 
   export async function pays(): Promise<ResultOf<'ACTIVITY_TYPE_CREATE_WALLET'>> {
