@@ -135,22 +135,26 @@ export class BadSetting extends Error {
 export const settings = [
   ['HOST', '127.0.0.1', 'Address to listen on; `0.0.0.0` or `::` for all.'],
   ['PORT', '8080', 'Port to listen on; `0` lets the system choose a free one.'],
-  ['DATA_DIR', './data', 'Folder for everything that is kept on disk.'],
+  ['DATA_DIR', './data', 'Folder for everything that the coordinator stores on disk.'],
   [
     'EVENT_STORE',
     'sqlite:',
-    'Where events live: `sqlite:` (a file in DATA_DIR), `memory:` (gone at the end), or `esdb://…` (an EventStoreDB).',
+    'Event store: `sqlite:` (a file in DATA_DIR), `memory:` (lost on exit), or `esdb://…` (an EventStoreDB).',
   ],
   [
     'KEK',
     '',
-    'Key-encryption key that seals all secrets, 64 hex characters; earlier ones after a comma. Instead of KEK_FILE.',
+    'Key-encryption key that seals all secrets, 64 hex characters, followed by older keys, separated by commas. Replaces KEK_FILE.',
   ],
-  ['KEK_FILE', '', 'File with the key-encryption key; `kek` in DATA_DIR when empty, made on the first start.'],
-  ['PUBLIC_URL', '', 'Public URL of this server; the listening address if unset.'],
-  ['INVITATION_URL', '', 'The page where invitations are accepted; `/invitations/accept` of this server when empty.'],
-  ['APP', 'all', 'What this process serves: `api`, `proxy` (the auth proxy), or `all`, both on one port.'],
-  ['API_URL', '', 'Where the auth proxy reaches the API, such as `http://coordinator:8080`; this server if unset.'],
+  ['KEK_FILE', '', 'File with the key-encryption key; if unset, `kek` in DATA_DIR, created on the first start.'],
+  ['PUBLIC_URL', '', 'Public URL of this server; if unset, the listening address.'],
+  ['INVITATION_URL', '', 'Page where people accept invitations; if unset, `/invitations/accept` of this server.'],
+  ['APP', 'all', 'What this process serves: `api`, `proxy` (the auth proxy), or `all` (both on one port).'],
+  [
+    'API_URL',
+    '',
+    'URL at which the auth proxy reaches the API, such as `http://coordinator:8080`; if unset, this server.',
+  ],
   [
     'PROXY_SECRET',
     '',
@@ -159,55 +163,55 @@ export const settings = [
   [
     'PROXY_SECRET_FILE',
     '',
-    'File with that secret, if PROXY_SECRET is unset; the API creates it if it does not exist.',
+    'File with that secret, used if PROXY_SECRET is unset; the API creates it if it does not exist.',
   ],
-  ['AUTH_PROXY_URL', '', 'Public URL of the auth proxy, if it is a server of its own; for `root.json`.'],
-  ['PROXY_RATE_LIMIT_PER_ADDRESS', '600', 'Requests a minute from one address to the auth proxy; `0` is no limit.'],
+  ['AUTH_PROXY_URL', '', 'Public URL of the auth proxy, if it runs separately; written to `root.json`.'],
+  ['PROXY_RATE_LIMIT_PER_ADDRESS', '600', 'Requests a minute from one address to the auth proxy; `0` for no limit.'],
   [
     'PROXY_RATE_LIMIT_PER_CONFIGURATION',
     '6000',
-    'Requests a minute for one configuration of the auth proxy; `0` is no limit.',
+    'Requests a minute for one configuration of the auth proxy; `0` for no limit.',
   ],
   [
     'PROXY_RATE_LIMIT_PER_CONTACT',
     '10',
-    'Codes in ten minutes from one address to one contact, through the auth proxy; `0` is no limit.',
+    'Codes in ten minutes from one address to one contact, through the auth proxy; `0` for no limit.',
   ],
   [
     'ROOT_API_PUBLIC_KEY',
     '',
-    'First start only: compressed P-256 key (hex) of the root user; no private key is written.',
+    'First start only: compressed P-256 public key of the root user, in hex. If set, no private key is created or written.',
   ],
   ['LOG_LEVEL', 'info', '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.'],
-  ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit when empty.'],
-  ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit when empty.'],
-  ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit when empty.'],
+  ['RATE_LIMIT_PER_ADDRESS', '', 'Requests a second from one address; no limit if unset.'],
+  ['RATE_LIMIT_PER_ORGANIZATION', '', 'Requests a second for one organization; no limit if unset.'],
+  ['RATE_LIMIT_PER_CREDENTIAL', '', 'Requests a second with one credential; no limit if unset.'],
   [
     'RATE_LIMIT_REMEMBERED_KEYS',
     '65536',
-    'Callers and contacts that each limit remembers at a time, in about 100 bytes each. None that counts is forgotten: when so many are remembered, new ones are refused.',
+    'Number of callers and contacts that each limit remembers, at about 100 bytes each. Active ones are never forgotten: when the number is reached, new ones are refused.',
   ],
   [
     'ORGANIZATION_LIMITS',
     '',
-    'Other limits of what an organization without a parent stores: `users=500, wallets=50` (docs/reference/limits.md).',
+    'Changes storage limits of organizations without a parent: `users=500, wallets=50` (docs/reference/limits.md).',
   ],
   [
     'SUB_ORGANIZATION_LIMITS',
     '',
-    'Other limits of what a sub-organization stores; its parent can set lower ones (FEATURE_NAME_SUB_ORGANIZATION_LIMITS).',
+    'Changes storage limits of sub-organizations; a parent can set lower ones (FEATURE_NAME_SUB_ORGANIZATION_LIMITS).',
   ],
   [
     'HEADERS_TIMEOUT',
     '15',
-    'Seconds that a client may take to send the headers of a request; the connection is then ended with 408.',
+    'Seconds in which a client must send the headers of a request; after that, the connection is closed with 408.',
   ],
-  ['REQUEST_TIMEOUT', '30', 'Seconds that a client may take to send a whole request.'],
+  ['REQUEST_TIMEOUT', '30', 'Seconds in which a client must send the whole request.'],
   ['TRUST_PROXY', 'false', "`true` takes the caller's address from X-Forwarded-For."],
   [
     'ALLOW_PRIVATE_NETWORK',
     'false',
-    '`true` lets OIDC issuers and webhooks be http and on loopback or private addresses; for development.',
+    '`true` allows http, loopback and private addresses for OIDC issuers and webhooks; for development only.',
   ],
   [
     'OIDC_ISSUERS',
@@ -227,38 +231,38 @@ export const settings = [
   [
     'SMTP_URL',
     '',
-    'Sends e-mail: `smtp://user:password@host:587` or `smtps://…:465`; to `outbox.jsonl` in DATA_DIR when empty.',
+    'Mail server: `smtp://user:password@host:587` or `smtps://…:465`. If unset, e-mail is written to `outbox.jsonl` in DATA_DIR.',
   ],
   [
     'MAIL_FROM',
     '',
-    'Sender of e-mail, and further domains to send from: `Example <no-reply@example.com>, @example.org`.',
+    'Sender of e-mail, followed by further allowed sender domains: `Example <no-reply@example.com>, @example.org`.',
   ],
   [
     'SMS_WEBHOOK_URL',
     '',
-    'Sends text messages: `https://…` (JSON) or `twilio://SID:TOKEN@api.twilio.com?from=+13214567890`; to the outbox when empty.',
+    'SMS gateway: `https://…` (JSON) or `twilio://SID:TOKEN@api.twilio.com?from=+13214567890`. If unset, text messages are written to the outbox.',
   ],
-  ['VOTE_NOTICES', 'false', '`true` tells whoever may approve an activity, by e-mail, that it waits for votes.'],
+  ['VOTE_NOTICES', 'false', '`true` notifies possible approvers by e-mail when an activity is waiting for votes.'],
   [
     'WEBAUTHN_ORIGINS',
     '',
-    'The only origins that passkeys may be used from, with commas, for organizations where FEATURE_NAME_WEBAUTHN_ORIGINS names none.',
+    'Allowed passkey origins, separated by commas, for organizations that do not set FEATURE_NAME_WEBAUTHN_ORIGINS.',
   ],
   [
     'REQUIRE_DATA',
     'false',
-    '`true` refuses to create a new installation where none is found, as with a wrong DATA_DIR.',
+    '`true` refuses to create a new installation if none is found, for example because DATA_DIR is wrong.',
   ],
   [
     'RESTORED',
     'false',
-    '`true` for a copy that is started only for inspection: it sends no mail, text message, webhook or notice.',
+    '`true` for a restored copy that is started only for inspection: it sends no e-mail, text message, webhook or notice.',
   ],
   [
     'SANDBOX',
     '',
-    'For development: until the end of this day (UTC, `2026-12-31`) `user@example.com` and `+19999999999` take the code 000000.',
+    'For development only: until the end of this day (UTC, `2026-12-31`), `user@example.com` and `+19999999999` accept the code 000000.',
   ],
 ] as const satisfies readonly (readonly [string, string, string])[];
 
@@ -307,7 +311,7 @@ export function refuseMisspelled(
     const isSlip = name.length >= 8 && slips <= (name.length >= 12 ? 2 : 1) && /^[A-Z][A-Z0-9_]*$/.test(name);
     if (!only && !isSlip && !ownPrefixes.test(name)) continue;
     // The value may be a password.
-    throw new BadSetting(name, '…', `is no setting; did you mean ${setting}? docs/reference/settings.md has them all`);
+    throw new BadSetting(name, '…', `is not a setting; did you mean ${setting}? See docs/reference/settings.md`);
   }
 }
 
@@ -387,10 +391,10 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
     throw new BadSetting('PROXY_SECRET', '…', rule);
   }
   if (app === 'proxy' && apiUrl === undefined) {
-    throw new BadSetting('API_URL', '', 'must say where the Activity API is when APP is proxy');
+    throw new BadSetting('API_URL', '', 'is required when APP is proxy: set it to the URL of the Activity API');
   }
   if (app === 'proxy' && proxySecret === undefined && proxySecretFile === undefined) {
-    throw new BadSetting('PROXY_SECRET', '', 'must be set, or PROXY_SECRET_FILE, when APP is proxy');
+    throw new BadSetting('PROXY_SECRET', '', 'is required when APP is proxy, unless PROXY_SECRET_FILE is set');
   }
   const limit = (name: SettingName): number | undefined => {
     const value = text(name);
@@ -408,7 +412,7 @@ export function readConfig(from: Readonly<Record<string, string | undefined>>): 
   }
   const [headersTimeout, requestTimeout] = [seconds('HEADERS_TIMEOUT'), seconds('REQUEST_TIMEOUT')];
   if (headersTimeout > requestTimeout) {
-    const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which counts the whole request`;
+    const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which covers the whole request`;
     throw new BadSetting('HEADERS_TIMEOUT', String(headersTimeout), rule);
   }
   const rootApiPublicKey = optional('ROOT_API_PUBLIC_KEY')?.toLowerCase();
@@ -520,7 +524,7 @@ function oauth2ProvidersOf(value: string, allowPlain: boolean): Record<string, O
     if (clientAuthentication !== 'basic' && clientAuthentication !== 'post') {
       throw must('a clientAuthentication of basic or post');
     }
-    if (Object.keys(others).length > 0) throw must(`no \`${Object.keys(others)[0]}\``);
+    if (Object.keys(others).length > 0) throw must(`no member \`${Object.keys(others)[0]}\``);
     read[name] = { tokenUrl: tokenUrl as string, userUrl: userUrl as string, userId, scopes, clientAuthentication };
   }
   if (Object.keys(read).length === 0) throw rule('must be a JSON object of providers');
@@ -553,7 +557,7 @@ function keksOf(value: string | undefined): string | undefined {
   throw new BadSetting(
     'KEK',
     '…',
-    `must be 64 hex characters, or several such with commas; one has ${wrong.trim().length}`,
+    `must be 64 hex characters, or several such keys separated by commas; one has ${wrong.trim().length}`,
   );
 }
 
@@ -635,7 +639,7 @@ function mailFromOf(value: string): MailFrom {
   const address = named ?? bare ?? '';
   if (!mailboxPattern.test(address)) {
     const rule =
-      'must be a sender such as Example <no-reply@example.com>, and may go on with domains such as , @example.org';
+      'must be a sender such as Example <no-reply@example.com>, optionally followed by domains such as , @example.org';
     throw new BadSetting('MAIL_FROM', value, rule);
   }
   return {

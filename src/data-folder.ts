@@ -11,7 +11,7 @@ export function lockDataFolder(dataDir: string): () => void {
   } catch (error) {
     if (!(error instanceof FileLocked)) throw error;
     throw new Error(
-      `the data folder \`${dataDir}\` is in use by another coordinator: give each a DATA_DIR of its own, also on one event store`,
+      `the data folder \`${dataDir}\` is in use by another coordinator: give each coordinator its own DATA_DIR, even if they share an event store`,
       { cause: error },
     );
   }

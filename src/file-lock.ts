@@ -7,7 +7,7 @@ const held = new Set<Database.Database>();
 /** Somebody else has the lock. */
 export class FileLocked extends Error {
   constructor(file: string, options?: ErrorOptions) {
-    super(`the lock \`${file}\` is held by somebody else`, options);
+    super(`the lock \`${file}\` is held by another process`, options);
     this.name = 'FileLocked';
   }
 }

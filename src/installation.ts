@@ -47,7 +47,7 @@ interface World {
 export class ImportedHistory extends Error {
   constructor() {
     super(
-      'this store holds a history that was imported for tests, whose users have test keys and whose wallets have substitute ' +
+      'this store contains a history imported for tests, whose users have test keys and whose wallets have substitute ' +
         'seeds: start on another store',
     );
     this.name = 'ImportedHistory';

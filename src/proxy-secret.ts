@@ -19,11 +19,11 @@ export async function readProxySecret({
   try {
     secret = (await readFile(file, 'utf8')).trim();
   } catch (error) {
-    const hint = app === 'proxy' ? 'start the API first, which makes it' : 'see that it can be read';
+    const hint = app === 'proxy' ? 'start the API first, which creates it' : 'make sure that it can be read';
     throw new Error(`PROXY_SECRET_FILE=${file}: cannot be read (${String(error)}): ${hint}`, { cause: error });
   }
   if (/^[\x21-\x7e]{32,512}$/.test(secret)) return secret;
-  throw new Error(`PROXY_SECRET_FILE=${file}: must hold 32 to 512 printable characters without spaces`);
+  throw new Error(`PROXY_SECRET_FILE=${file}: must contain 32 to 512 printable characters without spaces`);
 }
 
 async function make(file: string): Promise<void> {

@@ -228,8 +228,10 @@ test.each([
 
 test('an auth proxy by itself needs an API and a secret, which is never shown', () => {
   const proxy = (more: Readonly<Record<string, string>>) => () => readConfig({ APP: 'proxy', ...more });
-  expect(proxy({})).toThrow('API_URL=: must say where the Activity API is when APP is proxy');
-  expect(proxy({ API_URL: 'http://api:8080' })).toThrow('PROXY_SECRET=: must be set, or PROXY_SECRET_FILE');
+  expect(proxy({})).toThrow('API_URL=: is required when APP is proxy');
+  expect(proxy({ API_URL: 'http://api:8080' })).toThrow(
+    'PROXY_SECRET=: is required when APP is proxy, unless PROXY_SECRET_FILE',
+  );
   expect(proxy({ API_URL: 'http://api:8080', PROXY_SECRET_FILE: '/run/secret' })).not.toThrow();
   const short = 'short-but-secret';
   expect(badness('PROXY_SECRET', short)).toBe(
@@ -429,8 +431,8 @@ describe('a name that is none of a setting', () => {
   ])('%s is refused where it was surely meant: %s', (name, meant) => {
     const attempt = () => refuseMisspelled({ [name]: 'hunter2' });
     if (meant === undefined) attempt();
-    else if (name.startsWith('COUNTERSIGN_')) expect(attempt).toThrow(`${name}=…: is no setting; did you mean `);
-    else expect(attempt).toThrow(`${name}=…: is no setting; did you mean ${meant}?`);
+    else if (name.startsWith('COUNTERSIGN_')) expect(attempt).toThrow(`${name}=…: is not a setting; did you mean `);
+    else expect(attempt).toThrow(`${name}=…: is not a setting; did you mean ${meant}?`);
   });
 
   it('is nobody’s business otherwise', () => {

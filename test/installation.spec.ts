@@ -120,7 +120,7 @@ test('a data folder belongs to one coordinator at a time', async () => {
   try {
     const release = lockDataFolder(folder);
     expect(() => lockDataFolder(folder)).toThrow(
-      `\`${folder}\` is in use by another coordinator: give each a DATA_DIR`,
+      `\`${folder}\` is in use by another coordinator: give each coordinator its own DATA_DIR`,
     );
     expect((await stat(join(folder, 'in-use.lock'))).mode & 0o777).toBe(0o600);
     release();

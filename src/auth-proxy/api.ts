@@ -61,8 +61,7 @@ interface Activity {
   readonly appProofs?: readonly object[];
 }
 
-const secretRefused =
-  'the Activity API does not take this auth proxy: its operator must set the same PROXY_SECRET for both';
+const secretRefused = 'the Activity API rejects this auth proxy: its operator must set the same PROXY_SECRET for both';
 
 /** What is waited for one answer of the API unless said otherwise: longer than it waits for its read models. */
 const usualAnswerMs = 15_000;
@@ -107,7 +106,7 @@ export class Api {
     if (activity.status !== 'ACTIVITY_STATUS_COMPLETED' || result === undefined) {
       throw new CoordinatorError(
         'PERMISSION_DENIED',
-        'the auth proxy may not do this alone: the policies of the organization ask for more approvals',
+        'the auth proxy may not do this alone: the policies of the organization require more approvals',
       );
     }
     return { result: result as Result, appProofs: activity.appProofs };
@@ -241,7 +240,7 @@ function jsonOf(text: string): object | undefined {
 function unreachable(cause: unknown): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    'the Activity API behind this auth proxy does not answer: send the same request again in a moment',
+    'the Activity API behind this auth proxy does not respond: send the same request again in a moment',
     { cause },
   );
 }
@@ -264,7 +263,7 @@ function refusal(answer: object): CoordinatorError {
   if (name === 'UNAUTHENTICATED' && turnkeyErrorCode === 'PUBLIC_KEY_NOT_FOUND') {
     return new CoordinatorError(
       'PERMISSION_DENIED',
-      'the auth proxy may not act there: the organization is none of those that this configuration is for',
+      'the auth proxy may not act there: this configuration does not cover the organization',
     );
   }
   const all = details ?? [];

@@ -76,7 +76,10 @@ export class AuthProxyController {
     });
     if (!endpoint) {
       const known = [...endpointsByName.keys()].join(', ');
-      throw new CoordinatorError('NOT_FOUND', `the auth proxy has no \`${name.slice(0, 100)}\`: it has ${known}`);
+      throw new CoordinatorError(
+        'NOT_FOUND',
+        `the auth proxy has no endpoint \`${name.slice(0, 100)}\`: use one of ${known}`,
+      );
     }
     this.limits.countAddress(request.ip);
     const configId = configIdOf(request);
@@ -133,9 +136,10 @@ export class AuthProxyController {
 /** @throws {CoordinatorError} INVALID_ARGUMENT unless the header is there, once, and a UUID */
 function configIdOf({ headers }: FastifyRequest): string {
   const value = headers[configHeader.toLowerCase()];
-  if (value === undefined || value === '') throw invalidField(configHeader, 'is required: the id of a configuration');
+  if (value === undefined || value === '')
+    throw invalidField(configHeader, 'is required: send the id of a configuration');
   if (typeof value !== 'string' || !uuidPattern.test(value)) {
-    throw invalidField(configHeader, 'must be a UUID: the id of a configuration, as get_auth_proxy_config names it');
+    throw invalidField(configHeader, 'must be the UUID of a configuration, from get_auth_proxy_config');
   }
   return value.toLowerCase();
 }

@@ -62,7 +62,7 @@ function endpoint<Request extends object, Response extends object>({
   return { ...rest, run: (call) => run(call, readShape(rest.request, call.body)) };
 }
 
-const signupSummary = 'Makes a sub-organization for somebody, with a wallet if asked to.';
+const signupSummary = 'Creates a sub-organization for a new user and, optionally, a wallet.';
 const initSummary = 'Sends a one-time code to a contact.';
 const verifySummary = 'Exchanges a correct code for a verification token.';
 const otpLoginSummary = 'Logs in the user whose contact the token verifies.';
@@ -133,35 +133,35 @@ export const endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     name: 'oauth2_authenticate',
-    summary: 'Exchanges the code of an OAuth 2.0 provider for an OIDC token.',
+    summary: 'Exchanges an authorization code from an OAuth 2.0 provider for an OIDC token.',
     request: ProxyOauth2AuthenticateRequest,
     response: ProxyOauth2AuthenticateResponse,
     run: oauth2Authenticate,
   }),
   endpoint({
     name: 'oauth_login',
-    summary: 'Logs in the user whose identity the OIDC token proves.',
+    summary: 'Logs in the user identified by the OIDC token.',
     request: ProxyOauthLoginRequest,
     response: ProxySessionResponse,
     run: oauthLogin,
   }),
   endpoint({
     name: 'account',
-    summary: 'The organization of a contact or credential, if there is one.',
+    summary: 'Looks up the organization of a contact or credential.',
     request: ProxyAccountRequest,
     response: ProxyAccountResponse,
     run: account,
   }),
   endpoint({
     name: 'wallet_kit_config',
-    summary: 'The public part of the configuration, for login pages. Takes no body.',
+    summary: 'Returns the public part of the configuration, for login pages. Takes no body.',
     request: ProxyEmptyRequest,
     response: ProxyWalletKitConfigResponse,
     run: walletKitConfig,
   }),
   endpoint({
     name: 'wallet_kit_client_params',
-    summary: 'The site key of the captcha, if there is one. Takes no body.',
+    summary: 'Returns the site key of the captcha, if there is one. Takes no body.',
     request: ProxyEmptyRequest,
     response: ProxyWalletKitClientParamsResponse,
     // There is no captcha, so there is no key of one.
@@ -361,8 +361,8 @@ async function account(
   if (isGated && nameFilters.includes(filterType)) {
     throw new CoordinatorError(
       'PERMISSION_DENIED',
-      `accounts are not looked up by \`${filterType}\`, since nothing proves it: look up by contact, or have ` +
-        'verificationTokenRequiredForGetAccountPii switched off',
+      `accounts cannot be looked up by \`${filterType}\`, because nothing proves it: look up by contact, or have ` +
+        'verificationTokenRequiredForGetAccountPii disabled',
     );
   }
   if (isGated && filterType === 'EMAIL' && verificationToken === undefined && oidcToken !== undefined) {
@@ -376,7 +376,7 @@ async function account(
     if (proof?.kind !== filterType || proof.contact.toLowerCase() !== filterValue.toLowerCase()) {
       throw new CoordinatorError(
         'PERMISSION_DENIED',
-        'a verificationToken for this very contact is required: verify it with otp_init and otp_verify first',
+        'a verificationToken for this contact is required: verify it with otp_init and otp_verify first',
       );
     }
   }
@@ -421,10 +421,7 @@ async function subOrganization(
 ): Promise<string> {
   // The proxy is for users of sub-organizations: nobody becomes an administrator by it.
   if (named?.toLowerCase() === configuration.organizationId) {
-    throw invalidField(
-      'organizationId',
-      'names the parent organization: log in to a sub-organization, or leave it out',
-    );
+    throw invalidField('organizationId', 'is the parent organization: log in to a sub-organization, or leave it out');
   }
   const organizationId = named ?? (await find());
   if (organizationId !== undefined) return organizationId;

@@ -11,12 +11,12 @@ export function allowedOrigin(allowed: readonly string[], origin: string | undef
   if (origin === undefined) {
     throw new CoordinatorError(
       'PERMISSION_DENIED',
-      'the request has no Origin header, and this configuration allows named origins only: call from one of them',
+      'the request has no Origin header, and this configuration allows listed origins only: call from one of them',
     );
   }
   if (allowed.includes(origin)) return origin;
   throw new CoordinatorError(
     'PERMISSION_DENIED',
-    `origin \`${origin.slice(0, 256)}\` is not allowed: add it, exactly so, to allowedOrigins with update_auth_proxy_config`,
+    `origin \`${origin.slice(0, 256)}\` is not allowed: add it, in exactly this form, to allowedOrigins with update_auth_proxy_config`,
   );
 }

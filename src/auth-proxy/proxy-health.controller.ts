@@ -20,7 +20,7 @@ export class ProxyHealthController {
     if (status === 'ok') return { status };
     void reply.status(503);
     return status === 'proxy-secret-refused'
-      ? { status, reason: 'the API has another PROXY_SECRET: set the same for both' }
+      ? { status, reason: 'the API has a different PROXY_SECRET: set the same one for both' }
       : { status };
   }
 }

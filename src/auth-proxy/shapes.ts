@@ -12,22 +12,22 @@ const listOf = (name: string) => ({ type: 'array', items: described(name) });
 export class ProxyEmptyRequest {}
 
 class ProxySignup {
-  @Text({ optional: true, about: 'Verified, if there is a verification token for it.' })
+  @Text({ optional: true, about: 'E-mail address; verified if it comes with a verification token.' })
   userEmail?: string;
 
-  @Text({ optional: true, about: 'E.164; verified, if there is a verification token for it.' })
+  @Text({ optional: true, about: 'Phone number in E.164 format; verified if it comes with a verification token.' })
   userPhoneNumber?: string;
 
-  @Text({ optional: true, about: 'Taken, and not used.' })
+  @Text({ optional: true, about: 'Accepted, but not used.' })
   userTag?: string;
 
-  @Text({ optional: true, about: 'The contact unless given.' })
+  @Text({ optional: true, about: 'Default: the contact.' })
   userName?: string;
 
-  @Text({ optional: true, about: 'The name of the user unless given.' })
+  @Text({ optional: true, about: 'Default: the name of the user.' })
   organizationName?: string;
 
-  @Text({ optional: true, max: 8_192, about: 'Of otp_verify; it proves the contact.' })
+  @Text({ optional: true, max: 8_192, about: 'Verification token for the contact, from otp_verify.' })
   verificationToken?: string;
 
   @Described(listOf('ApiKeyParamsV2'), { optional: true })
@@ -41,7 +41,7 @@ class ProxySignup {
 
   @Described(described('ClientSignature'), {
     optional: true,
-    about: 'By the key that the verification token is bound to.',
+    about: 'Signature by the key that the verification token is bound to.',
   })
   clientSignature?: object;
 }
@@ -65,7 +65,7 @@ class ProxyWalletResult {
 }
 
 export class ProxySignupResponse {
-  @Uuid({ about: 'The sub-organization that was made.' })
+  @Uuid({ about: 'The new sub-organization.' })
   organizationId!: string;
 
   @Uuid()
@@ -74,7 +74,7 @@ export class ProxySignupResponse {
   @Nested(() => ProxyWalletResult, { optional: true })
   wallet?: ProxyWalletResult;
 
-  @Described({ type: 'array', items: { type: 'object' } }, { optional: true, about: 'As the API gave them.' })
+  @Described({ type: 'array', items: { type: 'object' } }, { optional: true, about: 'As returned by the API.' })
   appProofs?: object[];
 }
 
@@ -87,7 +87,7 @@ export class ProxyOtpInitRequest {
   @Text({ about: 'OTP_TYPE_EMAIL or OTP_TYPE_SMS.' })
   otpType!: string;
 
-  @Text({ max: 254, about: 'E-mail address, or phone number in E.164.' })
+  @Text({ max: 254, about: 'E-mail address, or phone number in E.164 format.' })
   contact!: string;
 
   @Nested(() => ProxyEmailCustomization, { optional: true })
@@ -100,7 +100,7 @@ export class ProxyOtpInitResponse {
 }
 
 export class ProxyOtpInitV2Response extends ProxyOtpInitResponse {
-  @Text({ max: 8_192, about: 'The signed key that the code is to be sealed to.' })
+  @Text({ max: 8_192, about: 'The signed target key to which to seal the code.' })
   otpEncryptionTargetBundle!: string;
 }
 
@@ -111,7 +111,7 @@ export class ProxyOtpVerifyRequest {
   @Text()
   otpCode!: string;
 
-  @Text({ optional: true, about: 'Compressed P-256 key, hex, that the token is to be bound to.' })
+  @Text({ optional: true, about: 'Compressed P-256 key to bind the token to, hex.' })
   publicKey?: string;
 }
 
@@ -129,18 +129,18 @@ export class ProxyOtpVerifyResponse {
 }
 
 class ProxyLogin {
-  @Text({ about: 'P-256 key of the client, hex, which stamps for the user from now on.' })
+  @Text({ about: 'P-256 key of the client, hex, which can stamp for the user from now on.' })
   publicKey!: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys that logins made." })
+  @Flag({ optional: true, about: "Deletes the user's other keys created by logins." })
   invalidateExisting?: boolean;
 
-  @Text({ optional: true, about: 'The sub-organization; found by the proof unless given.' })
+  @Text({ optional: true, about: 'The sub-organization; if absent, it is looked up from the proof.' })
   organizationId?: string;
 }
 
 export class ProxyOtpLoginRequest extends ProxyLogin {
-  @Text({ max: 8_192, about: 'Of otp_verify.' })
+  @Text({ max: 8_192, about: 'From otp_verify.' })
   verificationToken!: string;
 
   @Described(described('ClientSignature'), { optional: true })
@@ -148,7 +148,7 @@ export class ProxyOtpLoginRequest extends ProxyLogin {
 }
 
 export class ProxyOtpLoginV2Request extends ProxyLogin {
-  @Text({ max: 8_192, about: 'Of otp_verify_v2.' })
+  @Text({ max: 8_192, about: 'From otp_verify_v2.' })
   verificationToken!: string;
 
   @Described(described('ClientSignature'))
@@ -178,7 +178,7 @@ export class ProxyOauth2AuthenticateRequest {
   @Text()
   codeVerifier!: string;
 
-  @Text({ about: 'SHA-256 of the public key that is to log in, hex.' })
+  @Text({ about: 'SHA-256 of the public key that will log in, hex.' })
   nonce!: string;
 
   @Text({ about: 'The application, as registered with create_oauth2_credential.' })
@@ -186,7 +186,7 @@ export class ProxyOauth2AuthenticateRequest {
 }
 
 export class ProxyOauth2AuthenticateResponse {
-  @Text({ max: 22_528, about: 'OIDC token of this server.' })
+  @Text({ max: 22_528, about: 'OIDC token issued by this server.' })
   oidcToken!: string;
 }
 
@@ -197,15 +197,15 @@ export class ProxyAccountRequest {
   @Text({ max: 22_528 })
   filterValue!: string;
 
-  @Text({ optional: true, max: 8_192, about: 'Proves the contact that is looked for.' })
+  @Text({ optional: true, max: 8_192, about: 'Verification token for the contact to look up.' })
   verificationToken?: string;
 
-  @Text({ optional: true, max: 22_528, about: 'For an e-mail address, instead: opens the account.' })
+  @Text({ optional: true, max: 22_528, about: 'For an e-mail address, instead: an OIDC token that proves it.' })
   oidcToken?: string;
 }
 
 export class ProxyAccountResponse {
-  @Uuid({ optional: true, about: 'Absent when there is none.' })
+  @Uuid({ optional: true, about: 'Absent if there is none.' })
   organizationId?: string;
 }
 
@@ -233,7 +233,7 @@ export class ProxyWalletKitConfigResponse {
 }
 
 export class ProxyWalletKitClientParamsResponse {
-  @Text({ optional: true, about: 'Site key of the captcha; absent when there is none.' })
+  @Text({ optional: true, about: 'Site key of the captcha; absent if there is none.' })
   turnstileSiteKey?: string;
 }
 

@@ -20,7 +20,7 @@ export async function provenContact(
   now: number,
 ): Promise<ProvenContact> {
   const claims = await claimsOf(token, key);
-  if (!claims) throw refused('is not one that this server has signed');
+  if (!claims) throw refused('was not signed by this server');
   if (claims['organization_id'] !== organizationId) throw refused('was issued for another organization');
   if (!(Number(claims['exp']) > now)) throw refused('has expired: verify the contact again');
   const { contact, verification_type: type } = claims;

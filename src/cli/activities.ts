@@ -29,7 +29,7 @@ export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?:
       `${waitsFor ? ` ${printable(waitsFor.text)}` : ''} Do not submit it again; others approve it with\n\n` +
       `  countersign approve ${fingerprint}\n`,
     ACTIVITY_STATUS_REJECTED: `${terminal.styled('red', 'Rejected')}: ${name}, activity ${id}.\n`,
-    ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${failure?.message ?? 'no reason is given'}\n`,
+    ACTIVITY_STATUS_FAILED: `${terminal.styled('red', 'Failed')}: ${name}, activity ${id}: ${failure?.message ?? 'no reason given'}\n`,
   }[status as string];
   return { text: text ?? `${name}, activity ${id}, is ${status}.\n`, json: { activity }, exitCode };
 }
@@ -109,7 +109,7 @@ function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number
 export async function fingerprintOf(client: ActivityClient, named: string): Promise<string> {
   if (/^sha256:[0-9a-f]{64}$/.test(named)) return named;
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(named)) {
-    throw new BadUsage(`\`${named}\` names no activity: use its id, or its fingerprint (sha256: and 64 hex digits)`);
+    throw new BadUsage(`\`${named}\` does not identify an activity: use its id or its fingerprint (sha256: and 64 hex digits)`);
   }
   return (await activityOf(client, named)).fingerprint;
 }

@@ -15,8 +15,8 @@ const answerWithinMs = 60_000;
 /** Adds the options that say who speaks. */
 export function withProfile<Given extends CliCommand>(command: Given): Given {
   return command
-    .option('--profile <name>', 'who speaks; else COUNTERSIGN_PROFILE, or the one that `profiles use` chose')
-    .option('--organization <id>', "a sub-organization, instead of the profile's organization");
+    .option('--profile <name>', 'profile to use; default: COUNTERSIGN_PROFILE, or the one chosen with `profiles use`')
+    .option('--organization <id>', "a sub-organization to act in, instead of the profile's organization");
 }
 
 /**

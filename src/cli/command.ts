@@ -41,7 +41,7 @@ export class CliCommand extends Command {
   answers<Options extends object, Given extends readonly unknown[] = []>(
     act: (options: Options, ...given: Given) => Promise<Outcome>,
   ): this {
-    this.option('--json', 'write one line of JSON instead of text');
+    this.option('--json', 'print one line of JSON instead of text');
     return this.action(async () => {
       const options = this.opts<Options & { readonly json?: boolean }>();
       // Commander has parsed them as the declared arguments say.

@@ -40,7 +40,7 @@ export async function examine(terminal: Terminal, options: StoreOptions): Promis
     const looks = [folder, key, store, clock, server, proxySecret, mail, disk];
     for (const look of looks) findings.push(...(await look(config)));
   } catch (error) {
-    findings.push(problem('settings', reasonOf(error), 'correct it: docs/reference/settings.md has every setting'));
+    findings.push(problem('settings', reasonOf(error), 'correct it; docs/reference/settings.md lists all settings'));
   }
   const isWell = findings.every(({ level }) => level !== 'problem');
   return {
@@ -88,8 +88,7 @@ async function key(config: Config): Promise<Finding[]> {
   const place = placeOf(config);
   try {
     const keys = await readKeys(config);
-    if (!keys)
-      return [problem(about, `${place} is not there`, 'put the key back from its copy, or set KEK or KEK_FILE')];
+    if (!keys) return [problem(about, `${place} is missing`, 'put the key back from its copy, or set KEK or KEK_FILE')];
     const mode = config.kek === undefined ? (await stat(config.kekFile)).mode & 0o077 : 0;
     return [
       ...(mode === 0
@@ -98,13 +97,13 @@ async function key(config: Config): Promise<Finding[]> {
             problem(
               about,
               `others may read ${place}`,
-              `run chmod 600 ${place}, and rotate the key if others had the chance`,
+              `run chmod 600 ${place}, and rotate the key if others could have read it`,
             ),
           ]),
       keys.length > 1
         ? warning(
             about,
-            `${place} holds ${keys.length} keys: a rotation has begun and not ended`,
+            `${place} contains ${keys.length} keys: a rotation is unfinished`,
             'run countersign kek rotate again',
           )
         : ok(about, `one key in ${place}`),
@@ -121,7 +120,7 @@ async function store(config: Config): Promise<Finding[]> {
   const isFile = eventStore === 'sqlite:';
   const toDo = isFile
     ? `set DATA_DIR to the folder with events.db, or restore it from a backup`
-    : 'see that the server runs, and that EVENT_STORE has its address, user and password';
+    : 'make sure that the server is running, and that EVENT_STORE has the right address, user and password';
   try {
     if (isFile) await stat(eventsFile(dataDir));
     const opened = isFile ? await openForReading(eventStore, dataDir) : await openEventStore(eventStore, dataDir);
@@ -131,8 +130,8 @@ async function store(config: Config): Promise<Finding[]> {
       const ids = keys ? new LocalKeyEncryption(keys, { bytes: () => new Uint8Array() }).knownIds : undefined;
       const findings: Finding[] = [];
       if (record && ids && !ids.includes(record.kekId)) {
-        const found = `is sealed under key-encryption key ${record.kekId}, and ${placeOf(config)} holds ${ids.join(', ')}`;
-        findings.push(problem(about, found, 'put the right key there: without it nothing starts'));
+        const found = `is sealed under key-encryption key ${record.kekId}, but ${placeOf(config)} contains ${ids.join(', ')}`;
+        findings.push(problem(about, found, 'put the right key there: the coordinator cannot start without it'));
       }
       if (!isFile) {
         await warnOfLimit(opened, (found) => findings.push(warning(about, found, 'raise the limit of the server')));
@@ -152,7 +151,7 @@ async function clock({ dataDir }: Config): Promise<Finding[]> {
   const ahead = (written?.mtimeMs ?? 0) - Date.now();
   if (ahead < 60_000) return [ok('clock', new Date().toISOString())];
   const found = `the store was written ${Math.round(ahead / 60_000)} minutes from now`;
-  return [problem('clock', found, 'set the clock by NTP: requests are good for an hour only')];
+  return [problem('clock', found, 'set the clock by NTP: requests are valid for one hour only')];
 }
 
 /** Asks again while it catches up: what was recorded a moment ago is no problem. */
@@ -183,13 +182,13 @@ async function server({ dataDir, apiUrl: ofProxy, app }: Config): Promise<Findin
     return [
       response.ok
         ? ok(about, `${url} is ready`)
-        : problem(about, `${url} is not ready: ${said.slice(0, 200)}`, 'look into its log'),
-      ...(skew > 120_000 ? [problem('clock', `${url} has another time`, 'set both clocks by NTP')] : []),
+        : problem(about, `${url} is not ready: ${said.slice(0, 200)}`, 'see its log'),
+      ...(skew > 120_000 ? [problem('clock', `the clock of ${url} differs`, 'set both clocks by NTP')] : []),
     ];
   } catch {
     const toDo = app === 'proxy' ? 'start it, or correct API_URL' : 'start it with countersign start';
     const level = app === 'proxy' ? problem : warning;
-    return [level(about, `nobody answers at ${url}`, toDo)];
+    return [level(about, `${url} does not respond`, toDo)];
   }
 }
 
@@ -203,12 +202,14 @@ async function proxySecret({ proxySecret: given, proxySecretFile: file }: Config
       problem(
         about,
         `${file} cannot be read`,
-        'start the API first, which makes it, and share the file with the auth proxy',
+        'start the API first, which creates it, and share the file with the auth proxy',
       ),
     ];
   }
   if (!/^[\x21-\x7e]{32,512}$/.test(text.trim())) {
-    return [problem(about, `${file} holds no secret`, 'put 32 to 512 printable characters there, the same for both')];
+    return [
+      problem(about, `${file} contains no secret`, 'put 32 to 512 printable characters there, the same for both'),
+    ];
   }
   return [ok(about, `in ${file}`)];
 }
@@ -217,7 +218,7 @@ async function mail({ smtp, restored }: Config): Promise<Finding[]> {
   const about = 'mail';
   if (restored) return [ok(about, 'RESTORED is true: nothing is sent')];
   if (smtp === undefined) {
-    return [warning(about, 'is not sent: it goes to outbox.jsonl', 'set SMTP_URL where people are to get it')];
+    return [warning(about, 'is not sent, but written to outbox.jsonl', 'set SMTP_URL to send it')];
   }
   const { host, port } = smtp;
   const failure = await new Promise<string | undefined>((resolve) => {
@@ -230,7 +231,7 @@ async function mail({ smtp, restored }: Config): Promise<Finding[]> {
     socket.once('timeout', () => end('no answer'));
     socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
   });
-  if (failure === undefined) return [ok(about, `${host}:${port} answers`)];
+  if (failure === undefined) return [ok(about, `${host}:${port} responds`)];
   return [
     problem(about, `${host}:${port} cannot be reached (${failure})`, 'correct SMTP_URL, or let this machine reach it'),
   ];

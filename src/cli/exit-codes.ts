@@ -14,10 +14,10 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 /** What each exit code means, as the help and the reference say it. */
 export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
   0: 'done',
-  1: 'failed, or what was checked is not in order',
-  2: 'bad usage: an argument, a setting, a file or a profile; nothing was done',
+  1: 'failed, or a check found problems',
+  2: 'invalid argument, setting, file or profile; nothing was done',
   3: 'denied by policies, or rejected by vote',
-  4: 'the activity waits for approvals',
+  4: 'the activity is waiting for approvals',
   5: 'the server refused the request; the message says why',
-  6: 'the server cannot be reached, or cannot answer now: try again',
+  6: 'the server cannot be reached, or is not available at the moment: try again',
 };

@@ -23,11 +23,11 @@ export function explained(error: unknown): Explanation {
   }
   if (error instanceof BadUsage || error instanceof BadSetting) return { message, exitCode: exitCodes.badUsage };
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return { message: 'the server did not answer in time: try again', exitCode: exitCodes.unreachable };
+    return { message: 'the server did not respond in time: try again', exitCode: exitCodes.unreachable };
   }
   if (isConnectionError(error)) {
     return {
-      message: `the server does not answer (${reasonOf(error)}): is it running?`,
+      message: `the server does not respond (${reasonOf(error)}): is it running?`,
       exitCode: exitCodes.unreachable,
     };
   }

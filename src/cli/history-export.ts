@@ -19,7 +19,7 @@ export interface HistoryExportOptions extends StoreOptions {
 /** Writes the history of an organization to a file or to standard output; see docs/how-to/production-bugs.md. */
 export async function exportToFile(terminal: Terminal, options: HistoryExportOptions): Promise<Outcome> {
   if (options.json && options.out === undefined) {
-    throw new BadUsage('--json says what was written: add --out FILE, as standard output holds the history itself');
+    throw new BadUsage('--json prints a report: add --out FILE, because the history itself goes to standard output');
   }
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const store = await openForReading(eventStore, dataDir);
@@ -58,7 +58,7 @@ async function written(
   const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
     const isThere = (cause as NodeJS.ErrnoException).code === 'EEXIST';
     throw new BadUsage(
-      isThere ? `${file} is there already: choose another name` : `${file} cannot be written: ${String(cause)}`,
+      isThere ? `${file} already exists: choose another name` : `${file} cannot be written: ${String(cause)}`,
       {
         cause,
       },
@@ -77,12 +77,12 @@ async function written(
 function asText(file: string, { header, events, changed, otherwise, unknownMembers }: ExportReport): string {
   const told = {
     none: 'nothing was replaced',
-    tokens: `${changed} events lack what was still alive`,
+    tokens: `live tokens were removed from ${changed} events`,
     'personal-data': `personal data was replaced in ${changed} events`,
   }[header.redacted];
   const notes = [
-    ...otherwise.map((one) => `Comes out otherwise on pseudonyms: ${one}`),
-    ...(unknownMembers.length > 0 ? [`Replaced as nobody has said what they hold: ${unknownMembers.join(', ')}`] : []),
+    ...otherwise.map((one) => `Decided differently on pseudonyms: ${one}`),
+    ...(unknownMembers.length > 0 ? [`Replaced because their content is unknown: ${unknownMembers.join(', ')}`] : []),
   ];
   return [`${file}: ${events} events of organization ${header.organizationId}; ${told}.`, ...notes, ''].join('\n');
 }

@@ -40,11 +40,11 @@ export function idsOf(what: string, names: readonly string[], all: readonly Name
     const [only, ...others] = found.length > 0 ? found : all.filter((one) => sameText(one.name, name));
     if (!only)
       throw new BadUsage(
-        `there is no ${what} \`${name}\`: countersign ${what === 'policy' ? 'policies' : `${what}s`} lists them`,
+        `no ${what} is named \`${name}\`: see countersign ${what === 'policy' ? 'policies' : `${what}s`}`,
       );
     if (others.length > 0) {
       const ids = [only, ...others].map(({ id }) => id).join(', ');
-      throw new BadUsage(`there are ${others.length + 1} of the name \`${name}\`: use one of the ids ${ids}`);
+      throw new BadUsage(`${others.length + 1} are named \`${name}\`: use one of the ids ${ids}`);
     }
     return only.id;
   });

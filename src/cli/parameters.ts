@@ -19,8 +19,8 @@ export function withParameters<Given extends CliCommand>(command: Given): Given 
     .option('--file <file>', 'the parameters as JSON; - reads standard input')
     .option(
       '--set <name=value>',
-      'one parameter, such as `--set userName=Bob`, `--set apiKeys[0].apiKeyName=laptop` or `--set userIds[]=…`; a list or ' +
-        'an object as a whole is written as JSON. May be given several times, and is stronger than --file',
+      'one parameter, such as `--set userName=Bob`, `--set apiKeys[0].apiKeyName=laptop` or `--set userIds[]=…`; write a whole list or ' +
+        'object as JSON. Can be repeated, and overrides --file',
       (given: string, before: readonly string[]) => [...before, given],
       [],
     );
@@ -75,7 +75,7 @@ interface Assignment {
 /** `a.b[0].c[]` as the steps that lead there. */
 function segmentsOf(path: string): readonly Step[] {
   if (!/^\w+(?:\[\d{0,3}\])*(?:\.\w+(?:\[\d{0,3}\])*)*$/.test(path)) {
-    throw new BadUsage(`--set ${path}: the name must be such as name, object.name, list[0] or list[]`);
+    throw new BadUsage(`--set ${path}: the name must look like name, object.name, list[0] or list[]`);
   }
   return [...path.matchAll(/(\w+)|\[(\d*)\]/g)].map(([, name, index]) =>
     index === undefined ? name! : index === '' ? append : Number(index),
@@ -101,7 +101,7 @@ function assign(
   const isList = typeof rest[0] !== 'string';
   if (isList && inner.type !== 'array') throw new BadUsage(`--set ${assignment.path}: ${String(step)} is not a list`);
   if (!isList && !inner.$shape)
-    throw new BadUsage(`--set ${assignment.path}: ${String(step)} has no members to set one by one`);
+    throw new BadUsage(`--set ${assignment.path}: ${String(step)} has no members that can be set individually`);
   const next = typeof before === 'object' && before !== null ? before : isList ? [] : {};
   holder[key] = next;
   assign(next as Record<string, unknown>, inner, rest, assignment);
@@ -126,6 +126,6 @@ function typed(schema: JsonSchema, { path, value }: Assignment): unknown {
   try {
     return JSON.parse(value);
   } catch (cause) {
-    throw new BadUsage(`--set ${path}: a list or an object is written as JSON, got ${value}`, { cause });
+    throw new BadUsage(`--set ${path}: write a list or an object as JSON, got ${value}`, { cause });
   }
 }

@@ -21,6 +21,6 @@ export async function revisionOf(replayed: OrganizationReplay, point: string): P
   const time = timePattern.test(point) ? Date.parse(point) : NaN;
   if (!Number.isNaN(time)) return replayed.revisionAt({ by: 'time', time });
   throw new BadUsage(
-    `\`${printable(point)}\` is no point: type a revision such as 41, position:123, a time such as 2026-11-23T12:00:00Z, the id of an event, or end`,
+    `\`${printable(point)}\` is not a point in history: use a revision such as 41, position:123, a time such as 2026-11-23T12:00:00Z, the id of an event, or end`,
   );
 }

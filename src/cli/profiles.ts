@@ -76,15 +76,15 @@ export class Profiles {
     const found = await stat(file).catch(() => undefined);
     if (!found) {
       const names = await this.names();
-      const others = names.length > 0 ? `there are ${names.join(', ')}` : 'there is none yet';
-      throw new BadUsage(`there is no profile \`${name}\` (${others}): make it with countersign login`);
+      const others = names.length > 0 ? `existing ones: ${names.join(', ')}` : 'there are none yet';
+      throw new BadUsage(`no profile is named \`${name}\` (${others}): create it with countersign login`);
     }
     if ((found.mode & 0o077) !== 0) {
-      throw new BadUsage(`${file} holds a private key and others may read it: run chmod 600 ${file}`);
+      throw new BadUsage(`${file} contains a private key, and others can read it: run chmod 600 ${file}`);
     }
     const { publicKey, privateKey, curve, ...rest } = storedProfile(file, await readFile(file, 'utf8'));
     const key = apiKeyPairFromPrivate(privateKey, curve);
-    if (key.publicKey !== publicKey) throw new BadUsage(`${file}: its two keys are not a pair; log in again`);
+    if (key.publicKey !== publicKey) throw new BadUsage(`${file}: its two keys do not match; log in again`);
     return { ...rest, key };
   }
 
@@ -125,7 +125,7 @@ export class Profiles {
 
 function storedProfile(file: string, text: string): Stored {
   const wrong = (cause?: unknown): BadUsage =>
-    new BadUsage(`${file} is no profile that this version can read: log in again with countersign login`, { cause });
+    new BadUsage(`${file} is not a profile that this version can read: log in again with countersign login`, { cause });
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -10,12 +10,12 @@ import { revisionOf } from './points.js';
 import type { Terminal } from './terminal.js';
 
 const help = [
-  '→ ←        next event, event before',
-  '↓ ↑        next decision, decision before',
+  '→ ←        next event, previous event',
+  '↓ ↑        next decision, previous decision',
   'home end   first event, last event',
   'g          go to a revision, position:123, a time, or the id of an event',
-  's          the state behind this event',
-  'm c        mark this event; what has changed between the mark and this event',
+  's          state after this event',
+  'm c        mark this event; compare the marked event with this one',
   'page up/down  scroll',
   'q          quit',
 ];
@@ -124,11 +124,11 @@ export class ReplaySession {
         this.typed = '';
         break;
       case 's':
-        this.show([`state behind ${at}`, ...outline(documentOf(await replayed.stateAt(at), this.now))]);
+        this.show([`state after ${at}`, ...outline(documentOf(await replayed.stateAt(at), this.now))]);
         break;
       case 'm':
         this.mark = at;
-        this.message = `${at} is marked: go elsewhere and press c`;
+        this.message = `${at} is marked: go to another event and press c`;
         break;
       case 'c':
         await this.compare();
@@ -166,7 +166,7 @@ export class ReplaySession {
   private async compare(): Promise<void> {
     const { mark, at, replayed } = this;
     if (mark === undefined) {
-      this.message = 'mark an event with m first';
+      this.message = 'first mark an event with m';
       return;
     }
     const [from, to] = [Math.min(mark, at), Math.max(mark, at)];

@@ -43,8 +43,8 @@ export async function replay(terminal: Terminal, options: ReplayOptions, given?:
 
 function checkTogether({ diff, step, decisions, activity, from }: ReplayOptions): void {
   const asked = Object.entries({ diff, step: step ?? decisions, activity }).filter(([, value]) => value !== undefined);
-  if (asked.length > 1) throw new BadUsage(`one of --diff, --step and --activity at a time, got ${asked.length}`);
-  if (from !== undefined && !step && !decisions) throw new BadUsage('--from says where --step begins: add --step');
+  if (asked.length > 1) throw new BadUsage(`use only one of --diff, --step and --activity, got ${asked.length}`);
+  if (from !== undefined && !step && !decisions) throw new BadUsage('--from only works with --step: add --step');
 }
 
 function shownProgress(terminal: Terminal, { json }: ReplayOptions) {
@@ -65,7 +65,7 @@ async function told(terminal: Terminal, options: ReplayOptions, replayed: Organi
   if (options.diff !== undefined) {
     const from = await revisionOf(replayed, options.diff);
     if (from > at)
-      throw new BadUsage(`--diff ${options.diff} lies behind --at ${options.at}: name the earlier point first`);
+      throw new BadUsage(`--diff ${options.diff} is later than --at ${options.at}: use the earlier point for --diff`);
     const [before, after] = [await replayed.stateAt(from), await replayed.stateAt(at)];
     const changes = [...compareStates(before, after, now)];
     const lines = [`organization ${organizationId} from ${from} to ${at}`, ...changes.map(({ text }) => `  ${text}`)];
@@ -91,7 +91,7 @@ async function told(terminal: Terminal, options: ReplayOptions, replayed: Organi
   const state = await replayed.stateAt(at);
   const [event] = await replayed.events(at, 1);
   const document = documentOf(state, now);
-  const title = `organization ${organizationId} at ${at} of ${replayed.last}, behind ${replayed.typeOf(at)} ${event!.id}`;
+  const title = `organization ${organizationId} at ${at} of ${replayed.last}, after ${replayed.typeOf(at)} ${event!.id}`;
   const text = textOf([title, ...outline(document)]);
   return {
     text,

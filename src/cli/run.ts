@@ -41,5 +41,5 @@ function refuseUnknownVerb(tree: CliCommand, args: readonly string[]): void {
 function unknownVerb(word: string, { commands }: Command): string {
   const names = commands.map((command) => command.name());
   const near = names.filter((name) => slipsBetween(word, name) <= 2);
-  return `error: unknown command '${word}'\n(${near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `There are ${names.join(', ')}.`})`;
+  return `error: unknown command '${word}'\n(${near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `Available: ${names.join(', ')}.`})`;
 }

@@ -14,7 +14,7 @@ export interface StoreOptions {
 export function withStore<Given extends CliCommand>(command: Given): Given {
   return command.option(
     '--data-dir <folder>',
-    'folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
+    'data folder of the coordinator, instead of DATA_DIR; other settings come from the environment, as for the coordinator',
   );
 }
 
@@ -29,7 +29,7 @@ export function storeSettings(terminal: Terminal, { dataDir: folder }: StoreOpti
   if (eventStore === 'memory:') throw new BadUsage('EVENT_STORE=memory: keeps nothing between starts');
   if (eventStore === 'sqlite:' && !existsSync(eventsFile(dataDir))) {
     throw new BadUsage(
-      `there is no ${eventsFile(dataDir)}: set --data-dir or DATA_DIR to the folder of the coordinator`,
+      `${eventsFile(dataDir)} does not exist: set --data-dir or DATA_DIR to the data folder of the coordinator`,
     );
   }
   return config;

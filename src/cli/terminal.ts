@@ -80,14 +80,14 @@ export class Terminal {
   /** One line that the user types. @throws {BadUsage} when nobody answers */
   async ask(question: string): Promise<string> {
     const answer = await this.answerTo(`${question} `);
-    if (answer === undefined) throw new BadUsage(`nobody has answered: ${question}`);
+    if (answer === undefined) throw new BadUsage(`no answer to: ${question}`);
     return answer.trim();
   }
 
   /** Whether the user means it. @throws {BadUsage} when nobody answers, as where no terminal is */
   async confirm(question: string): Promise<boolean> {
     const answer = await this.answerTo(`${question} [y/N] `);
-    if (answer === undefined) throw new BadUsage('nobody has answered: add --yes to do it without being asked');
+    if (answer === undefined) throw new BadUsage('not confirmed: add --yes to skip the question');
     return /^\s*y(?:es)?\s*$/i.test(answer);
   }
 

@@ -24,7 +24,7 @@ async function readRoot(folder: string): Promise<RootFile & { readonly apiPrivat
   const file = join(folder, 'root.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined)
-    throw new Error(`${file} is not there: start a coordinator first (countersign start), in another terminal`);
+    throw new Error(`${file} does not exist: start a coordinator first (countersign start), in another terminal`);
   const root = JSON.parse(text) as RootFile;
   if (!root.apiPrivateKey)
     throw new Error(`${file} has no private key (ROOT_API_PUBLIC_KEY was set): the tour needs one`);

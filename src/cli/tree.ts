@@ -35,7 +35,7 @@ export function commandTree(terminal: Terminal): CliCommand {
     .description('Open, self-hostable, event-sourced coordinator for signed activities.')
     .version(version())
     .exitOverride()
-    .showHelpAfterError('(add --help for how to use it)')
+    .showHelpAfterError('(add --help for usage)')
     .configureOutput({
       writeOut: (text) => terminal.out(text),
       writeErr: (text) => terminal.error(text),

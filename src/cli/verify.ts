@@ -63,7 +63,7 @@ function asText({ findings, isCut, rows, ...counts }: Whole): string {
   const { events, streams, decisions, unnumbered, stamps, stampsNotKept, stampsRedacted } = counts;
   const looked = [
     `${events} events in ${streams} streams`,
-    `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept whole` : ''}${stampsRedacted ? `, ${stampsRedacted} redacted` : ''}`,
+    `${stamps} stamps verified${stampsNotKept ? `, ${stampsNotKept} of denials not kept in full` : ''}${stampsRedacted ? `, ${stampsRedacted} redacted` : ''}`,
     `${decisions} decisions made again${unnumbered ? `, ${unnumbered} of an earlier release folded only` : ''}`,
     ...(rows?.tables ? [`${rows.rows} rows of the read models built again`] : []),
   ].join('; ');

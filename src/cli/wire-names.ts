@@ -47,8 +47,8 @@ const wireName = (name: string): string =>
 /** @throws {BadUsage} that suggests what is near, if anything is */
 export function unknownName(what: string, name: string, all: readonly string[]): BadUsage {
   const near = nearest(wireName(name), all);
-  const hint = near.length > 0 ? `did you mean ${near.join(', ')}?` : `there are ${all.join(', ')}`;
-  return new BadUsage(`there is no ${what} \`${name}\`: ${hint}`);
+  const hint = near.length > 0 ? `did you mean ${near.join(', ')}?` : `use one of ${all.join(', ')}`;
+  return new BadUsage(`no ${what} is named \`${name}\`: ${hint}`);
 }
 
 /** The names that a slip or two lead to, or that hold all words of what was typed. */

@@ -69,7 +69,7 @@ export class StampingClient {
   ): Promise<Result> {
     const { id, status, result } = await this.submit(type, parameters, options);
     if (status !== 'ACTIVITY_STATUS_COMPLETED') {
-      throw new Error(`${type} was not completed: activity ${id} is ${status}; use submit where that is expected`);
+      throw new Error(`${type} was not completed: activity ${id} is ${status}; use submit if you expect that`);
     }
     return Object.values(result)[0] as Result;
   }

@@ -120,7 +120,7 @@ function checkPasskeyUnchanged(passkey: VerifiedPasskey, authenticator: NonNulla
 export function counterNotAbove(signCount: number, highest: number): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',
-    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highest}; stamp the request anew`,
+    `could not verify WebAuthN signature: signature counter ${signCount} is not above ${highest}; stamp the request again`,
     { category: 'SIGNATURE_INVALID' },
   );
 }

@@ -37,7 +37,7 @@ export function decisionTime(clock: Clock, ...organizations: readonly (Organizat
 function undecided(what: string): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `the clock of this coordinator ${what}: nothing is decided until its time is right; send the same request again later`,
+    `the clock of this coordinator ${what}: it decides nothing until the clock is right; send the same request again later`,
   );
 }
 

@@ -63,7 +63,7 @@ export function noSuchActivity(fingerprint: string): CoordinatorError {
 export function notWaiting(activityId: string): CoordinatorError {
   return new CoordinatorError(
     'FAILED_PRECONDITION',
-    `activity \`${activityId}\` does not wait for votes: it is finished; read it with get_activity`,
+    `activity \`${activityId}\` is not waiting for votes: it is finished; read it with get_activity`,
   );
 }
 
@@ -71,8 +71,8 @@ export function notWaiting(activityId: string): CoordinatorError {
 export function toldOnce(type: string, activityId: string): CoordinatorError {
   return new CoordinatorError(
     'FAILED_PRECONDITION',
-    `activity \`${activityId}\` is done, and its result was told once, in the first answer to these bytes, as it would ` +
-      `serve whoever has it: start again with a new ${type}`,
+    `activity \`${activityId}\` is complete, and its result was returned only once, in the first response to these bytes, because anybody who ` +
+      `holds it could use it: start again with a new ${type}`,
   );
 }
 
@@ -108,8 +108,8 @@ export function organizationMismatch(targeted: string, own: string): Coordinator
 export function organizationDeleted(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'NOT_FOUND',
-    `organization \`${organizationId}\` was deleted: nobody can act or read in it any more, but its parent organization can ` +
-      'read what was recorded',
+    `organization \`${organizationId}\` has been deleted: nobody can act or read in it any more; its parent organization can still ` +
+      'read its records',
     { category: 'ORGANIZATION_NOT_FOUND' },
   );
 }
@@ -118,7 +118,7 @@ export function organizationDeleted(organizationId: string): CoordinatorError {
 export function signUpLapsed(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'NOT_FOUND',
-    `organization \`${organizationId}\` has lapsed: nobody has used a key, code or token of it within an hour of its ` +
+    `organization \`${organizationId}\` has lapsed: none of its keys, codes or tokens was used within an hour of ` +
       'sign-up; sign up again',
     { category: 'ORGANIZATION_NOT_FOUND' },
   );
@@ -128,7 +128,7 @@ export function signUpLapsed(organizationId: string): CoordinatorError {
 export function proxyLogin(type: string, organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'PERMISSION_DENIED',
-    `the auth proxy logs nobody in to \`${organizationId}\` itself: ${type} has to name one of its sub-organizations`,
+    `the auth proxy cannot log anybody in to \`${organizationId}\` itself: ${type} must name one of its sub-organizations`,
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }
@@ -139,7 +139,7 @@ export function membersOfParentOnly(type: string, parentOrganizationId: string |
     parentOrganizationId === undefined ? 'a parent organization' : `organization \`${parentOrganizationId}\``;
   return new CoordinatorError(
     'PERMISSION_DENIED',
-    `${type} is submitted in a sub-organization by members of its parent: here nobody but those of ${whose} may, and not by ` +
+    `${type} can be submitted only in a sub-organization, by members of its parent: here only by those of ${whose}, and not through ` +
       'its auth proxy',
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
@@ -148,7 +148,7 @@ export function membersOfParentOnly(type: string, parentOrganizationId: string |
 export function apiKeyOnly(type: string): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',
-    `${type} takes an API key stamp only (X-Stamp): a passkey cannot submit it`,
+    `${type} accepts only an API key stamp (X-Stamp): a passkey cannot submit it`,
     { category: 'SIGNATURE_MISSING' },
   );
 }
@@ -156,7 +156,7 @@ export function apiKeyOnly(type: string): CoordinatorError {
 export function attestedElsewhere(what: string): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',
-    `${what} takes no X-Stamp-Attested: log in with stamp_login, then stamp with the key of the session (X-Stamp)`,
+    `${what} does not accept X-Stamp-Attested: log in with stamp_login, then stamp with the key of the session (X-Stamp)`,
     { category: 'SIGNATURE_INVALID' },
   );
 }
@@ -172,8 +172,8 @@ export function credentialConflict(what: string): CoordinatorError {
 export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError {
   return new CoordinatorError(
     'OUT_OF_RANGE',
-    `too large to be recorded, and nothing was: the body, what it creates and its proofs would take ${bytes} bytes, one ` +
-      `activity may take ${limit}; create less at once`,
+    `too large, nothing was recorded: the body, the objects it creates and its proofs would take ${bytes} bytes, but one ` +
+      `activity may take at most ${limit}; create fewer objects at once`,
     { category: 'REQUEST_INVALID' },
   );
 }

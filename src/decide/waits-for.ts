@@ -55,7 +55,7 @@ export function waitsForOf(
       (of === undefined ? '' : `, for ${of}`)
     );
   });
-  const member = memberId === undefined ? [] : [`the approval of ${nameOf(memberId)}, whom it concerns`];
+  const member = memberId === undefined ? [] : [`the approval of ${nameOf(memberId)}, who is affected`];
   const quorum =
     rootQuorum && rootQuorum.fewest > 0
       ? [`${approvals(rootQuorum.fewest)} from the root quorum (${oneOf(rootQuorum.userIds.map(nameOf))})`]
@@ -63,7 +63,7 @@ export function waitsForOf(
   const either = [...(ways.length > 0 ? ways : member), ...quorum].join('; or ');
   const besides = ways.length > 0 && member.length > 0 ? `; and, unless the root quorum approves, ${member[0]}` : '';
   return {
-    text: either === '' ? 'Waits for votes.' : `Waits for ${either}${besides}.`,
+    text: either === '' ? 'Waiting for votes.' : `Waiting for ${either}${besides}.`,
     policies: named,
     ...(rootQuorum
       ? {

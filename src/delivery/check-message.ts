@@ -25,7 +25,7 @@ export function checkMessage({ channel, to, subject, text, html, from, fromName,
   const refuse = (field: string, description: string): number => violations.push({ field, description });
 
   if (channel === 'email' ? !isEmail(to) : !phonePattern.test(to)) {
-    refuse('to', channel === 'email' ? 'must be an e-mail address' : 'must be a phone number in E.164');
+    refuse('to', channel === 'email' ? 'must be an e-mail address' : 'must be a phone number in E.164 format');
   }
   if (text === '') refuse('text', 'must not be empty');
   if (text.length > maxTextLength[channel]) {

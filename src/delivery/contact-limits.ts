@@ -70,20 +70,20 @@ const toContact: Limit = {
 const byStrangers: Limit = {
   most: perContact.strangers,
   windowMs: window,
-  name: `${perContact.strangers} messages to one contact in three minutes that neither its account nor the parent asks for`,
+  name: `${perContact.strangers} messages to one contact in three minutes that neither its account nor the parent requested`,
   counts: isStrangers,
 };
 const byCaller = (caller: string): Limit => ({
   most: perCaller.toOneContact,
   windowMs: window,
-  name: `${perCaller.toOneContact} messages of one organization to one contact in three minutes`,
+  name: `${perCaller.toOneContact} messages from one organization to one contact in three minutes`,
   counts: (message) => message.caller === caller,
   caller,
 });
 const ofCaller: Limit = {
   most: perCaller.anHour,
   windowMs: hour,
-  name: `${perCaller.anHour} messages of one sub-organization in an hour to contacts that nobody there has proved`,
+  name: `${perCaller.anHour} messages from one sub-organization in an hour to contacts that nobody there has verified`,
   counts: () => true,
 };
 const notices: Limit = {
@@ -95,7 +95,7 @@ const notices: Limit = {
 const noticesOfStrangers: Limit = {
   most: perApprover.strangers,
   windowMs: hour,
-  name: `${perApprover.strangers} notices to one address in an hour that its own organization does not send`,
+  name: `${perApprover.strangers} notices to one address in an hour from organizations other than its own`,
   counts: isStrangers,
 };
 
@@ -180,7 +180,7 @@ export class ContactLimits {
         this.refuseMore(count, tail, now);
         if (await this.append(count, tail.at(-1), now)) return;
       }
-      throw uncounted('others count messages at the same time all along');
+      throw uncounted('too many messages are being counted at the same time');
     });
   }
 
@@ -252,7 +252,7 @@ export class ContactLimits {
     const behind = timeOf(last) - now;
     if (behind <= toleranceMs) return Math.max(now, timeOf(last));
     throw uncounted(
-      `the clock of this coordinator is ${Math.ceil(behind / 1000)} s behind the last one that was counted, at ` +
+      `the clock of this coordinator is ${Math.ceil(behind / 1000)} s behind the last counted message, at ` +
         new Date(timeOf(last)).toISOString(),
     );
   }
@@ -280,16 +280,16 @@ function refuse({ name }: Limit, until: number, now: number): void {
 
 function asUncounted(error: unknown): never {
   if (error instanceof StoreRefused) {
-    throw uncounted('the event store refuses it, which its operator has to mend', error);
+    throw uncounted('the event store refuses access, which its operator must fix', error);
   }
-  if (error instanceof StoreUnavailable) throw uncounted('the event store did not answer', error);
+  if (error instanceof StoreUnavailable) throw uncounted('the event store did not respond', error);
   throw error;
 }
 
 function uncounted(why: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `nothing was sent, as the messages to this contact could not be counted: ${why}; send the same request again later`,
+    `nothing was sent, because the messages to this contact could not be counted: ${why}; send the same request again later`,
     { cause },
   );
 }

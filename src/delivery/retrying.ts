@@ -119,13 +119,16 @@ export class RetryingDelivery implements Delivery {
   check(message: Message, from: QueuePath = installation): void {
     checkMessage(message);
     if (this.#stopping) {
-      throw new CoordinatorError('UNAVAILABLE', 'messages are not accepted any more: the process stops, try again');
+      throw new CoordinatorError(
+        'UNAVAILABLE',
+        'messages are no longer accepted, because the process is stopping: try again',
+      );
     }
     const { maxOpen } = this.#patience;
     const refuse = (most: number, whose: string): never => {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `${most} messages${whose} wait for their delivery: try again later, and look into the log for the reason`,
+        `${most} messages${whose} are waiting for delivery: try again later, and see the log for the reason`,
         { retryAfterSeconds: 60 },
       );
     };
@@ -205,7 +208,7 @@ export class RetryingDelivery implements Delivery {
       () => undefined,
       // What is not known to be harmless is not repeated: it could hold the text.
       (error: unknown) =>
-        error instanceof DeliveryFailed ? error : new DeliveryFailed('the carrier is defect', { retryable: true }),
+        error instanceof DeliveryFailed ? error : new DeliveryFailed('the carrier is defective', { retryable: true }),
     );
     try {
       return await Promise.race([carried, given]);
@@ -300,7 +303,9 @@ export class RetryingDelivery implements Delivery {
       this.#report({ ...about, outcome, attempts, ...(reason === undefined ? {} : { reason }) });
     } catch (error) {
       // A listener that throws must not stop the message that it is told about.
-      process.emitWarning(`a delivery report was not taken: ${error instanceof Error ? error.name : 'unknown error'}`);
+      process.emitWarning(
+        `a delivery report could not be recorded: ${error instanceof Error ? error.name : 'unknown error'}`,
+      );
     }
   }
 }

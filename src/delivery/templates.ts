@@ -92,15 +92,15 @@ export function authEmail(mail: MailDesign & { readonly bundle: string; readonly
     blocks: [
       ...(magicLinkTemplate
         ? [
-            ...opening(mail, 'Open this link on the device and in the browser where you asked for it.'),
+            ...opening(mail, 'Open this link on the same device and in the same browser where you requested it.'),
             link(`Sign in to ${name}`, magicLink(magicLinkTemplate, bundle)),
           ]
         : [
-            ...opening(mail, `Copy all of this into ${name}, on the device where you asked for it.`),
+            ...opening(mail, `Copy the whole text into ${name}, on the device where you requested it.`),
             { kind: 'bundle' as const, text: bundle },
           ]),
       note(`It expires in ${minutes(expiresInMinutes)}.`),
-      note('If you did not request it, ignore this email: it is useless without your device.'),
+      note('If you did not request it, ignore this email. It is useless without your device.'),
     ],
   });
 }
@@ -137,8 +137,8 @@ export function invitationEmail(mail: {
         ...(url ? [link('Accept the invitation', safeUrl(url, 'url'))] : []),
         ...(expiresAt === undefined
           ? []
-          : [note(`It can be accepted once, until ${new Date(expiresAt).toUTCString()}.`)]),
-        note('If you do not know who this is, ignore this mail: nothing happens without you.'),
+          : [note(`You can accept it once, until ${new Date(expiresAt).toUTCString()}.`)]),
+        note('If you do not know the sender, ignore this email. Nothing happens unless you accept.'),
       ],
     },
   );
@@ -158,14 +158,14 @@ function invitationOfParent(mail: {
     {
       subject: `An invitation to an account at ${parent}`,
       title: `An invitation to an account at ${parent}`,
-      preview: `Somebody shares an account at ${parent} with you.`,
+      preview: `Somebody is sharing an account at ${parent} with you.`,
       blocks: [
-        paragraph(`Somebody who has an account at ${parent} invites you to share it.`),
+        paragraph(`Somebody with an account at ${parent} invites you to share it.`),
         ...(url ? [link('Accept the invitation', safeUrl(url, 'url'))] : []),
         ...(expiresAt === undefined
           ? []
-          : [note(`It can be accepted once, until ${new Date(expiresAt).toUTCString()}.`)]),
-        note('If you do not expect this, ignore this mail: nothing happens without you.'),
+          : [note(`You can accept it once, until ${new Date(expiresAt).toUTCString()}.`)]),
+        note('If you did not expect this, ignore this email. Nothing happens unless you accept.'),
       ],
     },
   );
@@ -194,11 +194,11 @@ export function consensusEmail(mail: {
     { appName: organization, logoUrl },
     {
       subject: `Your vote is needed in ${organization}`,
-      title: 'An activity waits for your vote',
+      title: 'An activity is waiting for your vote',
       preview: submitterName === undefined ? `${type} was submitted.` : `${oneLine(submitterName)} submitted ${type}.`,
       blocks: [
         paragraph(
-          `A policy of ${organization} asks for more people to agree. Look at what it does before you approve it.`,
+          `A policy of ${organization} requires more approvals. Review what the activity does before you approve it.`,
         ),
         {
           kind: 'facts',
@@ -209,7 +209,7 @@ export function consensusEmail(mail: {
             ['Id', oneLine(mail.activityId)],
           ],
         },
-        ...(url ? [link('Look at the activity', safeUrl(url, 'url'))] : []),
+        ...(url ? [link('Review the activity', safeUrl(url, 'url'))] : []),
       ],
     },
   );
@@ -224,9 +224,9 @@ export function checkSmsTemplate(template: string): string {
   if (template.length > maxSmsTemplate) {
     throw refuse(`must have at most ${maxSmsTemplate} characters, has ${template.length}`);
   }
-  if (!smsPlace.test(template)) throw refuse('must contain {{.OtpCode}} where the code goes');
+  if (!smsPlace.test(template)) throw refuse('must contain {{.OtpCode}} in place of the code');
   const rest = template.replace(smsPlace, '');
-  if (/\{\{|\}\}/.test(rest)) throw refuse('must contain no other {{…}} than one {{.OtpCode}}');
+  if (/\{\{|\}\}/.test(rest)) throw refuse('must contain exactly one {{.OtpCode}} and no other {{…}}');
   if (/[^\P{Cc}\n]/u.test(rest)) throw refuse('must not contain control characters other than line feeds');
   return template;
 }
@@ -300,7 +300,7 @@ function magicLink(template: string, value: string): string {
     throw invalidField(field, `must have at most ${maxUrl} characters, has ${template.length}`);
   }
   if (!template.includes('%s')) {
-    throw invalidField(field, `must contain %s where the code or bundle goes, got \`${shown(template)}\``);
+    throw invalidField(field, `must contain %s in place of the code or bundle, got \`${shown(template)}\``);
   }
   // A value in the host name would be shown to name servers, and a value in the scheme would choose the application.
   const [one, other] = ['a', 'b'].map((part) => siteOf(safeUrl(fill(part), field)));
@@ -319,7 +319,7 @@ function safeUrl(text: string, field: string, toShow = shown(text)): string {
     throw invalidField(field, `must be an http or https URL, or one of an application's own scheme, got \`${toShow}\``);
   }
   if (url.username !== '' || url.password !== '') {
-    throw invalidField(field, `must not have a user or a password, got \`${toShow}\``);
+    throw invalidField(field, `must not contain a user or password, got \`${toShow}\``);
   }
   return url.href;
 }
@@ -333,15 +333,15 @@ function variablesOf(text: string): Readonly<Record<string, string>> {
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw refuse('must be a JSON object of strings, written as text; this is not JSON');
+    throw refuse('must be a JSON object of strings, as text; this is not JSON');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw refuse('must be a JSON object of strings, written as text');
+    throw refuse('must be a JSON object of strings, as text');
   }
   const entries = Object.entries(parsed);
   if (entries.length > maxVariables) throw refuse(`must have at most ${maxVariables} members, has ${entries.length}`);
   const other = entries.find(([, value]) => typeof value !== 'string');
-  if (other) throw refuse(`must have strings only, but \`${shown(other[0])}\` is none`);
+  if (other) throw refuse(`must contain only strings, but \`${shown(other[0])}\` is not a string`);
   return Object.fromEntries(entries as [string, string][]);
 }
 

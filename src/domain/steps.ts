@@ -101,7 +101,7 @@ export class OutOfSteps extends CoordinatorError {
   ) {
     super(
       'INVALID_ARGUMENT',
-      `it would take more than ${budget} steps of work to answer this request (the last was of ${work}): ask for less at once`,
+      `this request would take more than ${budget} steps of work (the last were for ${work}): request less at once`,
       { category: 'REQUEST_INVALID' },
     );
     this.name = 'OutOfSteps';
@@ -166,7 +166,7 @@ export class Steps {
  */
 export class MeterSpent extends Error {
   constructor() {
-    super('the steps of the request are used up by decisions on states that others have changed');
+    super('the request has used up its steps on decisions that concurrent changes made obsolete');
     this.name = 'MeterSpent';
   }
 }

@@ -30,7 +30,7 @@ class AnswerRoom {
       const wait: { isOver: boolean; timer?: NodeJS.Timeout } = { isOver: false };
       wait.timer = setTimeout(() => {
         wait.isOver = true;
-        reject(limitExceeded(`${this.places / 2} answers of more than ${smallAnswer} bytes at a time`, 1));
+        reject(limitExceeded(`${this.places / 2} responses of more than ${smallAnswer} bytes at a time`, 1));
       }, this.waitMs);
       this.#waiting.push(path, () => {
         clearTimeout(wait.timer);

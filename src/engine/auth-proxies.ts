@@ -55,7 +55,7 @@ export class AuthProxies {
     const { type } = value;
     if (type !== undefined && !(typeof type === 'string' && this.isForwarded(type))) {
       const shown = JSON.stringify(type).slice(0, 100);
-      throw new CoordinatorError('PERMISSION_DENIED', `an auth proxy does not submit \`${shown}\``);
+      throw new CoordinatorError('PERMISSION_DENIED', `an auth proxy cannot submit \`${shown}\``);
     }
     const { authProxy, organizationId } = await this.enabled(configId, minPosition);
     return this.ports.stamp({ organizationId, vaultId: authProxy.vaultId }, body);
@@ -127,7 +127,7 @@ export class AuthProxies {
     }
     throw new CoordinatorError(
       'NOT_FOUND',
-      `no auth proxy configuration \`${configId}\`: get_auth_proxy_config names the one of an organization`,
+      `no auth proxy configuration \`${configId}\`: get the id from get_auth_proxy_config`,
     );
   }
 }

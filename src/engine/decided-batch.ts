@@ -79,7 +79,7 @@ export function isLarge({ request }: Job): boolean {
 function decidedTooOften(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `organization \`${organizationId}\` has changed while this was decided, and its policies take too many steps to be asked ` +
+    `organization \`${organizationId}\` changed while this was being decided, and its policies take too many steps to evaluate ` +
       'again: send the same request again',
     { retryAfterSeconds: 1 },
   );

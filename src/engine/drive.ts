@@ -131,7 +131,7 @@ export class Driver {
 function changedTooOften(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `organization \`${organizationId}\` has changed ${mostReadings} times while this was read: send the same request again`,
+    `organization \`${organizationId}\` changed ${mostReadings} times while this was being read: send the same request again`,
     { retryAfterSeconds: 1 },
   );
 }

@@ -105,7 +105,7 @@ export class HeldTerm implements Term {
     if (!this.isHeld()) {
       throw new CoordinatorError(
         'ABORTED',
-        `the lease \`${this.terms.name}\` is no longer held under token \`${this.token}\`: stop this work, the next holder does it`,
+        `the lease \`${this.terms.name}\` is no longer held under token \`${this.token}\`: stop this work and leave it to the next holder`,
       );
     }
   }

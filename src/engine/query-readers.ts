@@ -41,7 +41,7 @@ export class QueryReaders {
   ): Promise<void> {
     const refuse = (why: string) =>
       new CoordinatorError('PERMISSION_DENIED', `query ${path}: ${why}`, { category: 'REQUEST_NOT_AUTHORIZED' });
-    if (kind === 'session') throw refuse('needs a stamp: a read-only session does not read whole histories');
+    if (kind === 'session') throw refuse('requires a stamp: a read-only session cannot read whole histories');
     const { organizationId, parentOrganizationId } = organization;
     const parent = (await this.ports.loader.parentOf(organization))?.organization;
     const home = caller.organizationId === organizationId ? organization : parent;
@@ -51,7 +51,7 @@ export class QueryReaders {
     }
     if (home === organization && parent && !parent.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')) {
       throw refuse(
-        `its parent \`${parentOrganizationId}\` has not switched FEATURE_NAME_SUB_ORGANIZATION_EVENTS on (set_organization_feature)`,
+        `its parent \`${parentOrganizationId}\` has not enabled FEATURE_NAME_SUB_ORGANIZATION_EVENTS (set_organization_feature)`,
       );
     }
   }

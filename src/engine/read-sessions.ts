@@ -55,7 +55,7 @@ export class ReadSessions {
     if (!isNamed) {
       throw new CoordinatorError(
         'UNAUTHENTICATED',
-        `this read-only session reads organization \`${claims.organizationId}\` only, not \`${organizationId}\`: stamp the query`,
+        `this read-only session is valid for organization \`${claims.organizationId}\` only, not for \`${organizationId}\`: stamp the query`,
         { category: 'ORGANIZATION_MISMATCH' },
       );
     }
@@ -71,7 +71,7 @@ export class ReadSessions {
   }
 }
 
-const makeAnother = 'get another with create_read_only_session, or stamp the query';
+const makeAnother = 'create another with create_read_only_session, or stamp the query';
 
 function credentialOf(user: User, { credentialId }: ReadSession, now: number) {
   const key = user.apiKeys.find(({ apiKeyId }) => apiKeyId === credentialId);

@@ -65,7 +65,7 @@ export class ReadingThreads {
     if (this.#isClosed) return Promise.reject(unavailable('the coordinator is shutting down'));
     if (family.waiting >= mostOfFamily || this.#waiting.size >= mostWaiting) {
       const whose = family.waiting >= mostOfFamily ? `${mostOfFamily} for one organization` : `${mostWaiting} in all`;
-      return Promise.reject(limitExceeded(`large transactions and interfaces that wait to be read: ${whose}`, 1));
+      return Promise.reject(limitExceeded(`large transactions and interfaces waiting to be read: ${whose}`, 1));
     }
     return new Promise((resolve, reject) => {
       family.waiting += 1;
@@ -121,10 +121,10 @@ export class ReadingThreads {
       end(true);
       resolve(outcomeIn(answer));
     };
-    const fail = () => lose('the thread that read it has failed');
-    const exit = () => lose('the thread that read it has ended');
+    const fail = () => lose('the thread reading it failed');
+    const exit = () => lose('the thread reading it ended');
     thread.once('message', hear).once('error', fail).once('exit', exit);
-    timer = setTimeout(() => lose(`it was not read in ${this.#longestMs / 1_000} s`), this.#longestMs);
+    timer = setTimeout(() => lose(`it was not read within ${this.#longestMs / 1_000} s`), this.#longestMs);
     timer.unref();
     thread.postMessage(job);
   }

@@ -105,12 +105,12 @@ function versionOf(path: string, { type }: Record<string, unknown>, registry: Re
   if (!version) {
     throw invalidField(
       'type',
-      `is no activity type of this server: \`${type.slice(0, 100)}\`; this path takes ${taken.join(', ')}`,
+      `is not an activity type of this server: \`${type.slice(0, 100)}\`; this path accepts ${taken.join(', ')}`,
     );
   }
   if (!taken.includes(type)) {
     const own = `/public/v1/submit/${version.kind.toLowerCase()}`;
-    throw invalidField('type', `\`${type}\` goes to ${own}; this path takes ${taken.join(', ')}`);
+    throw invalidField('type', `\`${type}\` must be sent to ${own}; this path accepts ${taken.join(', ')}`);
   }
   return version;
 }
@@ -123,7 +123,7 @@ function checkLiveness(timestampMs: string, now: number): void {
   throw new CoordinatorError(
     'INVALID_ARGUMENT',
     `timestampMs \`${timestampMs}\` is ${size} ms ${direction} this server's clock (${now}); ` +
-      `it must be less than ${submitLifeMs} ms old and at most ${maxAheadMs} ms ahead: set the clock, or stamp the request anew`,
+      `it must be less than ${submitLifeMs} ms old and at most ${maxAheadMs} ms ahead: set the clock, or stamp the request again`,
     { category: 'INVALID_TIME' },
   );
 }

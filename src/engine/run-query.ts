@@ -83,7 +83,7 @@ export class RunQueryHandler implements IQueryHandler<RunQuery> {
     if (failed.length > 0) {
       throw new CoordinatorError(
         'UNAVAILABLE',
-        `read models have stopped (${failed.join(', ')}): the log of the server says why`,
+        `read models have stopped (${failed.join(', ')}): see the log of the server`,
       );
     }
     const { organizationId: payer } = caller;

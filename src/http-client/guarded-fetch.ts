@@ -111,7 +111,7 @@ async function guarded<Value>(
   const tooLate = new GuardedFetchError('time', `host \`${url.hostname}\` did not answer within ${timeoutMs} ms`);
   const timer = setTimeout(() => end.abort(tooLate), timeoutMs);
   const stop = (): void =>
-    end.abort(new GuardedFetchError('connection', `the request to host \`${url.hostname}\` was called off`));
+    end.abort(new GuardedFetchError('connection', `the request to host \`${url.hostname}\` was cancelled`));
   signal?.addEventListener('abort', stop);
   if (signal?.aborted) stop();
   try {
@@ -133,7 +133,7 @@ async function reachableAddresses(
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
   throw new GuardedFetchError(
     'address',
-    `host \`${host}\` leads to an address that this server does not call: use a public one`,
+    `host \`${host}\` resolves to an address that this server does not call: use a public one`,
   );
 }
 
@@ -146,12 +146,12 @@ function readUrl(text: string, allowPlain: boolean): URL {
     throw new GuardedFetchError('url', 'not a URL: send an absolute one such as https://host/path');
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPlain && url.protocol === 'http:')) {
-    throw new GuardedFetchError('scheme', `\`${url.protocol}\` is not taken: use https`);
+    throw new GuardedFetchError('scheme', `\`${url.protocol}\` is not allowed: use https`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new GuardedFetchError(
       'userinfo',
-      `the URL of host \`${url.hostname}\` has a user or password: leave them out`,
+      `the URL of host \`${url.hostname}\` contains a user or password: leave them out`,
     );
   }
   return url;
@@ -243,13 +243,13 @@ function onlyTo(addresses: readonly string[]): LookupFunction {
 async function receive(response: IncomingMessage, host: string, maxBytes: number): Promise<GuardedResponse> {
   const { statusCode: status = 0, headers } = response;
   if (status >= 300 && status < 400) {
-    throw new GuardedFetchError('redirect', `host \`${host}\` redirects (${status}): give the URL that it leads to`);
+    throw new GuardedFetchError('redirect', `host \`${host}\` redirects (${status}): use the URL it redirects to`);
   }
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') {
-    throw new GuardedFetchError('encoding', `host \`${host}\` sends a compressed body although told not to`);
+    throw new GuardedFetchError('encoding', `host \`${host}\` sent a compressed body although asked not to`);
   }
-  const tooLarge = new GuardedFetchError('size', `host \`${host}\` sends more than ${maxBytes} bytes`);
+  const tooLarge = new GuardedFetchError('size', `host \`${host}\` sent more than ${maxBytes} bytes`);
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
   // Copied into one buffer: each of many tiny chunks would keep the whole read that it came from.
   const body = Buffer.alloc(maxBytes);
@@ -282,7 +282,7 @@ function failureOf(host: string, cause: unknown, signal: AbortSignal): GuardedFe
   if (signal.aborted) return signal.reason as GuardedFetchError;
   const code = codeOf(cause);
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new GuardedFetchError('size', `host \`${host}\` sends headers of more than 16384 bytes`, { cause });
+    return new GuardedFetchError('size', `host \`${host}\` sent headers of more than 16384 bytes`, { cause });
   }
   return new GuardedFetchError('connection', `host \`${host}\` cannot be reached (${code})`, { cause });
 }

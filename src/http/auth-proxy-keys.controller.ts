@@ -57,10 +57,10 @@ export class AuthProxyKeysController {
   private asked<Name extends string>(request: FastifyRequest, names: readonly Name[]): Readonly<Record<Name, string>> {
     const { value } = this.secret;
     if (value === undefined) {
-      throw new CoordinatorError('NOT_FOUND', 'no auth proxy is served: set PROXY_SECRET, here and at the proxy');
+      throw new CoordinatorError('NOT_FOUND', 'the auth proxy is not enabled: set PROXY_SECRET, here and at the proxy');
     }
     if (!isSame(request.headers.authorization ?? '', `Bearer ${value}`)) {
-      throw new CoordinatorError('UNAUTHENTICATED', 'PROXY_SECRET of the auth proxy is not the one of this server');
+      throw new CoordinatorError('UNAUTHENTICATED', 'the auth proxy has a different PROXY_SECRET than this server');
     }
     const given = parseStrictJson(rawBody(request)).value as Readonly<Record<string, unknown>>;
     for (const name of names) {

@@ -65,7 +65,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const { cause } = error;
     const isRefused = cause instanceof StoreRefused;
     // Each of them has a remedy that only an operator can apply, and a message that is for the operator.
-    if (isRefused) this.logger.error({ reason: cause.message }, 'the event store refuses');
+    if (isRefused) this.logger.error({ reason: cause.message }, 'the event store refused access');
     const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' && !isRefused ? 1 : undefined);
     if (seconds !== undefined) void reply.header('retry-after', String(seconds));
     void reply.status(httpStatuses[error.code]).send(errorBody(error));

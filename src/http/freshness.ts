@@ -34,7 +34,7 @@ export class Freshness {
     const header = request.headers['x-min-position'];
     if (header === undefined) return this.latest;
     if (typeof header !== 'string' || !/^\d{1,20}$/.test(header)) {
-      throw invalidField('X-Min-Position', 'must be the X-Position of an earlier answer, a decimal number');
+      throw invalidField('X-Min-Position', 'must be the X-Position of an earlier response, a decimal number');
     }
     const asked = BigInt(header);
     return asked > this.latest ? asked : this.latest;

@@ -25,7 +25,7 @@ export class InvitationPageController {
   file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): string {
     const [contentType, text] = (Object.hasOwn(files, name) ? files[name] : undefined) ?? [];
     if (contentType === undefined || text === undefined) {
-      throw new CoordinatorError('NOT_FOUND', 'no such page: /invitations/accept is where invitations are accepted');
+      throw new CoordinatorError('NOT_FOUND', 'page not found: accept invitations at /invitations/accept');
     }
     void reply.headers(headers).type(contentType);
     return text;

@@ -14,11 +14,11 @@ export const invitationHtml = `<!doctype html>
 <h1>Accept your invitation</h1>
 <p id="greeting">This page needs JavaScript.</p>
 <section id="web" hidden>
-<p>A passkey lets you in from now on: your fingerprint, your face or the PIN of this device. Nobody else gets to know it.</p>
+<p>From now on, a passkey lets you in: your fingerprint, your face or the PIN of this device. It never leaves your device.</p>
 <button id="passkey" type="button">Create a passkey</button>
 </section>
 <form id="api" hidden>
-<p>Make a P-256 key with your own tools, keep its private part, and enter the public part here.</p>
+<p>Generate a P-256 key with your own tools, keep the private key, and enter the public key here.</p>
 <label>Name of the key <input id="key-name" maxlength="255" value="my key" required></label>
 <label>Public key, compressed, 66 hexadecimal characters
 <input id="public-key" pattern="0[23][0-9a-fA-F]{64}" spellcheck="false" autocomplete="off" required></label>
@@ -59,7 +59,7 @@ export const invitationScript = `'use strict';
     /^0[23][0-9a-f]{64}$/.test(link.publicKey) &&
     /^[0-9a-f]{64}$/.test(link.privateKey);
   if (!isWhole) {
-    element('greeting').textContent = 'This link is not whole. Open it from the mail again, or ask for another one.';
+    element('greeting').textContent = 'This link is incomplete. Open it from the e-mail again, or ask for a new invitation.';
     return;
   }
   // Browsers make no passkeys for bare addresses, but for this name of the same machine.
@@ -118,7 +118,7 @@ export const invitationScript = `'use strict';
     const response = await fetch('/public/v1/submit/accept_invitation', { method: 'POST', headers, body });
     const answer = await response.json();
     if (answer.turnkeyErrorCode === 'PUBLIC_KEY_NOT_FOUND') {
-      throw new Error('this invitation has expired or was withdrawn. Ask for another one.');
+      throw new Error('this invitation has expired or was withdrawn. Ask for a new one.');
     }
     if (!response.ok) throw new Error(answer.message);
     return answer.activity.result.acceptInvitationResult.userId;
@@ -159,7 +159,7 @@ export const invitationScript = `'use strict';
     say('One moment…');
     try {
       const userId = await accept(await credentials());
-      // What the link could do it has done: it should not stay in the history.
+      // The link is used up and holds a key: keep it out of the browser history.
       history.replaceState(null, '', location.pathname);
       element('web').hidden = true;
       element('api').hidden = true;
@@ -169,7 +169,7 @@ export const invitationScript = `'use strict';
       isBusy = false;
     }
   };
-  element('greeting').textContent = 'Hello' + (link.userName ? ' ' + link.userName : '') + ', choose how you want to be known here.';
+  element('greeting').textContent = 'Hello' + (link.userName ? ' ' + link.userName : '') + ', choose how you want to sign in.';
   element('web').hidden = link.accessType === 'ACCESS_TYPE_API';
   element('api').hidden = link.accessType === 'ACCESS_TYPE_WEB';
   element('passkey').addEventListener('click', run(async () => ({ authenticators: [await passkey()] })));

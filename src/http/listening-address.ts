@@ -16,7 +16,7 @@ export const ADDRESSES = Symbol('Addresses');
  */
 export function listeningAddress(server: Server): string {
   const bound = server.address();
-  if (typeof bound !== 'object' || bound === null) throw new Error('the server does not listen yet: set PUBLIC_URL');
+  if (typeof bound !== 'object' || bound === null) throw new Error('the server is not listening yet: set PUBLIC_URL');
   const { address, family, port } = bound;
   if (address === '0.0.0.0') return `http://127.0.0.1:${port}`;
   if (address === '::' || address === '::1') return `http://localhost:${port}`;

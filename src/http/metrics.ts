@@ -38,14 +38,14 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   });
   private readonly steps = new Histogram({
     name: 'countersign_steps',
-    help: 'Steps of the main thread (docs/limits.md) that one request has taken: a submit, or a query.',
+    help: 'Main-thread steps (docs/limits.md) taken by one request: a submit or a query.',
     labelNames: ['on'],
     buckets: [100, 1_000, 10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000],
     registers: [this.registry],
   });
   private readonly readingSteps = new Histogram({
     name: 'countersign_reading_steps',
-    help: 'Steps that threads have taken to read what one request is about, where that takes long.',
+    help: 'Steps taken by worker threads to read what one request is about, when that takes long.',
     labelNames: ['on'],
     buckets: [10_000, 100_000, 1_000_000, 10_000_000],
     registers: [this.registry],
@@ -64,7 +64,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   });
   private readonly conflicts = new Counter({
     name: 'countersign_append_conflicts_total',
-    help: 'Appends that another writer was faster than, and that were decided again.',
+    help: 'Appends that lost a race against another writer and were decided again.',
     registers: [this.registry],
   });
   private readonly folds = new Histogram({
@@ -92,7 +92,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   });
   private readonly deliveries = new Counter({
     name: 'countersign_webhook_attempts_total',
-    help: 'Deliveries of webhooks that were delivered, are to be tried again (retrying), or were given up (abandoned).',
+    help: 'Webhook deliveries that succeeded (delivered), will be retried (retrying), or were given up (abandoned).',
     labelNames: ['outcome'],
     registers: [this.registry],
   });
@@ -101,7 +101,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   measureLag(lag: () => Promise<number>): void {
     new Gauge({
       name: 'countersign_read_model_lag_positions',
-      help: 'Store positions between the last event and the slowest read model.',
+      help: 'How far the slowest read model is behind the last event, in store positions.',
       registers: [this.registry],
       async collect() {
         this.set(await lag());
@@ -113,7 +113,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
   measureWaitingDeliveries(count: () => number): void {
     new Gauge({
       name: 'countersign_webhook_deliveries_waiting',
-      help: 'Deliveries of webhooks that wait, those to be tried again included.',
+      help: 'Pending webhook deliveries, including those to be retried.',
       registers: [this.registry],
       collect() {
         this.set(count());

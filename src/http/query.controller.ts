@@ -32,7 +32,7 @@ export class QueryController {
   ): Promise<string> {
     const definition = queriesByPath.get(path);
     if (!definition) {
-      throw new CoordinatorError('NOT_FOUND', `no query is named \`${path.slice(0, 100)}\`: /docs lists them`);
+      throw new CoordinatorError('NOT_FOUND', `no query is named \`${path.slice(0, 100)}\`: see /docs`);
     }
     const body = rawBody(request);
     const by = request.session ?? request.stamp!;

@@ -30,7 +30,7 @@ export function checkPrivateKey(curve: Curve, privateKey: Uint8Array, title = 'p
     throw invalidField(title, `a private key has 32 bytes, this one has ${privateKey.length}`);
   }
   if (curve !== 'CURVE_ED25519' && !isScalar(curve, privateKey)) {
-    throw invalidField(title, `the private key is zero or not below the order of ${curve}, so it is no key there`);
+    throw invalidField(title, `the private key is zero or not below the order of ${curve}`);
   }
 }
 
@@ -71,7 +71,7 @@ export function addToScalar(curve: EcdsaCurve, scalar: Uint8Array, privateKey: U
 export function generatePrivateKey(curve: Curve, randomBytes: (length: number) => Uint8Array): Buffer {
   for (;;) {
     const drawn = randomBytes(PRIVATE_KEY_LENGTH);
-    if (drawn.length !== PRIVATE_KEY_LENGTH) throw new Error('the source of randomness did not give 32 bytes');
+    if (drawn.length !== PRIVATE_KEY_LENGTH) throw new Error('the source of randomness did not return 32 bytes');
     const candidate = Buffer.from(drawn);
     drawn.fill(0);
     if (curve === 'CURVE_ED25519' || isScalar(curve, candidate)) return candidate;
@@ -100,7 +100,7 @@ export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
  * anything else: hybrid points (06, 07), points off the curve, Ed25519 keys not canonical or of small order.
  */
 export function parsePublicKey(curve: Curve, hex: string, title = 'publicKey'): Buffer {
-  if (hex.length > 130) throw invalidField(title, `${hex.length} characters are too many for a public key`);
+  if (hex.length > 130) throw invalidField(title, `a public key of ${hex.length} characters is too long`);
   if (!/^(?:[0-9a-fA-F]{2})+$/.test(hex)) {
     throw invalidField(title, `\`${hex}\` is not hex: send pairs of hex digits without a 0x prefix`);
   }
@@ -154,5 +154,5 @@ function checkEd25519PublicKey(bytes: Uint8Array, hex: string, title: string): v
     throw invalidField(title, `\`${hex}\` is not a canonical encoding of a point on CURVE_ED25519`);
   }
   // For such a key there are signatures that fit any message, so it identifies nobody.
-  if (isSmallOrder) throw invalidField(title, `\`${hex}\` is a point of small order, which is no key`);
+  if (isSmallOrder) throw invalidField(title, `\`${hex}\` is a point of small order, which is not a valid key`);
 }

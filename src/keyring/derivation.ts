@@ -21,7 +21,7 @@ const MASTER_KEY: Readonly<Record<Curve, string>> = {
  * spelling but the mark. Throws INVALID_ARGUMENT naming `title` and the first segment that is wrong.
  */
 export function parsePath(path: string, title = 'path'): number[] {
-  if (path.length > 160) throw invalidField(title, `${path.length} characters are too many for a derivation path`);
+  if (path.length > 160) throw invalidField(title, `a derivation path of ${path.length} characters is too long`);
   const [root, ...segments] = path.split('/');
   if (root !== 'm') {
     throw invalidField(title, `\`${path}\` must begin with \`m\`, as in \`m/44'/60'/0'/0/0\``);
@@ -35,7 +35,7 @@ export function parsePath(path: string, title = 'path'): number[] {
     if (match === null || index >= HARDENED) {
       throw invalidField(
         title,
-        `segment ${position + 1} of \`${path}\` is \`${segment}\`: it must be a number from 0 to ${HARDENED - 1}, without leading zeros, followed by ' where it is hardened`,
+        `segment ${position + 1} of \`${path}\` is \`${segment}\`: it must be a number from 0 to ${HARDENED - 1}, without leading zeros, followed by ' if hardened`,
       );
     }
     return match[2] === '' ? index : index + HARDENED;

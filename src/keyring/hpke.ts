@@ -137,7 +137,7 @@ export async function openCredentialBundle(
   try {
     bytes = Buffer.from(base58check.decode(bundle));
   } catch {
-    throw invalidField(title, 'it is not base58 with a checksum: it was cut off or changed on its way');
+    throw invalidField(title, 'it is not base58 with a valid checksum: it was cut off or changed in transit');
   }
   const message = {
     encappedPublic: bytes.subarray(0, COMPRESSED_LENGTH).toString('hex'),
@@ -211,7 +211,7 @@ export async function openImportedBundle(
 ): Promise<Buffer> {
   const message = readSealedMessage(encryptedBundle);
   if (message === undefined) {
-    throw invalidField(title, 'it is not JSON with the texts `encappedPublic` and `ciphertext`');
+    throw invalidField(title, 'it is not JSON with the strings `encappedPublic` and `ciphertext`');
   }
   return openMessage(targetPrivateKey, message, title);
 }

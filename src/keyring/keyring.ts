@@ -156,7 +156,7 @@ export class Keyring {
       );
       if (plaintext.length === 64 && !publicKeyOf(curve, key).equals(plaintext.subarray(32))) {
         key.fill(0);
-        throw invalidField('encryptedBundle', 'its public half does not belong to its private half');
+        throw invalidField('encryptedBundle', 'its public key does not match its private key');
       }
       checkPrivateKey(curve, key, 'encryptedBundle');
       return this.sealPrivateKey(pending.organizationId, key, curve, addressFormats);

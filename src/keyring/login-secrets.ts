@@ -94,7 +94,7 @@ export class LoginSecrets {
     try {
       const { otp_code: code, public_key: publicKey } = membersOf(plaintext);
       if (typeof code !== 'string' || typeof publicKey !== 'string') {
-        throw invalidField(title, 'it must hold the texts `otp_code` and `public_key`');
+        throw invalidField(title, 'it must contain the strings `otp_code` and `public_key`');
       }
       const compressed = parsePublicKey('CURVE_P256', publicKey, `${title}.public_key`).toString('hex');
       return { code, publicKey: compressed };
@@ -117,5 +117,5 @@ function membersOf(plaintext: Buffer): Readonly<Record<string, unknown>> {
   } catch {
     // The parser would quote what it could not read, and that may hold a code.
   }
-  throw invalidField('encryptedOtpBundle', 'what was sealed is not a JSON object');
+  throw invalidField('encryptedOtpBundle', 'the sealed content is not a JSON object');
 }

@@ -43,7 +43,7 @@ export function generateMnemonic(wordCount: number, randomBytes: (length: number
   }
   const length = (wordCount / 3) * 4;
   const entropy = randomBytes(length);
-  if (entropy.length !== length) throw new Error(`the source of randomness did not give ${length} bytes`);
+  if (entropy.length !== length) throw new Error(`the source of randomness did not return ${length} bytes`);
   try {
     return entropyToMnemonic(entropy, english);
   } finally {
@@ -58,7 +58,7 @@ export function generateMnemonic(wordCount: number, randomBytes: (length: number
  */
 export function parseMnemonic(text: string, title = 'mnemonic'): Mnemonic {
   const refuse = (reason: string): Error => invalidField(title, `invalid mnemonic: ${reason}`);
-  if (text.length > 2048) throw refuse(`${text.length} characters are too many`);
+  if (text.length > 2048) throw refuse(`it has ${text.length} characters, which is too many`);
   const words = text.normalize('NFKD').toLowerCase().trim().split(/\s+/);
   if (!MNEMONIC_LENGTHS.includes(words.length)) {
     throw refuse(`it has ${words.length} words: 12, 15, 18, 21 or 24 are needed`);
@@ -82,8 +82,8 @@ export function parseMnemonic(text: string, title = 'mnemonic'): Mnemonic {
   }
   throw refuse(
     Number.isFinite(firstUnknown)
-      ? `word ${firstUnknown} is not in the word list of the words before it`
-      : 'the checksum does not fit: a word is missing, misplaced or replaced by another of the list',
+      ? `word ${firstUnknown} is not in the word list that the words before it belong to`
+      : 'the checksum does not match: a word is missing, misplaced or replaced by another from the list',
   );
 }
 

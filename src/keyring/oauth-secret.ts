@@ -40,7 +40,7 @@ export class OauthSecrets {
     try {
       // RFC 6749, appendix A.2; what has other characters was cut off or encoded once too often.
       if (secret.length === 0 || secret.some((byte) => byte < 0x20 || byte > 0x7e)) {
-        throw invalidField(title, 'what was sealed is not printable ASCII, and so no client secret');
+        throw invalidField(title, 'the sealed content is not printable ASCII, so it is not a client secret');
       }
       const vaultId = newId();
       await vault.seal(vaultId, organizationId, [{ name: secretName, secret }]);
@@ -64,10 +64,10 @@ function openEnvelope(privateKey: Buffer, hex: string): Buffer {
   const bytes = Buffer.from(hex, 'hex');
   const sealed = bytes.subarray(headLength);
   if (bytes.length * 2 !== hex.length || sealed.length < tagLength) {
-    throw invalidField(title, 'is not a whole envelope in hex: send what encryptOauth2ClientSecret gives');
+    throw invalidField(title, 'is not a complete envelope in hex: send the output of encryptOauth2ClientSecret');
   }
   if (bytes.readUInt32LE(nonceLength + pointLength) !== sealed.length) {
-    throw invalidField(title, 'says another length than it has: it was cut off or changed on its way');
+    throw invalidField(title, 'states a length that it does not have: it was cut off or changed in transit');
   }
   const nonce = bytes.subarray(0, nonceLength);
   const ephemeral = bytes.subarray(nonceLength, nonceLength + pointLength);

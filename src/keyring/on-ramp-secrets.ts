@@ -36,7 +36,7 @@ export class OnRampSecrets {
           openCredentialBundle(key, bundle, title, '`onRampEncryption` of /public/v1/discovery/keys'),
         );
         secrets.push({ name: secretNames[field], secret });
-        if (!isText(secret)) throw invalidField(title, 'what was sealed is not text, and so no key of a provider');
+        if (!isText(secret)) throw invalidField(title, 'the sealed content is not text, so it is not a provider key');
       }
       const vaultId = newId();
       await vault.seal(vaultId, organizationId, secrets);

@@ -124,7 +124,7 @@ export class Tokens {
 
   /** What a token says that the verification-token key has signed; nothing of it is looked at before. */
   private async verificationClaims(token: string): Promise<Readonly<Record<string, unknown>>> {
-    if (token.length > maxTokenLength) throw refused(`${token.length} characters are too many`);
+    if (token.length > maxTokenLength) throw refused(`it has ${token.length} characters, which is too many`);
     const point = Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex');
     const verified = await compactVerify(token, { ...jwkOf(point), alg: 'ES256' }, { algorithms }).catch(
       (problem: unknown) => {

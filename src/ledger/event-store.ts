@@ -127,7 +127,7 @@ export class WrongRevision extends Error {
 /** The stream was deleted, and its name must not be used again. */
 export class StreamDeleted extends Error {
   constructor(stream: string) {
-    super(`stream \`${stream}\` was deleted and its name must not be used again: choose a new id`);
+    super(`stream \`${stream}\` was deleted and its name cannot be reused: choose a new id`);
     this.name = 'StreamDeleted';
   }
 }

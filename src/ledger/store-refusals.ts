@@ -5,7 +5,7 @@ import { StoreRefused, StoreUnavailable, WrongRevision } from './event-store.js'
 export function storeUnreadable(error: unknown): unknown {
   if (error instanceof StoreRefused) return refusedByStore(error);
   if (!(error instanceof StoreUnavailable)) return error;
-  return new CoordinatorError('UNAVAILABLE', 'the event store did not answer; send the same request again shortly', {
+  return new CoordinatorError('UNAVAILABLE', 'the event store did not respond; send the same request again shortly', {
     cause: error,
   });
 }
@@ -15,7 +15,7 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   if (error instanceof WrongRevision) {
     return new CoordinatorError(
       'ABORTED',
-      `organization \`${organizationId}\` changed ${attempts} times while this was decided; send the same request again`,
+      `organization \`${organizationId}\` changed ${attempts} times while this was being decided; send the same request again`,
       { cause: error },
     );
   }
@@ -23,7 +23,7 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   if (error instanceof StoreUnavailable) {
     return new CoordinatorError(
       'UNAVAILABLE',
-      'the event store did not confirm the write; send the same request again: it takes effect once at most',
+      'the event store did not confirm the write; send the same request again: it takes effect at most once',
       { cause: error },
     );
   }
@@ -36,15 +36,15 @@ function refusedByStore(error: StoreRefused): CoordinatorError {
   if (refusal.kind === 'too-large') {
     return new CoordinatorError(
       'OUT_OF_RANGE',
-      `too large to be recorded, and nothing was: the event store takes ${refusal.limit} bytes in one append, and an ` +
-        'activity has its body and what it creates; send less, or ask the operator to raise MaxAppendSize of the event store',
+      `too large, nothing was recorded: the event store accepts ${refusal.limit} bytes in one append, and an ` +
+        'activity includes its body and the objects it creates; send less, or ask the operator to raise MaxAppendSize of the event store',
       { category: 'REQUEST_INVALID', cause: error },
     );
   }
   return new CoordinatorError(
     'UNAVAILABLE',
-    'the event store refuses access to this server, which sending again does not change: its operator has to give back ' +
-      'the right to read and write; what is sent again after that takes effect once at most',
+    'the event store refuses access to this server, and sending the request again will not help: its operator must restore ' +
+      'the right to read and write; requests sent again after that take effect at most once',
     { cause: error },
   );
 }

@@ -37,7 +37,7 @@ export function upcast(event: RecordedEvent, lifts: ReadonlyMap<string, readonly
   }
   if (version > today) {
     throw new Error(
-      `${where} has schema version ${version}, this release knows up to ${today}: start the release that wrote it, or a newer one`,
+      `${where} has schema version ${version}, but this release supports at most ${today}: start the release that wrote it, or a newer one`,
     );
   }
   const data = steps.slice(version - 1).reduce((lifted, lift) => lift(lifted), event.data);

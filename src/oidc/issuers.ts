@@ -66,7 +66,7 @@ export class IssuerKeys {
     const { own, issuers, clock } = this.ports;
     if (issuer === own?.issuer) return own.keys().filter(isWanted);
     if (issuers.length > 0 && !issuers.includes(issuer)) {
-      throw invalidOidcToken(`issuer \`${issuer}\` is not one of those that this server takes tokens from`);
+      throw invalidOidcToken(`issuer \`${issuer}\` is not one that this server accepts tokens from`);
     }
     const known = this.remember(issuer);
     if (known.keys === undefined || clock.now() >= known.freshUntil) await this.read(issuer, known);
@@ -168,12 +168,12 @@ export class IssuerKeys {
     );
     const bad = (problem: string): Error => invalidOidcToken(`issuer \`${issuer}\` ${problem}`);
     // Whoever is found under this name must answer to it, or one issuer could speak for another.
-    if (configuration['issuer'] !== issuer) throw bad('calls itself by another name in its configuration');
+    if (configuration['issuer'] !== issuer) throw bad('has a different issuer name in its configuration');
     const location = configuration['jwks_uri'];
     if (typeof location !== 'string') throw bad('has no `jwks_uri` in its configuration');
     const response = await fetch(location, { headers: acceptJson });
     const { keys } = documentOf(issuer, response);
-    if (!Array.isArray(keys)) throw bad('has no list `keys` behind its `jwks_uri`');
+    if (!Array.isArray(keys)) throw bad('has no list `keys` at its `jwks_uri`');
     if (keys.length > limits.keys) throw bad(`has more than ${limits.keys} keys`);
     return { keys: signingKeysOf(keys), freshFor: freshFor(response) };
   }
@@ -202,10 +202,10 @@ const acceptJson = { accept: 'application/json, application/jwk-set+json' };
 
 function documentOf(issuer: string, { status, headers, body }: GuardedResponse): Readonly<Record<string, unknown>> {
   const bad = (problem: string): Error => invalidOidcToken(`issuer \`${issuer}\` ${problem}`);
-  if (status >= 500 || status === 429) throw issuerUnavailable(issuer, `it answers with HTTP status ${status}`);
-  if (status !== 200) throw bad(`answers with HTTP status ${status} where its configuration and keys should be`);
+  if (status >= 500 || status === 429) throw issuerUnavailable(issuer, `it responds with HTTP status ${status}`);
+  if (status !== 200) throw bad(`responds with HTTP status ${status} instead of its configuration and keys`);
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers['content-type'] ?? '')) {
-    throw bad('answers with something else than JSON');
+    throw bad('responds with something other than JSON');
   }
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -213,7 +213,7 @@ function documentOf(issuer: string, { status, headers, body }: GuardedResponse):
   } catch {
     // The parser's message quotes the document, which is not for whoever sent the token.
   }
-  throw bad('answers with something that is not a JSON object');
+  throw bad('responds with something other than a JSON object');
 }
 
 /** How long an answer may be used, in milliseconds (RFC 9111, `max-age`), within our bounds. */

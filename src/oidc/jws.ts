@@ -24,7 +24,7 @@ export function readJws(token: string): Jws {
   if (compact.length > maxLength) throw tooLong();
   if (/^[\w-]*(?:\.[\w-]*){4}$/.test(compact)) throw invalidOidcToken('the token is encrypted: send a signed one');
   if (!/^[\w-]+\.[\w-]*\.[\w-]*$/.test(compact)) {
-    throw invalidOidcToken('the token is not a compact JWT: send its header, claims and signature, with dots between');
+    throw invalidOidcToken('the token is not a compact JWT: send header, claims and signature, separated by dots');
   }
   // `jwk`, `jku`, `x5c` and `x5u` are not even looked at: an issuer's keys come from the issuer (RFC 8725, section 3.10).
   const { alg, kid, typ = 'JWT', crit } = jsonObject(compact.slice(0, compact.indexOf('.')), 'header');
@@ -35,8 +35,8 @@ export function readJws(token: string): Jws {
   if (typeof typ !== 'string' || !/^(?:application\/)?jwt$/i.test(typ)) {
     throw invalidOidcToken('its `typ` is not `JWT`: send an ID token');
   }
-  if (crit !== undefined) throw invalidOidcToken('it has critical headers, none of which is understood here');
-  if (kid !== undefined && typeof kid !== 'string') throw invalidOidcToken('its `kid` is not a text');
+  if (crit !== undefined) throw invalidOidcToken('it has critical headers, which this server does not support');
+  if (kid !== undefined && typeof kid !== 'string') throw invalidOidcToken('its `kid` is not a string');
   return { compact, algorithm: alg, keyId: kid };
 }
 
@@ -55,7 +55,7 @@ function jsonObject(part: string, what: string): Readonly<Record<string, unknown
     return parseStrictJson(Buffer.from(part, 'base64url')).value;
   } catch {
     // The parser's own words quote the text, and no part of a token belongs into an error.
-    throw invalidOidcToken(`its ${what} must be one JSON object in UTF-8 that names no member twice`);
+    throw invalidOidcToken(`its ${what} must be one JSON object in UTF-8 without duplicate members`);
   }
 }
 
@@ -65,9 +65,9 @@ function jsonObject(part: string, what: string): Readonly<Record<string, unknown
  */
 export async function checkSignature({ compact, algorithm }: Jws, keys: readonly SigningKey[]): Promise<void> {
   const [key] = keys;
-  if (key === undefined) throw invalidOidcToken('its issuer has no key with its `kid` and for its `alg`');
+  if (key === undefined) throw invalidOidcToken('its issuer has no key for its `kid` and `alg`');
   // Trying one after the other would let whoever can publish one of them speak for all.
-  if (keys.length > 1) throw invalidOidcToken('its issuer has more than one key that it may mean: it needs a `kid`');
+  if (keys.length > 1) throw invalidOidcToken('more than one key of its issuer could have signed it: it needs a `kid`');
   try {
     await compactVerify(compact, { ...key, alg: algorithm }, { algorithms: [algorithm] });
   } catch (cause) {

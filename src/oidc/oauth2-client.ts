@@ -130,16 +130,16 @@ export class Oauth2Client {
     const refuse = (problem: string): CoordinatorError =>
       new CoordinatorError(
         'FAILED_PRECONDITION',
-        `${provider} ${problem}: ask for the scopes ${profile.scopes.join(' and ')} when the person is sent there`,
+        `${provider} ${problem}: request the scopes ${profile.scopes.join(' and ')} when you redirect the user there`,
       );
-    if (response.status !== 200) throw refuse(`does not say whose the code is (HTTP status ${response.status})`);
+    if (response.status !== 200) throw refuse(`does not say who the code belongs to (HTTP status ${response.status})`);
     let value: unknown = jsonOf(response);
     for (const member of profile.userId.split('.')) {
       value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
     }
     const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
     // It becomes part of who a user is: what is odd about it could make two people one.
-    if (typeof id !== 'string' || !/^[\w.@+-]{1,128}$/.test(id)) throw refuse(`gives no \`${profile.userId}\``);
+    if (typeof id !== 'string' || !/^[\w.@+-]{1,128}$/.test(id)) throw refuse(`returns no \`${profile.userId}\``);
     return id;
   }
 
@@ -151,13 +151,13 @@ export class Oauth2Client {
     } catch (error) {
       if (!(error instanceof GuardedFetchError)) throw error;
       const code = error.mayPass ? 'UNAVAILABLE' : 'FAILED_PRECONDITION';
-      throw new CoordinatorError(code, `${provider} cannot be asked: ${error.message}`, { cause: error });
+      throw new CoordinatorError(code, `${provider} cannot be reached: ${error.message}`, { cause: error });
     }
     const { status } = response;
     if (status < 500 && status !== 429) return response;
     throw new CoordinatorError(
       'UNAVAILABLE',
-      `${provider} answers with HTTP status ${status}: send the person there again for a new code`,
+      `${provider} responds with HTTP status ${status}: redirect the user there again for a new code`,
     );
   }
 }
@@ -194,7 +194,7 @@ function refusedExchange(provider: string, error: unknown): CoordinatorError {
   const isKnown = error === 'invalid_grant' || error === 'invalid_request' || error === 'unsupported_grant_type';
   return invalidField(
     'parameters.authCode',
-    `${provider} does not take the code${isKnown ? ` (${error})` : ''}: it serves once, soon, with the redirectUri and ` +
-      'codeVerifier that it was asked for with',
+    `${provider} rejects the code${isKnown ? ` (${error})` : ''}: it works once, for a short time, and only with the redirectUri and ` +
+      'codeVerifier of the authorization request',
   );
 }

@@ -13,7 +13,7 @@ export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorE
 export function issuerUnavailable(issuer: string, problem: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
-    `the keys of issuer \`${issuer}\` cannot be read now: ${problem}; try again`,
+    `the keys of issuer \`${issuer}\` cannot be read at the moment: ${problem}; try again`,
     { cause },
   );
 }

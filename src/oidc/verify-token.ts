@@ -107,12 +107,12 @@ function readIdentity(claims: Claims, now: number): Omit<OidcIdentity, 'tokenId'
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   const [audience] = audiences;
   if (audiences.length !== 1 || !isName(audience)) {
-    throw invalidOidcToken(`its \`aud\` must be exactly one text of 1 to ${maxNameLength} characters`);
+    throw invalidOidcToken(`its \`aud\` must be exactly one string of 1 to ${maxNameLength} characters`);
   }
   if (azp !== undefined && azp !== audience) {
-    throw invalidOidcToken(`its \`azp\` is not its audience \`${audience}\`: it was issued to somebody else`);
+    throw invalidOidcToken(`its \`azp\` is not its audience \`${audience}\`: it was issued to a different client`);
   }
-  if (!isName(sub)) throw invalidOidcToken(`its \`sub\` must be a text of 1 to ${maxNameLength} characters`);
+  if (!isName(sub)) throw invalidOidcToken(`its \`sub\` must be a string of 1 to ${maxNameLength} characters`);
   const expiresAt = checkTimes(claims, now);
   return {
     issuer: iss,

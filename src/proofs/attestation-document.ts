@@ -53,7 +53,7 @@ export function decodeAttestationDocument(payload: Uint8Array): AttestationDocum
     return value;
   };
   const [moduleId, timestamp, cabundle] = ['module_id', 'timestamp', 'cabundle'].map(member);
-  if (typeof moduleId !== 'string' || moduleId === '') throw new Error('`module_id` must be a text');
+  if (typeof moduleId !== 'string' || moduleId === '') throw new Error('`module_id` must be a string');
   if (member('digest') !== digestName) throw new Error(`\`digest\` must be ${digestName}`);
   if (!Number.isSafeInteger(timestamp) || Number(timestamp) <= 0) throw new Error('`timestamp` must be milliseconds');
   if (!Array.isArray(cabundle) || cabundle.length === 0 || !cabundle.every(isBytes)) {

@@ -121,11 +121,11 @@ export async function checkChain(chain: readonly Uint8Array[], at: number): Prom
 
 function checkLeaf(leaf: X509Certificate): void {
   if (leaf.getExtension(BasicConstraintsExtension)?.ca) {
-    throw new Error(`\`${leaf.subject}\` is a certificate of an issuer, and may not sign documents`);
+    throw new Error(`\`${leaf.subject}\` is an issuer certificate and may not sign documents`);
   }
   const usages = leaf.getExtension(KeyUsagesExtension)?.usages ?? 0;
   if ((usages & KeyUsageFlags.digitalSignature) === 0) {
-    throw new Error(`the key of \`${leaf.subject}\` is not one for digital signatures`);
+    throw new Error(`the key of \`${leaf.subject}\` is not allowed to make digital signatures`);
   }
 }
 
@@ -136,7 +136,7 @@ function checkIssuer(issuer: X509Certificate, issuersBelow: number): void {
     throw new Error(`\`${issuer.subject}\` may not issue certificates`);
   }
   if (pathLength !== undefined && issuersBelow > pathLength) {
-    throw new Error(`\`${issuer.subject}\` allows ${pathLength} issuers below it, and there are ${issuersBelow}`);
+    throw new Error(`\`${issuer.subject}\` allows ${pathLength} issuers below it, but there are ${issuersBelow}`);
   }
 }
 

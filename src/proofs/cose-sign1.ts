@@ -32,7 +32,8 @@ export function signCoseSign1(
  */
 export function readCoseSign1(message: Uint8Array): CoseSign1 {
   const parts = untagged(decodeCbor(message));
-  if (!Array.isArray(parts) || parts.length !== 4) throw new Error('it is not an array of four, as a COSE_Sign1 is');
+  if (!Array.isArray(parts) || parts.length !== 4)
+    throw new Error('it is not a COSE_Sign1, which is an array of four elements');
   const [header, , payload, signature] = parts as unknown[];
   if (!isBytes(header) || !isBytes(payload) || !isBytes(signature)) {
     throw new Error('protected header, payload and signature of a COSE_Sign1 must be byte strings');

@@ -13,7 +13,7 @@ interface SoftwareAttestorPorts {
 }
 
 const statement =
-  'Software attestor: this document is signed by the coordinator itself. It shows which code and settings the process says it has started with, and no hardware vouches for that.';
+  'Software attestor: this document is signed by the coordinator itself. It shows which code and settings the process claims to have started with; no hardware vouches for that.';
 
 const p256 = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const p384 = { name: 'ECDSA', namedCurve: 'P-384' } as const;

@@ -72,20 +72,23 @@ export async function verifyBootProof(proof: BootProof, expected: Expected): Pro
     const key = certificateKey(document.certificate);
     if (message.algorithm !== 'ES384') throw new Error(`it is signed with ${message.algorithm}, not ES384`);
     if (!verify('sha384', message.toBeSigned, { key, dsaEncoding: 'ieee-p1363' }, message.signature)) {
-      throw new Error('its signature is not by the key of its certificate');
+      throw new Error('its signature was not made with the key of its certificate');
     }
   });
   const manifestBytes = step('manifest', () => base64(proof.qosManifestB64));
   const manifestSha256 = hash('sha256', manifestBytes, 'hex');
   step('manifest', () => {
     const attested = hex(document.userData);
-    if (attested !== manifestSha256) throw new Error(`its SHA-256 is ${manifestSha256}, the document says ${attested}`);
+    if (attested !== manifestSha256)
+      throw new Error(`its SHA-256 is ${manifestSha256}, but the document says ${attested}`);
     same('its SHA-256', manifestSha256, expected.manifestSha256);
   });
   step('ephemeral key', () => {
     if (!ephemeralKeyPattern.test(proof.ephemeralPublicKeyHex)) throw new Error('it must be 260 hex characters');
     if (hex(document.publicKey) !== proof.ephemeralPublicKeyHex) {
-      throw new Error(`the boot proof names ${proof.ephemeralPublicKeyHex}, the document ${hex(document.publicKey)}`);
+      throw new Error(
+        `the boot proof has ${proof.ephemeralPublicKeyHex}, but the document has ${hex(document.publicKey)}`,
+      );
     }
     signingKeyOf(proof.ephemeralPublicKeyHex);
   });
@@ -112,20 +115,20 @@ export async function verifyAppProof(
   return step('app proof', () => {
     if (proof.scheme !== appProofScheme) throw new Error(`its scheme is \`${String(proof.scheme)}\``);
     if (proof.publicKey !== bootProof.ephemeralPublicKeyHex) {
-      throw new Error('it is signed by the key of another boot: get the boot proof of its publicKey');
+      throw new Error('it was signed by the key of another boot: get the boot proof for its publicKey');
     }
     if (!/^[0-9a-f]{128}$/i.test(proof.signature)) throw new Error('its signature must be 128 hex characters');
     const key = signingKeyOf(proof.publicKey);
     const signature = Buffer.from(proof.signature, 'hex');
     if (!verify('sha256', Buffer.from(proof.proofPayload), { key, dsaEncoding: 'ieee-p1363' }, signature)) {
-      throw new Error('its signature is not over its payload');
+      throw new Error('its signature does not match its payload');
     }
     const app = JSON.parse(proof.proofPayload) as VerifiedApp;
     if (typeof app !== 'object' || app === null || typeof app.type !== 'string' || !/^\d+$/.test(app.timestampMs)) {
       throw new Error('its payload must be an object with type and timestampMs');
     }
     if (Number(app.timestampMs) < boot.timestamp - clockSkewMs) {
-      throw new Error(`it is of ${app.timestampMs}, before the boot at ${boot.timestamp}`);
+      throw new Error(`it is dated ${app.timestampMs}, before the boot at ${boot.timestamp}`);
     }
     return { app, boot };
   });
@@ -133,7 +136,7 @@ export async function verifyAppProof(
 
 function documentOf({ awsAttestationDocB64, cloudAttestationDocB64 }: BootProof): string {
   if (awsAttestationDocB64 && cloudAttestationDocB64 && awsAttestationDocB64 !== cloudAttestationDocB64) {
-    throw new Error('awsAttestationDocB64 and cloudAttestationDocB64 differ, and they are one document');
+    throw new Error('awsAttestationDocB64 and cloudAttestationDocB64 differ, but must be the same document');
   }
   return awsAttestationDocB64 ?? cloudAttestationDocB64 ?? '';
 }
@@ -143,9 +146,7 @@ async function checkCertificates(document: AttestationDocument, root: Expected['
     const pinned = new Uint8Array(new X509Certificate(root).raw);
     const [top, ...between] = document.cabundle;
     if (!top || !Buffer.from(top).equals(pinned)) {
-      throw new Error(
-        `the document chains to another root than the one that is pinned (SHA-256 ${fingerprint(pinned)})`,
-      );
+      throw new Error(`the document chains to a different root than the pinned one (SHA-256 ${fingerprint(pinned)})`);
     }
     await checkChain([document.certificate, ...between.toReversed(), pinned], document.timestamp);
   } catch (cause) {
@@ -161,7 +162,8 @@ function checkManifest(
 ): Readonly<Record<string, unknown>> {
   const envelope = readCoseSign1(base64(proof.qosManifestEnvelopeB64));
   const key = signingKeyOf(proof.ephemeralPublicKeyHex);
-  if (!Buffer.from(envelope.payload).equals(manifestBytes)) throw new Error('its envelope holds another manifest');
+  if (!Buffer.from(envelope.payload).equals(manifestBytes))
+    throw new Error('its envelope contains a different manifest');
   const isSigned =
     envelope.algorithm === 'ES256' &&
     verify('sha256', envelope.toBeSigned, { key, dsaEncoding: 'ieee-p1363' }, envelope.signature);
@@ -191,7 +193,7 @@ function signingKeyOf(ephemeralPublicKey: string): KeyObject {
 
 function same(what: string, actual: string | undefined, expected: string | undefined): void {
   if (expected === undefined || actual === expected.toLowerCase()) return;
-  throw new Error(`${what} is ${actual ?? 'not there'}, expected ${expected}`);
+  throw new Error(`${what} is ${actual ?? 'missing'}, expected ${expected}`);
 }
 
 /** Node's decoder skips what it does not know, so that other texts would pass for the same bytes. */

@@ -42,7 +42,7 @@ export class BodiesInFlight {
     if (group.bytes + bytes > most) {
       throw new CoordinatorError(
         'UNAVAILABLE',
-        'the server works on as many request bodies as fit into its memory: send the same request again in a moment',
+        'the server is already processing as many request bodies as fit into its memory: send the same request again in a moment',
       );
     }
     group.bytes += bytes;

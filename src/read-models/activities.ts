@@ -201,7 +201,7 @@ class ListActivitiesResponse extends PagedResponse {
 
 export const listActivities = defineQuery({
   path: 'list_activities',
-  summary: 'Activities, the newest first.',
+  summary: 'Activities, newest first.',
   request: ListActivitiesRequest,
   response: ListActivitiesResponse,
   async answer(
@@ -258,7 +258,7 @@ class PolicyOutcomeShape {
     {
       optional: true,
       about:
-        'unreadable: something that the policy speaks of is there and cannot be read, so a DENY applies; ' +
+        'unreadable: the request has something that the policy refers to, but it cannot be read, so a DENY applies; ' +
         'not-applicable: the request has no such thing. An ALLOW in doubt never applies.',
     },
   )
@@ -266,7 +266,7 @@ class PolicyOutcomeShape {
 
   @Described(
     { type: 'string' },
-    { optional: true, about: 'The payload that this was said of, where it was not said of all.' },
+    { optional: true, about: 'Index of the payload this refers to, unless it refers to all of them.' },
   )
   of?: string;
 }
@@ -275,7 +275,7 @@ export class PolicyOutcomeNowShape extends PolicyOutcomeShape {
   @Text({ optional: true })
   policyName?: string;
 
-  @Nested(() => ClauseShape, { optional: true, about: 'The part of its text that decides.' })
+  @Nested(() => ClauseShape, { optional: true, about: 'The deciding part of its text.' })
   clause?: ClauseShape;
 }
 
@@ -301,12 +301,12 @@ class PolicyEvaluationShape {
   @Described({ type: 'string' }, { about: 'root-quorum, policy, own-credentials or none.' })
   decidedBy!: string;
 
-  @Described({ type: 'string' }, { about: "Last revision of the organization's stream that the decision has seen." })
+  @Described({ type: 'string' }, { about: "Last revision of the organization's stream on which the decision is based." })
   revision!: string;
 
   @Described(
     { type: 'integer' },
-    { optional: true, about: 'Number of the rules it was decided by; absent before rules were numbered.' },
+    { optional: true, about: 'Number of the rules that decided it; absent for decisions older than numbered rules.' },
   )
   rules?: number;
 
@@ -315,7 +315,7 @@ class PolicyEvaluationShape {
 }
 
 class GetPolicyEvaluationsRequest extends ActivityRequest {
-  @Nested(() => ListPage, { optional: true, about: 'An extension of ours.' })
+  @Nested(() => ListPage, { optional: true, about: 'A Countersign extension.' })
   paginationOptions?: ListPage;
 }
 
@@ -326,14 +326,14 @@ class GetPolicyEvaluationsResponse extends PagedResponse {
   @ListOf(() => PolicyOutcomeNowShape, {
     optional: true,
     about:
-      'Of an activity that waits for votes: what each policy says as things stand, and which part of its text decides.',
+      'For an activity that is waiting for votes: the current outcome of each policy, and the deciding part of its text.',
   })
   now?: readonly PolicyOutcomeNowShape[];
 }
 
 export const getPolicyEvaluations = defineQuery({
   path: 'get_policy_evaluations',
-  summary: "Why an activity went on or did not: each policy's outcome, for each vote.",
+  summary: "Explains the decision on an activity: the outcome of each policy, for each vote.",
   request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
   async answer({ organizationId, activityId, paginationOptions }, { rows, page, saysNow }) {
@@ -366,7 +366,7 @@ class ListAppProofsResponse {
 
 export const listAppProofs = defineQuery({
   path: 'list_app_proofs',
-  summary: 'Signed facts about an activity that was submitted with generateAppProofs; none until it has ended.',
+  summary: 'Signed proofs about an activity submitted with generateAppProofs; none until it has ended.',
   request: ActivityRequest,
   response: ListAppProofsResponse,
   answer: ({ organizationId, activityId }, { rows, now }) => ({
@@ -379,10 +379,10 @@ export class RecordedEventShape {
   @Uuid()
   id!: string;
 
-  @Described({ type: 'string' }, { about: "Place in the organization's stream, decimal, from 0." })
+  @Described({ type: 'string' }, { about: "Revision in the organization's stream, decimal, from 0." })
   revision!: string;
 
-  @Described({ type: 'string' }, { about: 'What happened, in the past tense.' })
+  @Described({ type: 'string' }, { about: 'Event type, in the past tense.' })
   type!: string;
 
   @Described({ type: 'object' })
@@ -391,7 +391,7 @@ export class RecordedEventShape {
   @Described({ type: 'string', format: 'date-time' })
   recordedAt!: string;
 
-  @Described({ type: 'string' }, { about: 'Link of the hash chain: covers this event and every one before it.' })
+  @Described({ type: 'string' }, { about: 'Hash-chain link: covers this event and all earlier ones.' })
   hash!: string;
 
   @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
@@ -404,13 +404,13 @@ class ListActivityEventsResponse extends PagedResponse {
 }
 
 class ListActivityEventsRequest extends ActivityRequest {
-  @Uuid({ optional: true, about: 'Only events that were recorded after this one.' })
+  @Uuid({ optional: true, about: 'Only events recorded after this one.' })
   after?: string;
 }
 
 export const listActivityEvents = defineQuery({
   path: 'list_activity_events',
-  summary: 'The recorded events of an activity: its life and its effects, in the order of the stream.',
+  summary: 'The recorded events of an activity, its lifecycle and its effects, in stream order.',
   request: ListActivityEventsRequest,
   response: ListActivityEventsResponse,
   async answer({ organizationId, activityId, after }, { rows, history, now, page }) {

@@ -64,7 +64,7 @@ export function isOriginAllowedAnywhere(rows: Rows, origin: string): boolean {
 }
 
 class AuthProxyConfigShape {
-  @Uuid({ about: 'What callers of the proxy send as X-Auth-Proxy-Config-Id.' })
+  @Uuid({ about: 'The id that clients of the proxy send as X-Auth-Proxy-Config-Id.' })
   configId!: string;
 
   @Uuid()
@@ -73,10 +73,10 @@ class AuthProxyConfigShape {
   @Uuid({ about: 'The user that the proxy signs as.' })
   userId!: string;
 
-  @Uuid({ about: 'The policy that says what this user may do.' })
+  @Uuid({ about: 'The policy that controls what this user may do.' })
   policyId!: string;
 
-  @Text({ about: 'Compressed P-256 key that the proxy signs with, hex.' })
+  @Text({ about: 'Compressed P-256 key with which the proxy signs, hex.' })
   publicKey!: string;
 
   @TextList()
@@ -155,7 +155,7 @@ export const getAuthProxyConfig = defineQuery({
     if (!proxy) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `organization \`${organizationId}\` has no auth proxy: send enable_auth_proxy first`,
+        `organization \`${organizationId}\` has no auth proxy: enable it with enable_auth_proxy first`,
       );
     }
     const { settings, createdAt, updatedAt, vaultId: _vaultId, ...facts } = proxy;

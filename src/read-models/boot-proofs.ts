@@ -43,16 +43,19 @@ export const bootProofsModel: ReadModel = {
 };
 
 class BootProofShape {
-  @Text({ about: '130 bytes, hex: the encryption key and the signing key of this boot, uncompressed P-256 points.' })
+  @Text({ about: 'Encryption key and signing key of this boot: two uncompressed P-256 points, 130 bytes in hex.' })
   ephemeralPublicKeyHex!: string;
 
   @Described({ type: 'string' }, { about: 'COSE_Sign1 (ES384) of the attestation document, base64.' })
   cloudAttestationDocB64!: string;
 
-  @Described({ type: 'string' }, { about: 'The same, under the name that published clients read.' })
+  @Described({ type: 'string' }, { about: 'The same value, under the name that published clients read.' })
   awsAttestationDocB64!: string;
 
-  @Described({ type: 'string' }, { about: 'What booted: JSON, base64. The document has its SHA-256 as user_data.' })
+  @Described(
+    { type: 'string' },
+    { about: 'Manifest of the booted software: JSON, base64. The document contains its SHA-256 as user_data.' },
+  )
   qosManifestB64!: string;
 
   @Described({ type: 'string' }, { about: 'COSE_Sign1 (ES256) of the manifest by the ephemeral key, base64.' })
@@ -70,7 +73,7 @@ class BootProofShape {
   @Nested(() => TimestampShape)
   createdAt!: TimestampShape;
 
-  @Text({ about: 'Shape of the manifest: countersign-1.' })
+  @Text({ about: 'Format of the manifest: countersign-1.' })
   qosManifestVersion!: string;
 }
 
@@ -80,13 +83,13 @@ class BootProofResponse {
 }
 
 class GetBootProofRequest extends OrganizationRequest {
-  @Hex({ max: 260, about: 'Ephemeral public key of the boot, as app proofs name it in `publicKey`.' })
+  @Hex({ max: 260, about: 'Ephemeral public key of the boot: `publicKey` of an app proof.' })
   ephemeralKey!: string;
 }
 
 export const getBootProof = defineQuery({
   path: 'get_boot_proof',
-  summary: 'What proves a boot of a coordinator, by the key that its app proofs are signed with.',
+  summary: 'The boot proof of a coordinator, by the key that signs its app proofs.',
   request: GetBootProofRequest,
   response: BootProofResponse,
   answer({ ephemeralKey }, { rows }) {
@@ -94,7 +97,7 @@ export const getBootProof = defineQuery({
     if (!row) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `no boot with the ephemeral key \`${ephemeralKey}\`: it is publicKey of an app proof, 260 hex characters`,
+        `no boot with the ephemeral key \`${ephemeralKey}\`: send the publicKey of an app proof, 260 hex characters`,
       );
     }
     return { bootProof: documentIn(row) };
@@ -108,7 +111,7 @@ class GetLatestBootProofRequest extends OrganizationRequest {
 
 export const getLatestBootProof = defineQuery({
   path: 'get_latest_boot_proof',
-  summary: 'What proves the latest boot of an app; of several coordinators on one store, whichever booted last.',
+  summary: 'The proof of the latest boot of an app. If several coordinators share a store, the one that booted last.',
   request: GetLatestBootProofRequest,
   response: BootProofResponse,
   answer({ appName }, { rows }) {

@@ -49,10 +49,10 @@ class ContractInterfaceShape {
   @Uuid()
   smartContractInterfaceId!: string;
 
-  @Text({ about: 'Contract address or program id, as it was given.' })
+  @Text({ about: 'Contract address or program id, as submitted.' })
   smartContractAddress!: string;
 
-  @Described({ type: 'string' }, { about: 'ABI or IDL, as it was given.' })
+  @Described({ type: 'string' }, { about: 'ABI or IDL, as submitted.' })
   smartContractInterface!: string;
 
   @Text({ about: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM or SMART_CONTRACT_INTERFACE_TYPE_SOLANA.' })
@@ -61,7 +61,7 @@ class ContractInterfaceShape {
   @Text()
   label!: string;
 
-  @Text({ about: 'Empty when there are none.' })
+  @Text({ about: 'Empty if there are none.' })
   notes!: string;
 
   @Nested(() => TimestampShape)
@@ -110,7 +110,7 @@ class GetSmartContractInterfaceResponse {
 
 export const getSmartContractInterface = defineQuery({
   path: 'get_smart_contract_interface',
-  summary: 'One smart contract interface: the ABI or IDL that was uploaded for a contract.',
+  summary: 'One smart contract interface: the ABI or IDL uploaded for a contract.',
   request: ContractInterfaceRequest,
   response: GetSmartContractInterfaceResponse,
   answer({ organizationId, smartContractInterfaceId }, { rows }) {
@@ -123,7 +123,7 @@ export const getSmartContractInterface = defineQuery({
       throw new CoordinatorError(
         'NOT_FOUND',
         `no smart contract interface \`${smartContractInterfaceId}\` in organization \`${organizationId}\`: ` +
-          `list_smart_contract_interfaces names them all`,
+          `see list_smart_contract_interfaces`,
       );
     }
     return { smartContractInterface: contractInterfaceResource(organizationId, row['doc']) };
@@ -137,7 +137,7 @@ class ListSmartContractInterfacesResponse extends PagedResponse {
 
 export const listSmartContractInterfaces = defineQuery({
   path: 'list_smart_contract_interfaces',
-  summary: 'All smart contract interfaces of an organization, in the order of their creation.',
+  summary: 'All smart contract interfaces of an organization, oldest first.',
   request: ListRequest,
   response: ListSmartContractInterfacesResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({

@@ -91,31 +91,31 @@ export function defineQuery<Request extends OrganizationRequest, Response extend
 
 /** Which part of a list is wanted (specification, section 4.4). */
 export class PaginationOptions {
-  @Text({ optional: true, max: 16, about: 'How many, from "1" to "100"; "10" when absent.' })
+  @Text({ optional: true, max: 16, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only elements that stand before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements before this one in the list.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only elements that stand after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements after this one in the list.' })
   after?: string;
 }
 
 /** Which part of a list is wanted that published clients ask for without pages. */
 export class ListPage {
-  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; all when absent.' })
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default: all.' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only elements that stand before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements before this one in the list.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only elements that stand after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only elements after this one in the list.' })
   after?: string;
 }
 
 /** Asks for all of a list, or for a part of it. */
 export class ListRequest extends OrganizationRequest {
-  @Nested(() => ListPage, { optional: true, about: 'An extension of ours.' })
+  @Nested(() => ListPage, { optional: true, about: 'A Countersign extension.' })
   paginationOptions?: ListPage;
 }
 
@@ -123,7 +123,10 @@ export class ListRequest extends OrganizationRequest {
 export class PagedResponse {
   @Described(
     { type: 'boolean', const: true },
-    { optional: true, about: 'There is more than the 4 MiB of an answer: ask for what stands after the last element.' },
+    {
+      optional: true,
+      about: 'True if the list exceeds the 4 MiB limit of a response: request the elements after the last one.',
+    },
   )
   hasMore?: true;
 }

@@ -39,10 +39,10 @@ class DenialShape {
   @Uuid()
   denialId!: string;
 
-  @Text({ about: 'Activity type that was attempted, or the type of the vote.' })
+  @Text({ about: 'Type of the attempted activity, or of the vote.' })
   type!: string;
 
-  @Uuid({ about: 'Who tried.' })
+  @Uuid({ about: 'The user who tried.' })
   userId!: string;
 
   @Text()
@@ -51,7 +51,7 @@ class DenialShape {
   @Text()
   timestampMs!: string;
 
-  @Described({ type: 'string' }, { about: 'The request body that was stamped; cut at 65,536 characters.' })
+  @Described({ type: 'string' }, { about: 'The stamped request body; cut at 65,536 characters.' })
   message!: string;
 
   @Text()
@@ -63,18 +63,18 @@ class DenialShape {
   @Text({ optional: true, about: 'Passkey, base64url.' })
   credentialId?: string;
 
-  @Text({ about: 'Empty while the request could still be sent: an hour from its timestampMs.' })
+  @Text({ about: 'Empty while the request could still be replayed, until one hour after its timestampMs.' })
   signature!: string;
 
   @Text()
   reason!: string;
 
-  @Described({ type: 'array', items: { type: 'object' } }, { about: "Each policy's outcome, as the caller was told." })
+  @Described({ type: 'array', items: { type: 'object' } }, { about: "Outcome of each policy, as returned to the caller." })
   details!: readonly ErrorDetail[];
 
   @Described(
     { type: 'integer' },
-    { about: 'Denials before this one that were only counted, because there were too many.' },
+    { about: 'Number of earlier denials that were counted but not recorded, because there were too many.' },
   )
   omittedBefore!: number;
 
@@ -92,7 +92,7 @@ class ListDenialsResponse extends PagedResponse {
 
 export const listDenials = defineQuery({
   path: 'list_denials',
-  summary: 'Attempts that were denied, the newest first: who tried what, and why not.',
+  summary: 'Denied attempts, newest first: who tried what, and why it was denied.',
   request: PaginatedRequest,
   response: ListDenialsResponse,
   async answer({ organizationId, paginationOptions }, { rows, now, page }) {

@@ -18,22 +18,22 @@ class ListEventsRequest extends OrganizationRequest {
     min: 0,
     max: mostRevisions,
     optional: true,
-    about: 'Only events behind this revision; from the first event on when absent.',
+    about: 'Only events after this revision; default: from the first event.',
   })
   after?: string;
 
-  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; "10" when absent.' })
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
 }
 
 class GetEventRequest extends OrganizationRequest {
-  @DecimalString({ min: 0, max: mostRevisions, about: "Place in the organization's stream." })
+  @DecimalString({ min: 0, max: mostRevisions, about: "Revision in the organization's stream." })
   revision!: string;
 }
 
 /** An event of an organization, with where to find what led to it. */
 export class OrganizationEventShape extends RecordedEventShape {
-  @Uuid({ optional: true, about: 'The activity it belongs to; absent for what no request to this organization did.' })
+  @Uuid({ optional: true, about: 'The activity it belongs to; absent if no request to this organization caused it.' })
   activityId?: string;
 
   @Described(
@@ -41,7 +41,7 @@ export class OrganizationEventShape extends RecordedEventShape {
     {
       optional: true,
       about:
-        'Revision of the event that has the signed request, its stamp and the decision: this one, or an earlier one.',
+        'Revision of the event that holds the signed request, its stamp and the decision: this event or an earlier one.',
     },
   )
   decidedAt?: string;
@@ -59,14 +59,14 @@ class GetEventResponse {
   @Nested(() => OrganizationEventShape, {
     optional: true,
     about:
-      'The event that it follows from, with the signed request, its stamp and the decision; absent where it is the same.',
+      'The event that caused it, with the signed request, its stamp and the decision; absent if it is the same event.',
   })
   decision?: OrganizationEventShape;
 }
 
 export const listEvents = defineQuery({
   path: 'list_events',
-  summary: "All events of an organization by revision, for members of the root quorum: its own, and its parent's.",
+  summary: "All events of an organization by revision, for members of its root quorum or of its parent's.",
   request: ListEventsRequest,
   response: ListEventsResponse,
   readsHistory: true,
@@ -77,7 +77,7 @@ export const listEvents = defineQuery({
 
 export const getEvent = defineQuery({
   path: 'get_event',
-  summary: 'One event of an organization, and the signed request, stamp and decision that it follows from.',
+  summary: 'One event of an organization, with the signed request, stamp and decision that caused it.',
   request: GetEventRequest,
   response: GetEventResponse,
   readsHistory: true,

@@ -35,11 +35,12 @@ export class InvitationShape {
   senderUserId!: string;
 
   @OneOf([created, ...Object.values(statusOf)], {
-    about: 'EXPIRED from the next change of an invitation on; once `expiresAt` has passed it cannot be accepted.',
+    about:
+      'Becomes EXPIRED with the next change to any invitation; after `expiresAt`, it cannot be accepted in any case.',
   })
   status!: string;
 
-  @Uuid({ optional: true, about: 'The user that it made.' })
+  @Uuid({ optional: true, about: 'The user it created.' })
   userId?: string;
 
   @Nested(() => TimestampShape)
@@ -128,7 +129,7 @@ class ListInvitationsResponse extends PagedResponse {
 
 export const listInvitations = defineQuery({
   path: 'list_invitations',
-  summary: 'Invitations and what became of them, the newest first.',
+  summary: 'Invitations and their status, newest first.',
   request: PaginatedRequest,
   response: ListInvitationsResponse,
   async answer({ organizationId, paginationOptions }, { rows, page }) {

@@ -17,7 +17,7 @@ class GetOauthProvidersResponse extends PagedResponse {
 /** Identities at OpenID providers (specification, section 4.4). */
 export const getOauthProviders = defineQuery({
   path: 'get_oauth_providers',
-  summary: 'The identities at OpenID providers of one user, or of all users.',
+  summary: 'The OpenID identities of one user, or of all users.',
   request: GetOauthProvidersRequest,
   response: GetOauthProvidersResponse,
   answer: async ({ organizationId, userId, paginationOptions }, { rows, page }) => ({

@@ -66,7 +66,7 @@ class Oauth2CredentialShape {
   @Text()
   clientId!: string;
 
-  @Text({ about: 'Always empty: the secret does not leave the vault, not even sealed.' })
+  @Text({ about: 'Always empty: the secret never leaves the vault, not even sealed.' })
   encryptedClientSecret!: string;
 
   @Nested(() => TimestampShape)
@@ -95,7 +95,7 @@ class ListOauth2CredentialsResponse extends PagedResponse {
 
 export const listOauth2Credentials = defineQuery({
   path: 'list_oauth2_credentials',
-  summary: 'The applications at OAuth 2.0 providers, in the order of their creation.',
+  summary: 'OAuth 2.0 applications, oldest first.',
   request: ListRequest,
   response: ListOauth2CredentialsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
@@ -123,7 +123,7 @@ class GetOauth2CredentialResponse {
 
 export const getOauth2Credential = defineQuery({
   path: 'get_oauth2_credential',
-  summary: 'One application at an OAuth 2.0 provider.',
+  summary: 'One OAuth 2.0 application.',
   request: GetOauth2CredentialRequest,
   response: GetOauth2CredentialResponse,
   answer: ({ organizationId, oauth2CredentialId }, { rows }) => ({

@@ -65,7 +65,7 @@ class FiatOnRampCredentialShape {
   @Uuid()
   organizationId!: string;
 
-  @OneOf(onRampProviderNames, { about: 'As it was sent.' })
+  @OneOf(onRampProviderNames, { about: 'As submitted.' })
   onrampProvider!: string;
 
   @Text({ optional: true })
@@ -74,7 +74,7 @@ class FiatOnRampCredentialShape {
   @Text()
   publishableApiKey!: string;
 
-  @Text({ about: 'Always empty: the secret keys do not leave the vault, not even sealed.' })
+  @Text({ about: 'Always empty: the secret keys never leave the vault, not even sealed.' })
   encryptedSecretApiKey!: string;
 
   @Flag()
@@ -109,7 +109,7 @@ class ListFiatOnRampCredentialsResponse extends PagedResponse {
 
 export const listFiatOnRampCredentials = defineQuery({
   path: 'list_fiat_on_ramp_credentials',
-  summary: 'The accounts at fiat on-ramps, in the order of their creation; nothing of their secret keys.',
+  summary: 'Fiat on-ramp accounts, oldest first, without their secret keys.',
   request: ListRequest,
   response: ListFiatOnRampCredentialsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({

@@ -84,7 +84,7 @@ class WhoamiResponse {
 
 export const whoami = defineQuery({
   path: 'whoami',
-  summary: 'The user behind the stamp, and the organization the user belongs to.',
+  summary: 'The user who stamped the request, and the organization the user belongs to.',
   request: OrganizationRequest,
   response: WhoamiResponse,
   whereTheCredentialLives: true,
@@ -107,7 +107,7 @@ class ConfigShape {
   @Nested(() => QuorumShape)
   quorum!: QuorumShape;
 
-  @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
+  @ListOf(() => LimitShape, { about: 'A Countersign extension: the limits on stored data.' })
   limits!: readonly LimitShape[];
 }
 
@@ -149,7 +149,7 @@ class OrganizationDataShape extends PagedResponse {
   @ListOf(() => FeatureShape)
   features!: readonly FeatureShape[];
 
-  @ListOf(() => LimitShape, { about: 'An extension of ours: the limits that hold for what is stored.' })
+  @ListOf(() => LimitShape, { about: 'A Countersign extension: the limits on stored data.' })
   limits!: readonly LimitShape[];
 
   @ListOf(() => WalletShape)
@@ -159,7 +159,7 @@ class OrganizationDataShape extends PagedResponse {
   privateKeys!: readonly PrivateKeyShape[];
 
   @ListOf(() => InvitationShape, {
-    about: 'Those that nobody has accepted or deleted; list_invitations has the others too.',
+    about: 'Open invitations; for all of them, use list_invitations.',
   })
   invitations!: readonly InvitationShape[];
 

@@ -78,7 +78,7 @@ export function elementsOf<Element extends object>(
 
 /** A cursor names nothing in its list. */
 export function noElement(name: 'before' | 'after', id: string): CoordinatorError {
-  return invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+  return invalidField(`paginationOptions.${name}`, `is not an element of this list: \`${id}\``);
 }
 
 /**

@@ -114,7 +114,7 @@ class ListPoliciesResponse extends PagedResponse {
 
 export const listPolicies = defineQuery({
   path: 'list_policies',
-  summary: 'All policies of an organization, in the order of their creation.',
+  summary: 'All policies of an organization, oldest first.',
   request: ListRequest,
   response: ListPoliciesResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({

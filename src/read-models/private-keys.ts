@@ -104,7 +104,7 @@ export class PrivateKeyShape {
   @Uuid()
   privateKeyId!: string;
 
-  @Text({ about: 'Hex: a compressed point, or the 32 bytes of an Ed25519 key.' })
+  @Text({ about: 'A compressed point, or the 32 bytes of an Ed25519 key, in hex.' })
   publicKey!: string;
 
   @Text()
@@ -125,10 +125,10 @@ export class PrivateKeyShape {
   @Nested(() => TimestampShape)
   updatedAt!: TimestampShape;
 
-  @Flag({ about: 'Whether it was ever exported.' })
+  @Flag({ about: 'Whether it has been exported.' })
   exported!: boolean;
 
-  @Flag({ about: 'Whether it was made elsewhere and imported.' })
+  @Flag({ about: 'Whether it was imported.' })
   imported!: boolean;
 }
 
@@ -176,7 +176,7 @@ class GetPrivateKeyResponse {
 
 export const getPrivateKey = defineQuery({
   path: 'get_private_key',
-  summary: 'One private key: its public half, its addresses and its tags.',
+  summary: 'One private key: its public key, addresses and tags.',
   request: PrivateKeyRequest,
   response: GetPrivateKeyResponse,
   answer({ organizationId, privateKeyId }, { rows }) {
@@ -184,7 +184,7 @@ export const getPrivateKey = defineQuery({
     if (!row) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `no private key \`${privateKeyId}\` in organization \`${organizationId}\`: list_private_keys names them all`,
+        `no private key \`${privateKeyId}\` in organization \`${organizationId}\`: see list_private_keys`,
       );
     }
     return { privateKey: privateKeyResource(readKey(row['doc'])) };
@@ -198,7 +198,7 @@ class ListPrivateKeysResponse extends PagedResponse {
 
 export const listPrivateKeys = defineQuery({
   path: 'list_private_keys',
-  summary: 'All private keys of an organization, in the order of their creation.',
+  summary: 'All private keys of an organization, oldest first.',
   request: ListRequest,
   response: ListPrivateKeysResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
@@ -213,7 +213,7 @@ class ListPrivateKeyTagsResponse extends PagedResponse {
 
 export const listPrivateKeyTags = defineQuery({
   path: 'list_private_key_tags',
-  summary: 'All private key tags of an organization, in the order of their creation.',
+  summary: 'All private key tags of an organization, oldest first.',
   request: ListRequest,
   response: ListPrivateKeyTagsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({

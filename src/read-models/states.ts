@@ -31,33 +31,33 @@ const mostElements = 9_999_999_999;
 const mostPosition = Number.MAX_SAFE_INTEGER;
 
 class PointShape {
-  @DecimalString({ min: 0, max: mostRevisions, optional: true, about: "Place in the organization's stream." })
+  @DecimalString({ min: 0, max: mostRevisions, optional: true, about: "Revision in the organization's stream." })
   revision?: string;
 
-  @DecimalString({ min: 0, max: mostPosition, optional: true, about: 'Place in the whole store.' })
+  @DecimalString({ min: 0, max: mostPosition, optional: true, about: 'Position in the whole store.' })
   position?: string;
 
-  @Text({ max: 40, optional: true, about: 'As RFC 3339 writes it, such as "2026-11-23T12:00:00.000Z".' })
+  @Text({ max: 40, optional: true, about: 'In RFC 3339 format, such as "2026-11-23T12:00:00.000Z".' })
   time?: string;
 }
 
 /** The event that a state is behind. */
 export class ReachedShape {
-  @Described({ type: 'string' }, { about: "Place in the organization's stream of the last event by then." })
+  @Described({ type: 'string' }, { about: "Revision of the last event up to then in the organization's stream." })
   revision!: string;
 
   @Described({ type: 'string' }, { about: 'Id of that event.' })
   eventId!: string;
 
-  @Described({ type: 'string' }, { about: 'When it was recorded, as RFC 3339 writes it.' })
+  @Described({ type: 'string' }, { about: 'When it was recorded, in RFC 3339 format.' })
   recordedAt!: string;
 
-  @Described({ type: 'string' }, { about: 'Link of the chain at that event; every link up to it was checked.' })
+  @Described({ type: 'string' }, { about: 'Hash-chain link at that event; every link up to it was checked.' })
   hash!: string;
 }
 
-const number = { about: 'Place in the list, from "1"; the same whenever the same is asked.' } as const;
-const list = { about: 'What it is one of: users, policies, wallets, activities …' } as const;
+const number = { about: 'Position in the list, from "1"; the same for every repetition of the query.' } as const;
+const list = { about: 'The list it belongs to: users, policies, wallets, activities …' } as const;
 
 /** Something that an organization has. */
 export class StateElementShape {
@@ -67,12 +67,12 @@ export class StateElementShape {
   @Described({ type: 'string' }, list)
   list!: string;
 
-  @Described({ type: 'string' }, { about: 'Its id, or what it is known by.' })
+  @Described({ type: 'string' }, { about: 'Its id or name.' })
   id!: string;
 
   @Described(
     { type: 'object', additionalProperties: true },
-    { about: 'Its members, times as RFC 3339 writes them. Secrets, hashes of codes and signed requests are left out.' },
+    { about: 'Its fields, with times in RFC 3339 format. Secrets, hashes of codes and signed requests are omitted.' },
   )
   value!: Readonly<Record<string, unknown>>;
 }
@@ -82,26 +82,26 @@ export class StateChangeShape {
   @Described({ type: 'string' }, number)
   number!: string;
 
-  @Described({ type: 'string' }, { about: 'What it is about: organization, users, policies, wallets, activities …' })
+  @Described({ type: 'string' }, { about: 'The list that changed: organization, users, policies, wallets, activities …' })
   list!: string;
 
-  @Described({ type: 'string' }, { about: 'Id of what has changed, or what it is known by.' })
+  @Described({ type: 'string' }, { about: 'Id or name of the changed element.' })
   id!: string;
 
-  @Described({ type: 'string', enum: ['CREATED', 'CHANGED', 'DELETED'] }, { about: 'What has become of it.' })
+  @Described({ type: 'string', enum: ['CREATED', 'CHANGED', 'DELETED'] }, { about: 'Kind of change.' })
   change!: 'CREATED' | 'CHANGED' | 'DELETED';
 
   @Described({ type: 'string' }, { about: 'The change in a sentence.' })
   text!: string;
 }
 
-const afterAbout = 'Only elements behind the one of this number, for the next page; from the first one when absent.';
+const afterAbout = 'Only elements after this number, for the next page; default: from the first.';
 
 class GetOrganizationStateRequest extends OrganizationRequest {
-  @Nested(() => PointShape, { optional: true, about: 'The newest state when absent.' })
+  @Nested(() => PointShape, { optional: true, about: 'Default: the latest state.' })
   at?: PointShape;
 
-  @TextList({ max: 40, optional: true, about: 'Only elements of these lists, such as "policies"; all when absent.' })
+  @TextList({ max: 40, optional: true, about: 'Only elements of these lists, such as "policies"; default: all.' })
   lists?: string[];
 
   @DecimalString({ min: 0, max: mostElements, optional: true, about: afterAbout })
@@ -112,7 +112,7 @@ class CompareStatesRequest extends OrganizationRequest {
   @Nested(() => PointShape, { about: 'The earlier state.' })
   from!: PointShape;
 
-  @Nested(() => PointShape, { optional: true, about: 'The later state; the newest when absent.' })
+  @Nested(() => PointShape, { optional: true, about: 'The later state; default: the latest.' })
   to?: PointShape;
 
   @DecimalString({ min: 0, max: mostElements, optional: true, about: afterAbout })
@@ -120,12 +120,12 @@ class CompareStatesRequest extends OrganizationRequest {
 }
 
 class GetOrganizationStateResponse extends PagedResponse {
-  @Nested(() => ReachedShape, { about: 'The event that the state is behind.' })
+  @Nested(() => ReachedShape, { about: 'The event after which the state holds.' })
   at!: ReachedShape;
 
   @Described(
     { type: 'object', additionalProperties: true },
-    { about: 'The organization itself: its name, root quorum, auth proxy and what else it has one of.' },
+    { about: 'The organization itself: name, root quorum, auth proxy and other single values.' },
   )
   organization!: Readonly<Record<string, unknown>>;
 
@@ -134,10 +134,10 @@ class GetOrganizationStateResponse extends PagedResponse {
 }
 
 class CompareStatesResponse extends PagedResponse {
-  @Nested(() => ReachedShape, { about: 'The event that the earlier state is behind.' })
+  @Nested(() => ReachedShape, { about: 'The event after which the earlier state holds.' })
   from!: ReachedShape;
 
-  @Nested(() => ReachedShape, { about: 'The event that the later state is behind.' })
+  @Nested(() => ReachedShape, { about: 'The event after which the later state holds.' })
   to!: ReachedShape;
 
   @ListOf(() => StateChangeShape)
@@ -146,7 +146,7 @@ class CompareStatesResponse extends PagedResponse {
 
 export const getOrganizationState = defineQuery({
   path: 'get_organization_state',
-  summary: 'An organization as it was at any event, position or time, for members of the root quorum.',
+  summary: 'The state of an organization at any event, position or time, for members of the root quorum.',
   request: GetOrganizationStateRequest,
   response: GetOrganizationStateResponse,
   readsHistory: true,
@@ -159,7 +159,7 @@ export const getOrganizationState = defineQuery({
 
 export const compareStates = defineQuery({
   path: 'compare_states',
-  summary: 'What has changed in an organization between two events, positions or times, in words, for the root quorum.',
+  summary: 'What changed in an organization between two events, positions or times, in words, for members of the root quorum.',
   request: CompareStatesRequest,
   response: CompareStatesResponse,
   readsHistory: true,
@@ -179,7 +179,7 @@ function pointOf(shape: PointShape | undefined, field: string): Point {
   const { revision, position, time } = shape;
   const said = [revision, position, time].filter((one) => one !== undefined);
   if (said.length !== 1) {
-    throw invalidField(field, `must have one of \`revision\`, \`position\` and \`time\`, got ${said.length} of them`);
+    throw invalidField(field, `must have exactly one of \`revision\`, \`position\` and \`time\`, got ${said.length}`);
   }
   if (revision !== undefined) return { by: 'revision', revision: Number(revision) };
   if (position !== undefined) return { by: 'position', position: BigInt(position) };

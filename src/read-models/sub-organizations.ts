@@ -238,7 +238,10 @@ const filterTypes = [
 ] as const;
 
 class ListSuborgsRequest extends PaginatedRequest {
-  @OneOf(filterTypes, { optional: true, about: 'What the sub-organization is looked up by; absent: all of them.' })
+  @OneOf(filterTypes, {
+    optional: true,
+    about: 'Kind of value to look up by; if absent, all sub-organizations are listed.',
+  })
   filterType?: (typeof filterTypes)[number];
 
   @Text({ optional: true, max: 16_384, about: 'The value to look for; a token for OIDC_TOKEN.' })
@@ -246,10 +249,13 @@ class ListSuborgsRequest extends PaginatedRequest {
 }
 
 class ListVerifiedSuborgsRequest extends PaginatedRequest {
-  @OneOf(['EMAIL', 'PHONE_NUMBER'], { optional: true, about: 'The kind of contact; absent: all sub-organizations.' })
+  @OneOf(['EMAIL', 'PHONE_NUMBER'], {
+    optional: true,
+    about: 'Kind of contact; if absent, all sub-organizations are listed.',
+  })
   filterType?: 'EMAIL' | 'PHONE_NUMBER';
 
-  @Text({ optional: true, max: 320, about: 'The contact, which one of its users has proved.' })
+  @Text({ optional: true, max: 320, about: 'The contact, which one of its users has verified.' })
   filterValue?: string;
 }
 
@@ -260,7 +266,7 @@ class SuborgsResponse {
 
 export const listSuborgs = defineQuery({
   path: 'list_suborgs',
-  summary: 'Ids of sub-organizations, all or those that a value belongs to, the newest first.',
+  summary: 'Ids of sub-organizations, all or those that match a value, newest first.',
   request: ListSuborgsRequest,
   response: SuborgsResponse,
   async answer(request, { rows, verifyOidc }) {
@@ -278,7 +284,7 @@ export const listSuborgs = defineQuery({
 
 export const listVerifiedSuborgs = defineQuery({
   path: 'list_verified_suborgs',
-  summary: 'Ids of sub-organizations by a contact that one of their users has proved, the newest first.',
+  summary: 'Ids of sub-organizations by a contact that one of their users has verified, newest first.',
   request: ListVerifiedSuborgsRequest,
   response: SuborgsResponse,
   answer(request, { rows }) {
@@ -301,7 +307,7 @@ function isLinkable(
 
 function required(filterValue: string | undefined): string {
   if (filterValue) return filterValue;
-  throw invalidField('filterValue', 'is required when filterType is there');
+  throw invalidField('filterValue', 'is required with filterType');
 }
 
 function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string): SuborgsResponse {

@@ -28,7 +28,7 @@ interface TellingOptions {
  * a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
  */
 export class TellingThread {
-  private readonly families = new Families(mostOfFamily, 'pages of events that are told or wait');
+  private readonly families = new Families(mostOfFamily, 'pages of events in progress or waiting');
   private readonly thread: OwnThread<ToTell, Page<OrganizationEventShape>>;
 
   constructor(
@@ -41,7 +41,7 @@ export class TellingThread {
       file,
       heapMib,
       longestMs,
-      late: `the events were not told in ${longestMs} ms`,
+      late: `the events could not be read within ${longestMs} ms`,
       ended: 'the thread that tells events has ended',
     });
   }

@@ -191,7 +191,7 @@ class ListUsersResponse extends PagedResponse {
 
 export const listUsers = defineQuery({
   path: 'list_users',
-  summary: 'All users of an organization, in the order of their creation.',
+  summary: 'All users of an organization, oldest first.',
   request: ListRequest,
   response: ListUsersResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({

@@ -170,7 +170,7 @@ function walletOf(rows: Rows, organizationId: string, walletId: string): Wallet 
   if (row) return readWallet(row['doc']);
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no wallet \`${walletId}\` in organization \`${organizationId}\`: list_wallets names them all`,
+    `no wallet \`${walletId}\` in organization \`${organizationId}\`: see list_wallets`,
   );
 }
 
@@ -190,7 +190,7 @@ export class WalletShape {
   @Flag({ about: 'True once its mnemonic has been exported.' })
   exported!: boolean;
 
-  @Flag({ about: 'True when its mnemonic came from outside.' })
+  @Flag({ about: 'True if its mnemonic was imported.' })
   imported!: boolean;
 }
 
@@ -210,7 +210,7 @@ class WalletAccountShape {
   @OneOf(['PATH_FORMAT_BIP32'])
   pathFormat!: 'PATH_FORMAT_BIP32';
 
-  @Text({ about: "In its one spelling: ' for hardened; on Ed25519 every segment is." })
+  @Text({ about: "In canonical form: ' marks hardened segments; on Ed25519 all are hardened." })
   path!: string;
 
   @Text({ about: 'One of the ADDRESS_FORMAT values of create_wallet_accounts.' })
@@ -228,7 +228,7 @@ class WalletAccountShape {
   @Text({ optional: true, about: 'Compressed point, or the 32 bytes of an Ed25519 key, hex.' })
   publicKey?: string;
 
-  @Nested(() => WalletShape, { optional: true, about: 'Its wallet, when asked for.' })
+  @Nested(() => WalletShape, { optional: true, about: 'Its wallet, if requested.' })
   walletDetails?: WalletShape;
 
   @Text({ optional: true })
@@ -273,7 +273,7 @@ class ListWalletsResponse extends PagedResponse {
 
 export const listWallets = defineQuery({
   path: 'list_wallets',
-  summary: 'All wallets of an organization, in the order of their creation.',
+  summary: 'All wallets of an organization, oldest first.',
   request: ListRequest,
   response: ListWalletsResponse,
   answer: async ({ organizationId, paginationOptions }, { rows, page }) => ({
@@ -282,10 +282,10 @@ export const listWallets = defineQuery({
 });
 
 class GetWalletAccountRequest extends WalletRequest {
-  @Text({ optional: true, max: 200, about: 'Its address; hexadecimal ones in any letter case.' })
+  @Text({ optional: true, max: 200, about: 'Its address; hexadecimal addresses in any letter case.' })
   address?: string;
 
-  @Text({ optional: true, max: 160, about: 'Its path. Of several accounts there the oldest is answered.' })
+  @Text({ optional: true, max: 160, about: 'Its path. If several accounts share it, the oldest is returned.' })
   path?: string;
 }
 
@@ -301,7 +301,7 @@ export const getWalletAccount = defineQuery({
   response: GetWalletAccountResponse,
   answer({ organizationId, walletId, address, path }, { rows }) {
     if (address === undefined && path === undefined) {
-      throw invalidField('address', 'is required when there is no path: send address, path, or both');
+      throw invalidField('address', 'is required without path: send address, path, or both');
     }
     walletOf(rows, organizationId, walletId);
     const where = ['organization_id = ?', 'wallet_id = ?'];
@@ -329,21 +329,21 @@ export const getWalletAccount = defineQuery({
     ];
     throw new CoordinatorError(
       'NOT_FOUND',
-      `Could not find wallet account with ${asked.join(' and ')} in wallet \`${walletId}\`: list_wallet_accounts ` +
-        'names them all',
+      `Could not find wallet account with ${asked.join(' and ')} in wallet \`${walletId}\`: see ` +
+        'list_wallet_accounts',
     );
   },
 });
 
 /** Which part of the list is wanted (specification, section 4.4). */
 class WalletAccountsPage {
-  @DecimalString({ min: 1, max: 100, optional: true, about: 'How many, from "1" to "100"; "10" when absent.' })
+  @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
 
-  @Uuid({ optional: true, about: 'Only accounts that stand before this one in the list.' })
+  @Uuid({ optional: true, about: 'Only accounts before this one in the list.' })
   before?: string;
 
-  @Uuid({ optional: true, about: 'Only accounts that stand after this one in the list.' })
+  @Uuid({ optional: true, about: 'Only accounts after this one in the list.' })
   after?: string;
 }
 
@@ -351,7 +351,7 @@ class ListWalletAccountsRequest extends OrganizationRequest {
   @Uuid({ optional: true, about: 'Only accounts of this wallet.' })
   walletId?: string;
 
-  @Flag({ optional: true, about: 'True: each account carries its wallet as walletDetails.' })
+  @Flag({ optional: true, about: 'True to include the wallet of each account as walletDetails.' })
   includeWalletDetails?: boolean;
 
   @Nested(() => WalletAccountsPage, { optional: true })
@@ -365,7 +365,7 @@ class ListWalletAccountsResponse {
 
 export const listWalletAccounts = defineQuery({
   path: 'list_wallet_accounts',
-  summary: 'Accounts of an organization or of one wallet, in the order of their creation, in pages.',
+  summary: 'Accounts of an organization or of one wallet, oldest first, in pages.',
   request: ListWalletAccountsRequest,
   response: ListWalletAccountsResponse,
   answer({ organizationId, walletId, includeWalletDetails = false, paginationOptions = {} }, { rows }) {
@@ -411,7 +411,7 @@ function accountsPage(
       id,
     );
     if (!row || (walletId !== undefined && row['wallet_id'] !== walletId)) {
-      throw invalidField(`paginationOptions.${name}`, `names no element of this list: \`${id}\``);
+      throw invalidField(`paginationOptions.${name}`, `is not an element of this list: \`${id}\``);
     }
     where.push(`(position, place) ${comparison} (?, ?)`);
     values.push(BigInt(row['position']!), BigInt(row['place']!));

@@ -393,7 +393,7 @@ class SubscriptionShape {
   @Text()
   eventType!: string;
 
-  @Text({ optional: true, about: 'As it was given.' })
+  @Text({ optional: true, about: 'As submitted.' })
   filtersJson?: string;
 
   @Flag()
@@ -427,7 +427,7 @@ class ListWebhookEndpointsResponse extends PagedResponse {
 
 export const listWebhookEndpoints = defineQuery({
   path: 'list_webhook_endpoints',
-  summary: 'All webhook endpoints of an organization, in the order of their creation.',
+  summary: 'All webhook endpoints of an organization, oldest first.',
   request: OrganizationRequest,
   response: ListWebhookEndpointsResponse,
   answer: async ({ organizationId }, { rows, page }) => ({
@@ -439,7 +439,7 @@ export const listWebhookEndpoints = defineQuery({
 });
 
 class ListWebhookDeliveriesRequest extends PaginatedRequest {
-  @Uuid({ about: 'The endpoint, which may have been deleted.' })
+  @Uuid({ about: 'The endpoint; it may be a deleted one.' })
   endpointId!: string;
 
   @OneOf(deliveryStates, { optional: true, about: 'Only deliveries in this state.' })
@@ -447,7 +447,7 @@ class ListWebhookDeliveriesRequest extends PaginatedRequest {
 }
 
 class WebhookDeliveryShape {
-  @Uuid({ about: 'Id of the recorded event that is told of; X-Turnkey-Event-Id of every attempt.' })
+  @Uuid({ about: 'Id of the recorded event; every attempt sends it as X-Turnkey-Event-Id.' })
   eventId!: string;
 
   @Uuid()
@@ -456,7 +456,7 @@ class WebhookDeliveryShape {
   @Text()
   eventType!: string;
 
-  @Uuid({ about: 'Where the activity is: the organization, or one of its sub-organizations.' })
+  @Uuid({ about: 'Organization of the activity: this one, or one of its sub-organizations.' })
   organizationId!: string;
 
   @Uuid()
@@ -465,25 +465,25 @@ class WebhookDeliveryShape {
   @Text()
   activityType!: string;
 
-  @Text({ about: 'The status that the activity had come to.' })
+  @Text({ about: 'The new status of the activity.' })
   activityStatus!: string;
 
-  @OneOf(deliveryStates, { about: 'Dropped: the endpoint was stopped or deleted first.' })
+  @OneOf(deliveryStates, { about: 'Dropped: the endpoint was stopped or deleted before delivery.' })
   state!: WebhookDelivery['state'];
 
-  @Described({ type: 'integer' }, { about: 'Attempts so far; since it was last asked for again.' })
+  @Described({ type: 'integer' }, { about: 'Number of attempts so far, since the last redelivery was requested.' })
   attempts!: number;
 
-  @Described({ type: 'integer' }, { optional: true, about: 'HTTP status of the latest attempt that was answered.' })
+  @Described({ type: 'integer' }, { optional: true, about: 'HTTP status of the latest attempt that got a response.' })
   httpStatus?: number;
 
-  @Described({ type: 'string' }, { optional: true, about: 'Why the latest attempt failed, or it was given up.' })
+  @Described({ type: 'string' }, { optional: true, about: 'Why the latest attempt failed, or why the delivery was given up.' })
   reason?: string;
 
-  @Nested(() => TimestampShape, { optional: true, about: 'When it is tried again.' })
+  @Nested(() => TimestampShape, { optional: true, about: 'When it will be retried.' })
   retryAt?: TimestampShape;
 
-  @Nested(() => TimestampShape, { about: 'When what it tells of was recorded.' })
+  @Nested(() => TimestampShape, { about: 'When its event was recorded.' })
   createdAt!: TimestampShape;
 
   @Nested(() => TimestampShape)
@@ -497,7 +497,7 @@ class ListWebhookDeliveriesResponse extends PagedResponse {
 
 export const listWebhookDeliveries = defineQuery({
   path: 'list_webhook_deliveries',
-  summary: 'What was delivered to a webhook endpoint, and what was not, the newest first. An extension of ours.',
+  summary: 'Deliveries to a webhook endpoint, successful or not, newest first. A Countersign extension.',
   request: ListWebhookDeliveriesRequest,
   response: ListWebhookDeliveriesResponse,
   async answer({ organizationId, endpointId, filterByState, paginationOptions }, { rows, page }) {
@@ -506,7 +506,7 @@ export const listWebhookDeliveries = defineQuery({
       throw new CoordinatorError(
         'NOT_FOUND',
         `no webhook endpoint \`${endpointId}\` in organization \`${organizationId}\`: ` +
-          `list_webhook_endpoints names them all`,
+          `see list_webhook_endpoints`,
       );
     }
     const positionOf = (eventId: string): bigint | undefined => {

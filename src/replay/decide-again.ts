@@ -39,7 +39,7 @@ export const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
 ]);
 
 /** What is said of each decision that an earlier release made by rules without a number. */
-const beforeNumbers = 'made before rules were numbered, not decided again';
+const beforeNumbers = 'made before rules were numbered, so not decided again';
 
 /** The decisions of a stream that `redecide` leaves out, and why. */
 export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {
@@ -160,7 +160,7 @@ export class Redeciding {
     const rules = rulesOf(event);
     if (rules === undefined) return undefined;
     if (rules < 1 || rules > rulesNumber) {
-      throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which are not here`);
+      throw new Error(`revision ${recorded.revision} was decided by rules ${rules}, which this release does not have`);
     }
     const { organization, revision } = this.loaded;
     const { at: now } = recorded.metadata as EventMetadata;
@@ -241,12 +241,31 @@ export function inRecordedWords(
   again: readonly OrganizationEvent[],
   recorded: readonly OrganizationEvent[],
 ): readonly OrganizationEvent[] {
-  const [end, recordedEnd] = [again.at(-1), recorded.at(-1)];
-  if (end?.type !== 'ActivityFailed' || recordedEnd?.type !== 'ActivityFailed') return again;
-  const { failure } = recordedEnd.data;
-  return failure.code === end.data.failure.code
-    ? [...again.slice(0, -1), { ...end, data: { ...end.data, failure } }]
-    : again;
+  return again.map((made, index) => inWordsOf(index === again.length - 1 ? recorded.at(-1) : recorded[index], made));
+}
+
+function inWordsOf(recorded: OrganizationEvent | undefined, made: OrganizationEvent): OrganizationEvent {
+  if (made.type === 'ActivityFailed' && recorded?.type === made.type) {
+    const { failure } = recorded.data;
+    return failure.code === made.data.failure.code ? { ...made, data: { ...made.data, failure } } : made;
+  }
+  if (made.type === 'ActivitySubmitted' && recorded?.type === made.type) {
+    return { ...made, data: { ...made.data, decision: inWordsOfDecision(recorded.data.decision, made.data.decision) } };
+  }
+  if (made.type === 'ActivityApproved' && recorded?.type === made.type) {
+    return { ...made, data: { ...made.data, decision: inWordsOfDecision(recorded.data.decision, made.data.decision) } };
+  }
+  return made;
+}
+
+/** Why a policy could not be read, in a sentence. */
+function inWordsOfDecision(recorded: Decision, made: Decision): Decision {
+  const policies = made.policies.map((one, index) => {
+    const was = recorded.policies[index];
+    if (one.error === undefined || was?.error === undefined || was.policyId !== one.policyId) return one;
+    return { ...one, error: was.error };
+  });
+  return { ...made, policies };
 }
 
 function submitAgain(
@@ -285,7 +304,7 @@ function voteAgain(
 ) {
   const { activityId, vote } = event.data;
   const open = basis.organization.openActivities.get(activityId);
-  if (!open) throw new Error(`a vote on activity \`${activityId}\`, which does not wait`);
+  if (!open) throw new Error(`a vote on activity \`${activityId}\`, which is not waiting for votes`);
   checkWord(basis, event, open);
   const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
   // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
@@ -299,7 +318,7 @@ function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
   const { organizationId, parentOrganizationId } = organization;
   const named = typeof signedFor === 'string' ? signedFor.toLowerCase() : signedFor;
   if (named === organizationId.toLowerCase() || named === parentOrganizationId?.toLowerCase()) return;
-  throw new Error(`the signed request is for organization \`${String(signedFor)}\`, and not for this one`);
+  throw new Error(`the signed request is for organization \`${String(signedFor)}\`, not for this one`);
 }
 
 /** What was signed as a vote names its activity, and says the same as the event; or it is the body that is voted on. */
@@ -317,12 +336,12 @@ function checkWord(
     return;
   }
   const definition = basis.registry.versions.get(String(signed['type']))?.definition;
-  if (definition?.kind !== 'vote') throw new Error(`the signed request is no vote, but \`${String(signed['type'])}\``);
+  if (definition?.kind !== 'vote') throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
   const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
   if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
   const { fingerprint } = signed['parameters'] as { readonly fingerprint?: unknown };
   if (!words.includes(String(fingerprint))) {
-    throw new Error(`the signed vote is on \`${String(fingerprint)}\`, and not on activity \`${open.activityId}\``);
+    throw new Error(`the signed vote is on \`${String(fingerprint)}\`, not on activity \`${open.activityId}\``);
   }
 }
 
@@ -332,7 +351,7 @@ export function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter[
   const { organization, revision } = parentAt(authority);
   const seen = { organizationId: organization.organizationId, revision };
   if (seen.organizationId !== authority.organizationId || seen.revision !== authority.revision) {
-    throw new Error(`decided by ${JSON.stringify(authority)}, whose stream is not there: ${JSON.stringify(seen)}`);
+    throw new Error(`decided by ${JSON.stringify(authority)}, whose stream is missing: ${JSON.stringify(seen)}`);
   }
   return { organization, revision };
 }
@@ -345,7 +364,7 @@ export function voterOf({ organization, now }: Basis, { userId, credentialId, pu
   const invited = invitedBy(publicKey, organization, now);
   if (invited?.user.userId === userId) return { userId, credential: invited.credential };
   const user = organization.users.get(userId);
-  if (!user) throw new Error(`a vote of user \`${userId}\`, who is not there`);
+  if (!user) throw new Error(`a vote by user \`${userId}\`, who does not exist`);
   const standIn = testKeyCaller(organization, publicKey);
   if (standIn?.user.userId === userId && standIn.credential.id === credentialId) {
     return { userId, credential: standIn.credential };
@@ -380,7 +399,7 @@ export function preparation(
 function sameResult(one: DecisionResult, other: DecisionResult): void {
   const text = (result: DecisionResult) => JSON.stringify(result);
   if (text(one) !== text(other))
-    throw new Error(`decided otherwise from the signed bytes:\n${text(one)}\n${text(other)}`);
+    throw new Error(`the signed bytes lead to a different decision:\n${text(one)}\n${text(other)}`);
 }
 
 function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {

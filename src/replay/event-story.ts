@@ -153,24 +153,24 @@ async function decidedAgain(
   const parent = authority && (await parentAt(replay.store, authority));
   const redeciding = new Redeciding(registry, () => {
     if (parent) return parent;
-    throw new Error('the parent’s stream, which it was decided on, is not there');
+    throw new Error('the parent’s stream, on which the decision is based, is missing');
   });
   try {
     redeciding.goOn(await replay.loadedAt(revision - 1));
     for (const event of run) redeciding.take(event);
     const made = redeciding.settle();
-    if (!made) return 'made before rules were numbered, not decided again';
-    if (made.outcome !== made.outcomeAgain) return `comes out as \`${made.outcomeAgain}\``;
+    if (!made) return 'made before rules were numbered, so not decided again';
+    if (made.outcome !== made.outcomeAgain) return `yields \`${made.outcomeAgain}\``;
     const length = Math.max(made.recorded.length, made.again.length);
     for (let at = 0; at < length; at++) {
       if (!isDeepStrictEqual(made.recorded[at], made.again[at])) {
-        return `comes out with another event than that at revision ${revision + at}`;
+        return `yields a different event than the one at revision ${revision + at}`;
       }
     }
     return 'same';
   } catch (error) {
     const cause = error instanceof NotDecidable ? error.cause : error;
-    return `no decision can have recorded this: ${messageOf(cause)}`;
+    return `no decision could have recorded this: ${messageOf(cause)}`;
   }
 }
 
@@ -223,8 +223,8 @@ export async function tellActivity(
   if (steps.length > 0) return steps;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `organization \`${replay.organizationId}\` has no events of activity \`${activityId}\`: if it was denied, ` +
-      '`list_denials` tells it',
+    `organization \`${replay.organizationId}\` has no events of activity \`${activityId}\`: if it was denied, see ` +
+      '`list_denials`',
   );
 }
 

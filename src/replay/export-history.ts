@@ -161,7 +161,7 @@ class Rewriting {
       if (id === undefined) continue;
       const redeciding = new Redeciding(registry, (authority) => {
         const parent = this.redeciding.get(organizationStream(home.parentOrganizationId ?? ''))?.folded();
-        if (parent?.revision !== authority.revision) throw new Error('the parent has gone on meanwhile');
+        if (parent?.revision !== authority.revision) throw new Error('the parent has changed in the meantime');
         return parent;
       });
       this.redeciding.set(organizationStream(id), redeciding);

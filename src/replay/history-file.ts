@@ -50,7 +50,7 @@ const deepest = 40;
 /** A file that is no history, or not a whole one. */
 export class NotAHistory extends Error {
   constructor(file: string, problem: string) {
-    super(`${file} is not a history that can be imported: ${problem}`);
+    super(`${file} cannot be imported as a history: ${problem}`);
     this.name = 'NotAHistory';
   }
 }
@@ -102,7 +102,7 @@ export async function readHistory(
   let count = 0;
   for await (const line of linesOf(file, limits, wrong)) {
     const place = `line ${++count}`;
-    if (ending) throw wrong(`${place} stands behind its last line`);
+    if (ending) throw wrong(`${place} comes after its last line`);
     const value = jsonOf(line, place, wrong);
     if (!header) {
       header = headerOf(value, wrong);
@@ -114,7 +114,7 @@ export async function readHistory(
       const event = eventOf(value, header, place, wrong);
       const expected = next.get(event.stream) ?? 0;
       if (event.revision !== expected) {
-        throw wrong(`${place} has revision ${event.revision} of ${event.stream}, and revision ${expected} comes next`);
+        throw wrong(`${place} has revision ${event.revision} of ${event.stream}, but revision ${expected} comes next`);
       }
       next.set(event.stream, expected + 1);
       events.push(event);
@@ -124,11 +124,11 @@ export async function readHistory(
   if (!header) throw wrong('it is empty');
   if (!ending) throw wrong('its last line is missing: it was cut off');
   if (ending['events'] !== events.length || ending['sha256'] !== hash.digest('hex')) {
-    throw wrong('its last line is of other events: it was changed, or cut');
+    throw wrong('its last line does not match its events: it was changed or cut off');
   }
-  if (!next.has(`organization-${header.organizationId}`)) throw wrong('the stream of its organization is not in it');
+  if (!next.has(`organization-${header.organizationId}`)) throw wrong('the stream of its organization is missing');
   if (header.parentOrganizationId && !next.has(`organization-${header.parentOrganizationId}`)) {
-    throw wrong('the stream of the parent is not in it');
+    throw wrong('the stream of the parent is missing');
   }
   return { header, events };
 }
@@ -142,8 +142,8 @@ async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): Asyn
   });
   try {
     const about = await handle.stat();
-    if (!about.isFile()) throw wrong('it is no file');
-    if (about.size > limits.bytes) throw wrong(`it has ${about.size} bytes; the most are ${limits.bytes}`);
+    if (!about.isFile()) throw wrong('it is not a file');
+    if (about.size > limits.bytes) throw wrong(`it has ${about.size} bytes; at most ${limits.bytes} are allowed`);
     let read = 0;
     let parts: Buffer[] = [];
     let length = 0;
@@ -164,7 +164,7 @@ async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): Asyn
       length += chunk.length - from;
       if (length > limits.lineBytes) throw wrong(`a line has more than ${limits.lineBytes} bytes`);
     }
-    if (length > 0) throw wrong('its last line has no end: it was cut off');
+    if (length > 0) throw wrong('its last line is incomplete: it was cut off');
   } finally {
     await handle.close();
   }
@@ -183,16 +183,16 @@ function headerOf(value: Readonly<Record<string, unknown>>, wrong: Wrong): Histo
   const { format, version, organizationId, parentOrganizationId, exportedAt, redacted } = value;
   if (format !== historyFormat) throw wrong(`its first line does not say \`"format":"${historyFormat}"\``);
   if (version !== historyVersion) {
-    throw wrong(`it has version ${JSON.stringify(version)} of the format, and this release reads ${historyVersion}`);
+    throw wrong(`it has version ${JSON.stringify(version)} of the format, but this release reads ${historyVersion}`);
   }
-  if (!isUuid(organizationId)) throw wrong('its organizationId is no UUID in lower case');
+  if (!isUuid(organizationId)) throw wrong('its organizationId is not a lower-case UUID');
   if (
     parentOrganizationId !== undefined &&
     (!isUuid(parentOrganizationId) || parentOrganizationId === organizationId)
   ) {
-    throw wrong('its parentOrganizationId is no UUID of another organization');
+    throw wrong('its parentOrganizationId is not the UUID of another organization');
   }
-  if (!Number.isSafeInteger(exportedAt)) throw wrong('its exportedAt is no time in milliseconds');
+  if (!Number.isSafeInteger(exportedAt)) throw wrong('its exportedAt is not a time in milliseconds');
   if (redacted !== 'none' && redacted !== 'tokens' && redacted !== 'personal-data') {
     throw wrong('its redacted is neither none, tokens nor personal-data');
   }
@@ -222,7 +222,7 @@ function eventOf(
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) throw wrong(`${place} has a member \`${unknown.slice(0, 64)}\`, which no event has`);
   if (typeof stream !== 'string' || !streamsOf(header).includes(stream)) {
-    throw wrong(`${place} is of a stream that is not the organization's: ${JSON.stringify(stream)?.slice(0, 128)}`);
+    throw wrong(`${place} belongs to a stream of another organization: ${JSON.stringify(stream)?.slice(0, 128)}`);
   }
   if (typeof revision !== 'number' || !Number.isSafeInteger(revision)) throw wrong(`${place} has no revision`);
   if (!isUuid(id)) throw wrong(`${place} has no id`);
@@ -241,7 +241,7 @@ function eventOf(
     Object.keys(more).length === 0;
   if (!isWhole) throw wrong(`${place} has metadata that no event has`);
   if (redacted && header.redacted === 'none')
-    throw wrong(`${place} is redacted, and the first line says that nothing is`);
+    throw wrong(`${place} is redacted, but the first line says that nothing is`);
   return { stream, revision, id, type, data, metadata };
 }
 

@@ -47,7 +47,7 @@ export class KeptProgress {
     const { kept, format: written } = readAs(bytes);
     if (written !== format || !kept) {
       throw new Error(
-        `\`${this.file}\` was not written by a verification of this release: remove it, or choose another`,
+        `\`${this.file}\` was not written by a verification of this release: remove it, or choose another file`,
       );
     }
     return kept;

@@ -41,7 +41,7 @@ export class RowsAgain {
 
   /** @returns why there is nothing to compare with, where there is not */
   static async beside(file: string, store: EventReader): Promise<RowsAgain | string> {
-    if (!existsSync(file)) return `there is no ${file}`;
+    if (!existsSync(file)) return `${file} does not exist`;
     const folder = await mkdtemp(join(file, '..', 'verify-'));
     try {
       const there = new ReadModelDatabase(file);
@@ -88,7 +88,7 @@ export class RowsAgain {
     await this.projected;
     const found = { tables: 0, rows: 0, differences: [] as string[], notCompared: [] as string[] };
     if (!this.isSeen) {
-      found.notCompared.push('the rows were made from other events: they are built again at the next start');
+      found.notCompared.push('the rows were built from other events: they will be rebuilt at the next start');
       return found;
     }
     const failures = new Map(this.projecting.progress().map(({ model, failure }) => [model, failure]));
@@ -100,7 +100,7 @@ export class RowsAgain {
         const isSame = made?.['version'] === version && made['position'] === String(this.last.position);
         const failure = failures.get(name);
         if (failure !== undefined) found.notCompared.push(`${name} cannot be built: ${failure.split('\n')[0]}`);
-        else if (!isSame) found.notCompared.push(`${name} was not there in this version, up to the same event`);
+        else if (!isSame) found.notCompared.push(`${name} did not exist in this version, up to the same event`);
         else {
           for (const table of tables) {
             found.tables++;
@@ -137,11 +137,11 @@ function differences(rows: ReadModelDatabase, table: string): string[] {
     const name = naming(row, key);
     const there = other.get(name);
     other.delete(name);
-    if (!there) return `${table}: the row of ${name} is missing, or is otherwise`;
+    if (!there) return `${table}: the row of ${name} is missing or different`;
     const columns = Object.keys(row).filter((column) => String(row[column]) !== String(there[column]));
-    return `${table}: the row of ${name} has another ${columns.join(', ')} than the events make`;
+    return `${table}: the row of ${name} has a different ${columns.join(', ')} than the events yield`;
   });
-  const tooMany = [...other.keys()].map((name) => `${table}: no event makes the row of ${name}`);
+  const tooMany = [...other.keys()].map((name) => `${table}: no event yields the row of ${name}`);
   return [...changed, ...tooMany].slice(0, mostOfATable);
 }
 

@@ -49,7 +49,7 @@ interface StateThreadOptions {
  * of a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
  */
 export class StateThread {
-  private readonly families = new Families(mostOfFamily, 'questions about states that are answered or wait');
+  private readonly families = new Families(mostOfFamily, 'questions about states in progress or waiting');
   private readonly thread: OwnThread<ToStateWorker, FromStateWorker>;
 
   constructor(
@@ -61,7 +61,7 @@ export class StateThread {
       file,
       heapMib,
       longestMs,
-      late: `the state was not there in ${longestMs / 1_000} s`,
+      late: `the state was not available within ${longestMs / 1_000} s`,
       ended: 'the thread that answers about states has ended',
     });
   }

@@ -88,7 +88,7 @@ export class StateTelling {
   private reach(): void {
     const point = this.points[this.reached.length]!;
     if (this.last && !isBy(point, this.last)) {
-      throw invalidField('to', 'lies before `from`: name the earlier state first');
+      throw invalidField('to', 'is earlier than `from`: name the earlier state first');
     }
     checkReached(this.organizationId, point, this.loaded.revision);
     const { id, revision, metadata } = this.last!;
@@ -107,7 +107,7 @@ export class StateTelling {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
         `organization \`${this.organizationId}\` has more events up to there than one question may fold ` +
-          `(${this.loaded.revision + 1} were): ask about an earlier point, or run \`countersign replay\` beside the store`,
+          `(${this.loaded.revision + 1} were): ask about an earlier point, or run \`countersign replay\` on the store`,
       );
     }
   }

@@ -27,7 +27,7 @@ export async function verifyVote(vote: Vote): Promise<void> {
   if (verified.signCount !== signCount) {
     throw new CoordinatorError(
       'UNAUTHENTICATED',
-      `the authenticator data says signature counter ${verified.signCount}, the vote ${signCount}`,
+      `the authenticator data has signature counter ${verified.signCount}, but the vote has ${signCount}`,
     );
   }
 }

@@ -103,8 +103,7 @@ export async function verifyHistory(
       before = recorded;
       if (history.findings.length >= maxFindings) break;
     }
-    if (!isKnown)
-      throw new Error('the progress that was noted is of another history: remove its file, or choose another');
+    if (!isKnown) throw new Error('the saved progress is of another history: remove its file, or choose another');
     if (history.findings.length < maxFindings) history.end();
     await history.settled();
     onProgress?.(events, 1);
@@ -184,7 +183,7 @@ class History {
     const hash = this.follow(recorded);
     const organizationId = organizationName.exec(recorded.stream)?.[1];
     if ((recorded.metadata as Partial<EventMetadata> | null)?.redacted && !this.isImported) {
-      this.found(recorded, 'it says that it was redacted, which only an event in a history imported for tests is');
+      this.found(recorded, 'it is marked as redacted, which only events in a history imported for tests may be');
     }
     if (organizationId === undefined) {
       if (recorded.type === 'CoordinatorInstalled')
@@ -250,7 +249,7 @@ class History {
       return hash;
     } catch (error) {
       this.hashes.set(stream, { hash: '', revision });
-      this.found(recorded, `${messageOf(error)}; what follows in this stream was not looked at`);
+      this.found(recorded, `${messageOf(error)}; the rest of this stream was not checked`);
       return undefined;
     }
   }
@@ -368,7 +367,7 @@ class History {
       const beginning = beginningOf(child).map(factOf);
       const stored = await this.firstOf(recorded.stream, beginning.length);
       const isAlike = isDeepStrictEqual(stored.map(factOf), beginning);
-      if (!isAlike) this.found(recorded, `it does not begin as \`${parentOrganizationId}\` has recorded it`);
+      if (!isAlike) this.found(recorded, `it does not begin as \`${parentOrganizationId}\` recorded it`);
       return;
     }
     this.found(
@@ -394,7 +393,7 @@ class History {
     } catch (error) {
       if (error instanceof NotDecidable && deciding) {
         this.counts.decisions++;
-        this.found(deciding, `no decision can have recorded this: ${messageOf(error.cause)}`);
+        this.found(deciding, `no decision could have recorded this: ${messageOf(error.cause)}`);
       } else this.lost(followed, error);
     }
   }
@@ -402,7 +401,7 @@ class History {
   private compare(deciding: RecordedEvent, { activityType, outcome, outcomeAgain, recorded, again }: Redecided): void {
     this.counts.decisions++;
     if (outcome !== outcomeAgain) {
-      this.found(deciding, `${activityType} was decided \`${outcome}\`, and comes out as \`${outcomeAgain}\``);
+      this.found(deciding, `${activityType} was decided \`${outcome}\`, but deciding again yields \`${outcomeAgain}\``);
       return;
     }
     const length = Math.max(recorded.length, again.length);
@@ -410,12 +409,12 @@ class History {
       (index) => !isDeepStrictEqual(recorded[index], again[index]),
     );
     if (at === undefined) return;
-    this.found(deciding, `${activityType} comes out with another event than this one`, deciding.revision + at);
+    this.found(deciding, `${activityType} yields a different event than this one`, deciding.revision + at);
   }
 
   private lost(followed: Followed, error: unknown): void {
     followed.isLost = true;
-    this.found(followed.last!, `cannot be folded: ${messageOf(error)}; what follows in this stream was not looked at`);
+    this.found(followed.last!, `cannot be folded: ${messageOf(error)}; the rest of this stream was not checked`);
   }
 
   private found({ stream, revision, position }: RecordedEvent, problem: string, at = revision): void {

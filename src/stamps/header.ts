@@ -22,7 +22,7 @@ export function singleHeader(
   const [single] = values;
   if (single === undefined) return undefined;
   if (single.length > maxLength) {
-    throw unreadable(header, `it has ${single.length} characters: at most ${maxLength} are read`);
+    throw unreadable(header, `it has ${single.length} characters: at most ${maxLength} are allowed`);
   }
   return single;
 }
@@ -82,6 +82,6 @@ export function readStrings<Member extends string>(
   if (extra !== undefined) throw unreadable(header, `member \`${extra.slice(0, 64)}\` is unknown: remove it`);
   // JSON.parse keeps the last of two equal members without a word; in a flat object of strings they can be counted.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g)?.length;
-  if (strings !== 2 * members.length) throw unreadable(header, 'a member is there twice');
+  if (strings !== 2 * members.length) throw unreadable(header, 'it has a duplicate member');
   return read;
 }

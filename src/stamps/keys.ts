@@ -113,7 +113,7 @@ function spkiKey(curve: ApiKeyCurve, normalizedHex: string): KeyObject {
 function compressPoint(hex: string, curve: 'API_KEY_CURVE_P256' | 'API_KEY_CURVE_SECP256K1'): string {
   const label = CURVE_LABEL[curve];
   const form = hex.slice(0, 2);
-  if (hex === '00') throw invalidKey(`${label} public key \`00\` is the point at infinity, which is no key`);
+  if (hex === '00') throw invalidKey(`${label} public key \`00\` is the point at infinity, which is not a valid key`);
   // OpenSSL takes the hybrid form 06/07 too; a second spelling of a key has no use but to confuse look-ups.
   if (form === '06' || form === '07') {
     throw invalidKey(`${label} public key \`${hex}\` is in the hybrid form: send the compressed point (02 or 03)`);
@@ -145,7 +145,8 @@ function checkEd25519Key(hex: string): string {
     throw invalidKey(`Ed25519 public key \`${hex}\` is not a canonical encoding of a point on the curve`, cause);
   }
   // For such a key there are signatures that fit any message, so it identifies nobody.
-  if (isSmallOrder) throw invalidKey(`Ed25519 public key \`${hex}\` is a point of small order, which is no key`);
+  if (isSmallOrder)
+    throw invalidKey(`Ed25519 public key \`${hex}\` is a point of small order, which is not a valid key`);
   return hex;
 }
 
@@ -253,9 +254,9 @@ function readCoseMap(bytes: Uint8Array): Map<number, number | Uint8Array> {
   for (let index = 0; index < head.argument; index++) {
     const label = readValue();
     if (typeof label !== 'number' || !COSE_LABELS.has(label)) {
-      throw invalidKey(`COSE key: member \`${String(label)}\` is not one that a credential public key may have`);
+      throw invalidKey(`COSE key: member \`${String(label)}\` is not allowed in a credential public key`);
     }
-    if (members.has(label)) throw invalidKey(`COSE key: member ${label} is there twice`);
+    if (members.has(label)) throw invalidKey(`COSE key: member ${label} appears twice`);
     members.set(label, readValue());
   }
   if (offset !== bytes.length) throw invalidKey('COSE key: there are bytes after the CBOR map');

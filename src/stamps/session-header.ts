@@ -20,7 +20,7 @@ export function readSessionHeader(headers: Headers): SessionHeader | undefined {
   const token = singleHeader(headers['x-session'], 'X-Session', maxLength);
   if (token === undefined) return undefined;
   const stamp = stampNames.find((name) => headers[name] !== undefined);
-  if (stamp !== undefined) throw unreadable('X-Session', `${stamp} was sent too: send a session or a stamp, not both`);
+  if (stamp !== undefined) throw unreadable('X-Session', `${stamp} was also sent: send a session or a stamp, not both`);
   return { kind: 'session', token };
 }
 
@@ -29,7 +29,7 @@ export function refuseSession(headers: Headers): void {
   if (headers['x-session'] === undefined) return;
   throw new CoordinatorError(
     'UNAUTHENTICATED',
-    'a read-only session (X-Session) is for queries only: stamp the request, and send no X-Session with it',
+    'a read-only session (X-Session) is valid for queries only: stamp the request and send it without X-Session',
     { category: 'SIGNATURE_MISSING' },
   );
 }

@@ -133,7 +133,7 @@ function integerProblem(
   if (first === undefined || start === end) return `the DER integer ${name} is empty`;
   if (first >= 0x80) return `the DER integer ${name} is negative`;
   if (first === 0 && end - start > 1 && second !== undefined && second < 0x80) {
-    return `the DER integer ${name} has a leading zero that is not needed`;
+    return `the DER integer ${name} has an unnecessary leading zero`;
   }
   const hex = Buffer.from(bytes.subarray(start, end)).toString('hex').replace(/^0+/, '');
   if (hex === '') return `${name} is zero`;

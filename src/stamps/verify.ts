@@ -61,7 +61,7 @@ export function readStamp(headers: Readonly<Record<string, string | string[] | u
   const sent = Object.entries({ 'X-Stamp': apiKey, 'X-Stamp-WebAuthn': webAuthn, 'X-Stamp-Attested': attested })
     .filter(([, value]) => value !== undefined)
     .map(([header]) => header);
-  if (sent.length > 1) throw unreadable(sent[0]!, `${sent[1]!} was sent too: send exactly one stamp`);
+  if (sent.length > 1) throw unreadable(sent[0]!, `${sent[1]!} was also sent: send exactly one stamp`);
   if (apiKey !== undefined) return readApiKeyStamp(apiKey);
   if (webAuthn !== undefined) return readWebAuthnStamp(webAuthn);
   if (attested !== undefined) return readAttestedStamp(attested);

@@ -95,20 +95,20 @@ export async function verifyAssertion(
 ): Promise<{ signCount: number; userVerified: boolean }> {
   const refuse = refuseSignature;
   if (stamp.credentialId !== authenticator.credentialId) {
-    throw refuse(`credential id is \`${stamp.credentialId}\`, the passkey is \`${authenticator.credentialId}\``);
+    throw refuse(`credential id is \`${stamp.credentialId}\`, but the passkey is \`${authenticator.credentialId}\``);
   }
   const clientData = readClientData(stamp.clientDataJson, refuse);
   checkAssertionClientData(clientData, challenge);
 
   const authenticatorData = decodeBase64(stamp.authenticatorData);
   if (authenticatorData === undefined || authenticatorData.length < 37) {
-    throw refuse(`authenticatorData is ${authenticatorData?.length ?? 0} bytes long, it has at least 37`);
+    throw refuse(`authenticatorData is ${authenticatorData?.length ?? 0} bytes long, but must have at least 37`);
   }
   const rpIdHash = authenticatorData.toString('hex', 0, 32);
   const problem = originProblem(clientData, rpIdHash, allowedOrigins);
   if (problem !== undefined) throw refuse(problem);
   if (rpIdHash !== authenticator.rpIdHash.toLowerCase()) {
-    throw refuse(`rpIdHash is \`${rpIdHash}\`, the passkey was registered for \`${authenticator.rpIdHash}\``);
+    throw refuse(`rpIdHash is \`${rpIdHash}\`, but the passkey was registered for \`${authenticator.rpIdHash}\``);
   }
   const flags = authenticatorData.readUInt8(32);
   if ((flags & FLAG.userPresent) === 0)
@@ -117,7 +117,7 @@ export async function verifyAssertion(
     throw refuse('the flags say that the passkey is backed up but not eligible for backup');
   }
   if (authenticatorData.length > 37 && (flags & (FLAG.attested | FLAG.extensions)) === 0) {
-    throw refuse(`authenticatorData has ${authenticatorData.length - 37} bytes more than its flags announce`);
+    throw refuse(`authenticatorData has ${authenticatorData.length - 37} more bytes than its flags announce`);
   }
 
   const clientDataHash = sha256(Buffer.from(stamp.clientDataJson, 'base64url'));
@@ -128,7 +128,7 @@ export async function verifyAssertion(
   const signCount = authenticatorData.readUInt32BE(33);
   if ((signCount !== 0 || authenticator.signCount !== 0) && signCount <= authenticator.signCount) {
     throw refuse(
-      `signature counter is ${signCount}, not above the ${authenticator.signCount} seen before: the stamp is a repetition or the passkey a copy`,
+      `signature counter is ${signCount}, not above ${authenticator.signCount}, which was seen before: the stamp is a replay, or the passkey was cloned`,
     );
   }
   return { signCount, userVerified: (flags & FLAG.userVerified) !== 0 };
@@ -145,12 +145,12 @@ export async function verifyRegistration(
 ): Promise<VerifiedRegistration & { readonly origin: string }> {
   const { challenge, attestation, allowedOrigins } = input;
   if (challenge.length === 0 || challenge.length > 256) {
-    throw invalidField('challenge', `has ${challenge.length} characters, it must have 1 to 256`);
+    throw invalidField('challenge', `has ${challenge.length} characters, but must have 1 to 256`);
   }
   if (attestation.credentialId.length > 256) {
     throw invalidField(
       'attestation.credentialId',
-      `has ${attestation.credentialId.length} characters, at most 256 are kept`,
+      `has ${attestation.credentialId.length} characters, but may have at most 256`,
     );
   }
   const clientDataBytes = sentBytes('attestation.clientDataJson', attestation.clientDataJson);
@@ -160,10 +160,10 @@ export async function verifyRegistration(
   const refuseClientData: Refuse = (reason) => invalidField('attestation.clientDataJson', reason);
   const clientData = readClientData(clientDataBytes.toString('base64url'), refuseClientData);
   if (clientData.type !== 'webauthn.create') {
-    throw refuseClientData(`type is ${quoted(clientData.type)}, a registration has \`webauthn.create\``);
+    throw refuseClientData(`type is ${quoted(clientData.type)}, but must be \`webauthn.create\` in a registration`);
   }
   if (!isSameChallenge(clientData.challenge, challenge)) {
-    throw refuseClientData(`challenge is ${quoted(clientData.challenge)}, the request says ${quoted(challenge)}`);
+    throw refuseClientData(`challenge is ${quoted(clientData.challenge)}, but the request has ${quoted(challenge)}`);
   }
 
   // Loading the library takes a quarter of a second, which only processes that register passkeys should pay.
@@ -183,10 +183,13 @@ export async function verifyRegistration(
   }
   const { credentialID, credentialPublicKey } = authenticatorData;
   if (credentialID === undefined || credentialPublicKey === undefined)
-    throw refuseAttestation('has no credential in it');
+    throw refuseAttestation('contains no credential');
   const attestedId = Buffer.from(credentialID).toString('base64url');
   if (attestedId !== credentialId) {
-    throw invalidField('attestation.credentialId', `is \`${credentialId}\`, the attestation is for \`${attestedId}\``);
+    throw invalidField(
+      'attestation.credentialId',
+      `is \`${credentialId}\`, but the attestation is for \`${attestedId}\``,
+    );
   }
   const rpIdHash = Buffer.from(authenticatorData.rpIdHash).toString('hex');
   const problem = originProblem(clientData, rpIdHash, allowedOrigins);
@@ -202,7 +205,9 @@ export async function verifyRegistration(
       ),
     );
     if (certificates.some(({ extnID }) => extnID === CRL_DISTRIBUTION_POINTS)) {
-      throw refuseAttestation('names revocation lists, which are not fetched: register without attestation (`none`)');
+      throw refuseAttestation(
+        'refers to revocation lists, which this server does not fetch: register without attestation (`none`)',
+      );
     }
   }
   // With roots set the library fetches revocation lists from addresses in certificates that an owner of a genuine
@@ -229,7 +234,7 @@ export async function verifyRegistration(
   }).catch((cause: unknown) => {
     throw refuseAttestation(`was refused: ${messageOf(cause)}`, cause);
   });
-  if (!verified.verified) throw refuseAttestation(`has a statement of format \`${format}\` that does not verify`);
+  if (!verified.verified) throw refuseAttestation(`has an invalid statement of format \`${format}\``);
   const { aaguid, credential } = verified.registrationInfo;
   return {
     credentialId,
@@ -262,9 +267,10 @@ function challengeOfBody(body: Uint8Array): ExpectedChallenge {
 }
 
 function checkAssertionClientData({ type, challenge }: ClientData, expected: ExpectedChallenge): void {
-  if (type !== 'webauthn.get') throw refuseSignature(`type is ${quoted(type)}, an assertion has \`webauthn.get\``);
+  if (type !== 'webauthn.get')
+    throw refuseSignature(`type is ${quoted(type)}, but must be \`webauthn.get\` in an assertion`);
   if (!expected.matches(challenge)) {
-    throw refuseSignature(`challenge is ${quoted(challenge)}, it must be base64url of ${expected.description}`);
+    throw refuseSignature(`challenge is ${quoted(challenge)}, but must be base64url of ${expected.description}`);
   }
 }
 
@@ -346,7 +352,7 @@ async function verifyCoseSignature(publicKey: string, signed: Uint8Array, signat
   if (problem !== undefined) throw refuseSignature(problem);
   if (!(await verifySignature(algorithm === -8 ? null : 'sha256', signed, keyObject, signature))) {
     throw refuseSignature(
-      'the signature is not one of this passkey over authenticatorData and the hash of clientDataJson',
+      'the signature was not made by this passkey over authenticatorData and the hash of clientDataJson',
     );
   }
 }
@@ -359,7 +365,8 @@ function isSameChallenge(inClientData: string, sent: string): boolean {
 }
 
 function sentBytes(field: string, text: string): Buffer {
-  if (text.length > MAX_ATTESTATION_LENGTH) throw invalidField(field, `has ${text.length} characters, too many`);
+  if (text.length > MAX_ATTESTATION_LENGTH)
+    throw invalidField(field, `has ${text.length} characters, which is too many`);
   const bytes = decodeBase64(text);
   if (bytes === undefined || bytes.length === 0) throw invalidField(field, 'is not base64url');
   return bytes;

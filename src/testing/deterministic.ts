@@ -26,14 +26,14 @@ export class ManualClock implements Clock {
   /** Jumps to a time, forwards only: nothing that was recorded may lie in the future. */
   set(time: number | Date): void {
     const ms = typeof time === 'number' ? time : time.getTime();
-    if (ms < this.time) throw new RangeError(`the clock stands at ${this.time} and cannot go back to ${ms}`);
+    if (ms < this.time) throw new RangeError(`the clock is at ${this.time} and cannot go back to ${ms}`);
     this.time = ms;
   }
 }
 
 function durationMs(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
-  if (!match) throw new TypeError(`a duration is a number and ms, s, m, h or d, such as 24h; got \`${text}\``);
+  if (!match) throw new TypeError(`a duration is a number with ms, s, m, h or d, such as 24h; got \`${text}\``);
   return Math.round(Number(match[1]) * units[match[2] as keyof typeof units]);
 }
 

@@ -92,7 +92,7 @@ export async function importHistory(
   },
 ): Promise<Imported> {
   if ((await store.head()) !== undefined)
-    throw new Error(`${file} is imported into an empty store only, and there is something in this one`);
+    throw new Error(`${file} can be imported only into an empty store, and this one is not empty`);
   const isRedacted = header.redacted === 'personal-data';
   const [root] = organizations as [LoadedOrganization];
   const founding = foundingOf(file, root.organization, events, isRedacted);

@@ -7,7 +7,7 @@ export class KeptMessages implements Carrier {
   constructor(private readonly isFailing: (channel: AcceptedMessage['channel']) => boolean = () => false) {}
 
   carry(message: AcceptedMessage): Promise<void> {
-    if (this.isFailing(message.channel)) return Promise.reject(new Error('messages are not taken'));
+    if (this.isFailing(message.channel)) return Promise.reject(new Error('messages are not accepted'));
     this.messages.push(message);
     return Promise.resolve();
   }

@@ -103,7 +103,7 @@ export const matchers = {
     const instead =
       lines.length > 0
         ? `of this type are recorded:\n${lines.join('\n')}${difference ? `\n\nThe last of them:\n${difference}` : ''}`
-        : `recorded are: ${types}`;
+        : `recorded types: ${types}`;
     return resultOf(this, pass, wanted, instead);
   },
 };
@@ -116,7 +116,7 @@ async function outcomeOf(received: unknown): Promise<Outcome> {
   try {
     const activity = (await received) as ActivityEnvelope | undefined;
     if (typeof activity?.status !== 'string') {
-      throw new TypeError(`an activity, or the promise of one, is expected; got ${JSON.stringify(activity)}`);
+      throw new TypeError(`expected an activity or a promise of one, got ${JSON.stringify(activity)}`);
     }
     return { activity };
   } catch (error) {
@@ -139,7 +139,7 @@ function described(outcome: Outcome): string {
     ({ policyId, policyName = policyId, outcome: one, error: why, clause }) =>
       `  ${policyName}: ${one}${clause ? `, ${clause.name} \`${clause.text}\` is ${clause.outcome}` : ''}${why ? ` (${why})` : ''}`,
   );
-  return [`it was answered ${error.message}`, ...said].join('\n');
+  return [`the response was ${error.message}`, ...said].join('\n');
 }
 
 function waitsFor({ waitsFor: missing }: ActivityEnvelope): string {

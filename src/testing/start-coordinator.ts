@@ -359,8 +359,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
   async function openWork(): Promise<string | undefined> {
     const { coordinator, delivery, rows } = running;
     await coordinator.app.get(ReadModelRunner).passed((await world.store.head()) ?? -1n, settle.longestMs);
-    if (!coordinator.app.get(VoteNotices).isIdle) return 'notices of votes are not counted';
-    if (delivery.open) return `${delivery.open} messages are not delivered`;
+    if (!coordinator.app.get(VoteNotices).isIdle) return 'vote notices are not counted yet';
+    if (delivery.open) return `${delivery.open} messages are not delivered yet`;
     // Nobody delivers to the endpoints of an imported history.
     for (const { endpointId } of world.imported ? [] : endpointsWithDeliveries(rows)) {
       const [due] = dueDeliveries(rows, endpointId, clock.now(), 1);
@@ -433,8 +433,8 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
       const key = keys.get(organization)?.get(userId);
       if (key) return clientFor(key, organization);
       throw new Error(
-        `there is no test key of user \`${userId}\` in organization \`${organization}\`: only users who have an API key or a ` +
-          'passkey when a history is imported, and those whom `createUser` makes, are stamped for',
+        `there is no test key for user \`${userId}\` in organization \`${organization}\`: test keys exist only for users who have an API key or a ` +
+          'passkey when a history is imported, and for those made by `createUser`',
       );
     },
     newKey,
@@ -482,10 +482,12 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
     messages: () => [...kept.messages],
     async listenForWebhooks() {
       if (world.imported)
-        throw new Error('an imported history tells no webhooks, as their endpoints are not of this test');
+        throw new Error(
+          'webhooks of an imported history are not delivered, because their endpoints do not belong to this test',
+        );
       if (!world.config.allowPrivateNetwork) {
         throw new Error(
-          "webhooks are delivered to loopback here: start with settings: { ALLOW_PRIVATE_NETWORK: 'true' }",
+          "webhooks are delivered to loopback in tests: start with settings: { ALLOW_PRIVATE_NETWORK: 'true' }",
         );
       }
       sink ??= await WebhookSink.open();

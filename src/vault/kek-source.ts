@@ -55,8 +55,8 @@ export async function makeKeyFile(kekFile: string, key: Uint8Array): Promise<Buf
     file = await open(kekFile, 'wx', 0o600);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return keysOfAnother(kekFile);
-    const reason = `the key-encryption key cannot be kept in ${kekFile} (${codeOf(error)})`;
-    throw new WrongKek(`${reason}: make its folder, let this user write there, or set KEK or KEK_FILE`, {
+    const reason = `the key-encryption key cannot be written to ${kekFile} (${codeOf(error)})`;
+    throw new WrongKek(`${reason}: create its folder, allow this user to write there, or set KEK or KEK_FILE`, {
       cause: error,
     });
   }
@@ -106,7 +106,7 @@ export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[
 export async function keepOldKey(kekFile: string, kekId: string, key: Uint8Array): Promise<void> {
   const file = join(dirname(kekFile), `old-${basename(kekFile)}.${kekId}`);
   const kept = await makeKeyFile(file, key);
-  if (kept && !kept.some((one) => Buffer.from(key).equals(one))) throw new WrongKek(`${file} holds another key`);
+  if (kept && !kept.some((one) => Buffer.from(key).equals(one))) throw new WrongKek(`${file} contains a different key`);
 }
 
 async function writeText(file: FileHandle, keys: readonly Uint8Array[]): Promise<void> {
@@ -133,7 +133,7 @@ async function keysOfAnother(kekFile: string): Promise<Buffer[]> {
     } catch (error) {
       if (look === looks.count) throw error;
     }
-    if (look === looks.count) throw new WrongKek(`${kekFile} was made and is gone again: start again`);
+    if (look === looks.count) throw new WrongKek(`${kekFile} was created but has disappeared: start again`);
     await pause(looks.everyMs);
   }
 }
@@ -141,10 +141,10 @@ async function keysOfAnother(kekFile: string): Promise<Buffer[]> {
 function parseKeys(texts: readonly string[], place: string): Buffer[] {
   const keys = texts.map((text) => text.trim());
   const wrong = keys.findIndex((text) => !kekPattern.test(text));
-  if (keys.length === 0) throw new WrongKek(`${place} is empty: it must hold 64 hex characters`);
+  if (keys.length === 0) throw new WrongKek(`${place} is empty: it must contain 64 hex characters`);
   // Never the value: it may be most of a key.
   if (wrong >= 0) {
-    throw new WrongKek(`key ${wrong + 1} in ${place} is not 64 hex characters, it has ${keys[wrong]!.length}`);
+    throw new WrongKek(`key ${wrong + 1} in ${place} must be 64 hex characters, but has ${keys[wrong]!.length}`);
   }
   return keys.map((text) => Buffer.from(text, 'hex'));
 }

@@ -75,7 +75,7 @@ export class LocalKeyEncryption implements KeyEncryption {
     const key = this.keys.get(kekId);
     if (!key) {
       throw new KeyEncryptionError(
-        `sealed under key-encryption key \`${kekId}\`, which is not among those at hand (${this.knownIds.join(', ')})`,
+        `sealed under key-encryption key \`${kekId}\`, which is not among the available ones (${this.knownIds.join(', ')})`,
       );
     }
     try {

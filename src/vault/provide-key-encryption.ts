@@ -28,7 +28,7 @@ export async function provideKeyEncryption(
   const known = await readKekRecord(store);
   if (!given && known) {
     throw new WrongKek(
-      `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} is not there: ` +
+      `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} is missing: ` +
         `put the key back, or set KEK or KEK_FILE`,
     );
   }
@@ -64,8 +64,8 @@ async function take(world: World, source: KekSource, { knownIds, currentId }: Ke
     const known = await readKekRecord(world.store);
     if (known && !knownIds.includes(known.kekId)) {
       throw new WrongKek(
-        `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} holds ` +
-          `${knownIds.join(', ')}: put the right key there, the same for every coordinator`,
+        `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} contains ` +
+          `${knownIds.join(', ')}: put the right key there, the same one for every coordinator`,
       );
     }
     if (known?.kekId === currentId) return;

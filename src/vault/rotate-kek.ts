@@ -35,24 +35,24 @@ const atOnce = 16;
 export async function rotateKek(world: World, source: KekSource): Promise<Rotation> {
   const { store, randomness } = world;
   const known = await readKekRecord(store);
-  if (!known) throw new WrongKek('nothing was sealed in this store yet: start the coordinator on it first');
+  if (!known) throw new WrongKek('nothing has been sealed in this store yet: start the coordinator on it first');
   const given = await readKeys(source);
   if (!given) {
     throw new WrongKek(
-      `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} is not there`,
+      `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} is missing`,
     );
   }
   const { knownIds } = new LocalKeyEncryption(given, randomness);
   if (!knownIds.includes(known.kekId)) {
     throw new WrongKek(
-      `the vault of this store is sealed under key-encryption key ${known.kekId}, and ${placeOf(source)} holds ` +
+      `the vault of this store is sealed under key-encryption key ${known.kekId}, but ${placeOf(source)} contains ` +
         `${knownIds.join(', ')}: put the right key there`,
     );
   }
   const unused = knownIds.slice(1).find((kekId) => !known.kekIds.has(kekId));
   if (unused !== undefined) {
     throw new WrongKek(
-      `key ${unused} in ${placeOf(source)} was never used and is not the first: the new key comes first, then the old one`,
+      `key ${unused} in ${placeOf(source)} was never used and is not the first: put the new key first, then the old one`,
     );
   }
   const keys = knownIds.length > 1 ? given : await addKey(source, given, randomness);
@@ -72,8 +72,8 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
     ({ total: dataKeys } = await eachVault(store, done, (vaultId) => judge.verify(vaultId)));
   } catch (error) {
     throw new WrongKek(
-      `not everything opens under the new key-encryption key ${kekId} alone (${(error as Error).message}): keep the ` +
-        'old key, give every coordinator both with the new one first, and rotate again',
+      `not everything can be opened with the new key-encryption key ${kekId} alone (${(error as Error).message}): keep the ` +
+        'old key, give every coordinator both keys with the new one first, and rotate again',
       { cause: error },
     );
   }
@@ -87,7 +87,7 @@ async function addKey(
   randomness: World['randomness'],
 ): Promise<readonly Uint8Array[]> {
   if (kek !== undefined || kekFile === undefined) {
-    throw new WrongKek('KEK holds one key: put a new one before it, as KEK=new,old');
+    throw new WrongKek('KEK contains only one key: put a new one before it, as KEK=new,old');
   }
   const keys = [randomness.bytes(32), ...given];
   try {

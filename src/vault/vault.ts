@@ -358,7 +358,7 @@ function take(vault: LoadedVault, recorded: RecordedEvent): void {
       break;
     default:
       throw new Error(
-        `stream \`${recorded.stream}\` has an event \`${recorded.type}\` at revision ${recorded.revision} that this ` +
+        `stream \`${recorded.stream}\` has an event \`${recorded.type}\` at revision ${recorded.revision}, which this ` +
           'release does not know: start the release that wrote it, or a newer one',
       );
   }
@@ -377,9 +377,13 @@ function contextOf({ organizationId, vaultId, name }: SecretRef): string {
 }
 
 function gone(vaultId: string, cause?: unknown): CoordinatorError {
-  return new CoordinatorError('NOT_FOUND', `vault \`${vaultId}\` does not hold the secret: it was deleted meanwhile`, {
-    cause,
-  });
+  return new CoordinatorError(
+    'NOT_FOUND',
+    `vault \`${vaultId}\` does not hold the secret: it was deleted in the meantime`,
+    {
+      cause,
+    },
+  );
 }
 
 function unopened(cause: unknown): CoordinatorError {
@@ -392,7 +396,7 @@ function unreachable(cause: unknown): unknown {
   if (cause instanceof StoreRefused) {
     return new CoordinatorError(
       'UNAVAILABLE',
-      'the event store refuses access to the vault: its operator has to mend that',
+      'the event store refuses access to the vault: its operator must fix that',
       {
         cause,
       },

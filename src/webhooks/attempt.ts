@@ -51,7 +51,7 @@ export async function attempt(
     const { status } = await fetch(url, { method: 'POST', headers, body, timeoutMs, statusOnly: true, signal });
     if (status >= 200 && status < 300) return { kind: 'delivered', status };
     const isFinal = status >= 300 && status < 500;
-    return { kind: isFinal ? 'refused' : 'failed', status, reason: `answered with status ${status}` };
+    return { kind: isFinal ? 'refused' : 'failed', status, reason: `responded with status ${status}` };
   } catch (error) {
     if (!(error instanceof GuardedFetchError)) throw error;
     return { kind: error.mayPass ? 'failed' : 'refused', reason: error.message };

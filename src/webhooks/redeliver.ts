@@ -35,8 +35,8 @@ export async function redeliver(
   );
   if (eventId !== undefined && chosen.length === 0) {
     throw new Error(
-      `no delivery of event \`${eventId}\` to endpoint \`${endpointId}\` of organization \`${organizationId}\` has ended: ` +
-        `list_webhook_deliveries names them all`,
+      `no finished delivery of event \`${eventId}\` to endpoint \`${endpointId}\` of organization \`${organizationId}\`: ` +
+        `see list_webhook_deliveries`,
     );
   }
   // An operator's word has no term: no token is greater.

@@ -16,7 +16,7 @@ export function webhookTargets(reach: (url: string) => Promise<void>) {
         if (!error.mayPass) throw invalidField('parameters.url', error.message);
         throw new CoordinatorError(
           'FAILED_PRECONDITION',
-          `parameters.url: ${error.message}: check the name, or try again when it is known`,
+          `parameters.url: ${error.message}: check the name, or try again once it resolves`,
           { cause: error },
         );
       }

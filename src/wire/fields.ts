@@ -148,7 +148,7 @@ export function UuidList({ min = 0, max = 100, ...options }: FieldOptions & { mi
   return field(
     { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: min, maxItems: max },
     options,
-    ArrayUnique({ message: ({ value }: ValidationArguments) => `names an id more than once: ${shown(value)}` }),
+    ArrayUnique({ message: ({ value }: ValidationArguments) => `must not list an id twice, got ${shown(value)}` }),
     Matches(uuidPattern, { each: true, message: must('a list of UUIDs') }),
     ...listRules(min, max),
   );
@@ -240,7 +240,7 @@ export function Phone({ removable, ...options }: FieldOptions & { removable?: tr
   return field(
     { type: 'string', pattern: pattern.source },
     options,
-    Matches(pattern, { message: must('a phone number in E.164, such as +13214567890') }),
+    Matches(pattern, { message: must('a phone number in E.164 format, such as +13214567890') }),
   );
 }
 

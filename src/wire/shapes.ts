@@ -6,7 +6,7 @@ import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './
 /** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
 
 export const redactedAbout =
-  'Left out: what still proves something, such as the signature of a token until it is over, and unused codes (docs/adr/0027).';
+  'Omits what could still be used as proof, such as the signature of an unexpired token, and unused codes (docs/adr/0027).';
 
 /** Of whatever may lack what would still prove something. */
 class Readable {
@@ -48,7 +48,7 @@ export class ApiKeyShape extends Dated {
   @Text()
   apiKeyName!: string;
 
-  @Text({ optional: true, about: 'Life in seconds from createdAt, decimal.' })
+  @Text({ optional: true, about: 'Lifetime in seconds from createdAt, decimal.' })
   expirationSeconds?: string;
 }
 
@@ -190,7 +190,7 @@ export class VoteShape extends Readable {
   @Uuid()
   userId!: string;
 
-  @Described({ anyOf: [{ $shape: () => UserShape }, { type: 'null' }] }, { about: 'The voter as of the vote.' })
+  @Described({ anyOf: [{ $shape: () => UserShape }, { type: 'null' }] }, { about: 'The voter at the time of the vote.' })
   user!: UserShape | null;
 
   @Uuid()
@@ -199,7 +199,7 @@ export class VoteShape extends Readable {
   @OneOf(['VOTE_SELECTION_APPROVED', 'VOTE_SELECTION_REJECTED'])
   selection!: VoteSelection;
 
-  @Described({ type: 'string' }, { about: 'The request body that this voter stamped.' })
+  @Described({ type: 'string' }, { about: 'The request body that the voter stamped.' })
   message!: string;
 
   @Text()
@@ -225,10 +225,10 @@ export class AppProofShape extends Readable {
   @OneOf([appProofScheme])
   scheme!: typeof appProofScheme;
 
-  @Text({ about: 'Key of the boot that has signed: get_boot_proof takes it.' })
+  @Text({ about: 'Key of the boot that signed it; pass it to get_boot_proof.' })
   publicKey!: string;
 
-  @Described({ type: 'string' }, { about: 'JSON: type, timestampMs and what is proved. Exactly this text is signed.' })
+  @Described({ type: 'string' }, { about: 'JSON: type, timestampMs and the proved facts. Exactly this text is signed.' })
   proofPayload!: string;
 
   @Text({ about: 'r and s over SHA-256 of the payload, hex.' })
@@ -240,7 +240,7 @@ export class ClauseShape {
   @OneOf(['condition', 'consensus', 'time'])
   name!: string;
 
-  @Described({ type: 'string' }, { about: 'As the policy has it, on one line; cut after 200 characters.' })
+  @Described({ type: 'string' }, { about: 'Text from the policy, on one line; cut after 200 characters.' })
   text!: string;
 
   @OneOf(['true', 'false', 'unreadable', 'not-applicable'])
@@ -250,13 +250,13 @@ export class ClauseShape {
 class ApprovalsMissingShape {
   @Described(
     { type: 'integer' },
-    { optional: true, about: 'The fewest that would do; absent where that takes too long to tell.' },
+    { optional: true, about: 'The smallest number that would suffice; absent if that takes too long to compute.' },
   )
   approvalsMissing?: number;
 
   @Described(
     { type: 'array', items: { type: 'string', format: 'uuid' } },
-    { about: 'Users whose approval could count; 20 at most.' },
+    { about: 'Users whose approval could count; at most 20.' },
   )
   approverIds!: readonly string[];
 }
@@ -268,24 +268,24 @@ class PolicyWaitShape extends ApprovalsMissingShape {
   @Text()
   policyName!: string;
 
-  @Nested(() => ClauseShape, { optional: true, about: 'The part of its consensus that is not met.' })
+  @Nested(() => ClauseShape, { optional: true, about: 'The part of its consensus that is not met yet.' })
   clause?: ClauseShape;
 
-  @Described({ type: 'string' }, { optional: true, about: 'The payload that it waits for, where it is not all.' })
+  @Described({ type: 'string' }, { optional: true, about: 'Index of the payload it is waiting for, unless it is all of them.' })
   of?: string;
 }
 
 export class WaitsForShape {
-  @Described({ type: 'string' }, { about: 'In a sentence, for people.' })
+  @Described({ type: 'string' }, { about: 'One human-readable sentence.' })
   text!: string;
 
-  @ListOf(() => PolicyWaitShape, { about: 'Any one of them is enough.' })
+  @ListOf(() => PolicyWaitShape, { about: 'Any one of these is enough.' })
   policies!: readonly PolicyWaitShape[];
 
-  @Nested(() => ApprovalsMissingShape, { optional: true, about: 'The root quorum is enough too.' })
+  @Nested(() => ApprovalsMissingShape, { optional: true, about: 'Approval by the root quorum is also enough.' })
   rootQuorum?: ApprovalsMissingShape;
 
-  @Uuid({ optional: true, about: 'Member of the root quorum whom it concerns, and who has to approve it.' })
+  @Uuid({ optional: true, about: 'The affected member of the root quorum, who must approve it.' })
   memberId?: string;
 }
 
@@ -298,16 +298,16 @@ class DecodedFactShape {
 }
 
 export class DecodedShape {
-  @Described({ type: 'string' }, { optional: true, about: 'The payload, where there are several.' })
+  @Described({ type: 'string' }, { optional: true, about: 'Index of the payload, if there are several.' })
   of?: string;
 
   @Described(
     { type: 'string' },
-    { about: 'In a sentence: amounts and addresses, and nothing that a caller has worded.' },
+    { about: 'One sentence with amounts and addresses, and no text supplied by the caller.' },
   )
   text!: string;
 
-  @ListOf(() => DecodedFactShape, { about: 'Amounts in the unit of the chain. Words of whoever signs are in quotes.' })
+  @ListOf(() => DecodedFactShape, { about: 'Amounts are in the unit of the chain. Text supplied by the signer is in quotes.' })
   facts!: readonly DecodedFactShape[];
 
   @Described({ type: 'string' }, { optional: true, about: 'What could not be decoded, and why.' })
@@ -339,19 +339,19 @@ export class ActivityShape extends Readable {
   @Text()
   type!: string;
 
-  @Described({ type: 'object' }, { about: 'One key, named after the submitted version: the parameters.' })
+  @Described({ type: 'object' }, { about: 'The parameters, under one key named after the submitted version.' })
   intent!: Readonly<Record<string, unknown>>;
 
-  @Described({ type: 'object' }, { about: 'One key, named after the submitted version; empty until completed.' })
+  @Described({ type: 'object' }, { about: 'The result, under one key named after the submitted version; empty until completed.' })
   result!: Readonly<Record<string, unknown>>;
 
   @ListOf(() => VoteShape)
   votes!: readonly VoteShape[];
 
-  @ListOf(() => AppProofShape, { optional: true, about: 'When generateAppProofs was true and it has ended.' })
+  @ListOf(() => AppProofShape, { optional: true, about: 'Present if generateAppProofs was true and the activity has ended.' })
   appProofs?: readonly AppProofShape[];
 
-  @Text({ about: '`sha256:` and the hex of SHA-256 of the request body.' })
+  @Text({ about: '`sha256:` followed by the SHA-256 of the request body in hex.' })
   fingerprint!: string;
 
   @Flag()
@@ -365,8 +365,8 @@ export class ActivityShape extends Readable {
     {
       optional: true,
       about:
-        'Telling canApprove and canReject of this and the activities before it would have taken too long: both are false ' +
-        'here, and get_activity tells them.',
+        'Computing canApprove and canReject for this activity and those before it would have taken too long: both are false ' +
+        'here; call get_activity for the answer.',
     },
   )
   rightsNotComputed?: true;
@@ -374,7 +374,7 @@ export class ActivityShape extends Readable {
   @Nested(() => WaitsForShape, {
     optional: true,
     about:
-      'What it waits for, of an activity that waits for votes: in get_activity, list_activities and in answers to submits and ' +
+      'What an activity that is waiting for votes needs. In get_activity, list_activities and in responses to submits and ' +
       'votes, for users of the organization.',
   })
   waitsFor?: WaitsForShape;
@@ -392,7 +392,7 @@ export class ActivityShape extends Readable {
   @ListOf(() => DecodedShape, {
     optional: true,
     about:
-      'What it would sign, of an activity that waits for votes: where `waitsFor` is, and in webhooks. Decoded as policies ' +
+      'What an activity that is waiting for votes would sign. Wherever `waitsFor` appears, and in webhooks. Decoded as policies ' +
       'read it.',
   })
   decoded?: readonly DecodedShape[];

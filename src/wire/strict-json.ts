@@ -42,7 +42,7 @@ export function parseWholeJson(
   } catch {
     throw bad('is not valid UTF-8');
   }
-  if (text.charCodeAt(0) === 0xfeff) throw bad('begins with a byte order mark; send plain UTF-8');
+  if (text.charCodeAt(0) === 0xfeff) throw bad('starts with a byte order mark; send plain UTF-8');
   checkMembers(text, mostValues, maxDepth);
   let value: unknown;
   try {
@@ -51,7 +51,7 @@ export function parseWholeJson(
     throw bad(`is not JSON: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`);
   }
   // An escape can spell half of a surrogate pair, which is no text and has no canonical form to hash.
-  if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('has a string with half of a surrogate pair');
+  if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('contains a string with half of a surrogate pair');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('must be a JSON object');
   return { text, value: value as Record<string, unknown> };
 }
@@ -75,8 +75,8 @@ function checkMembers(text: string, mostValues: number, maxDepth: number): void 
           const names = open.at(-1);
           const raw = text.slice(at + 1, end);
           const name = raw.includes('\\') ? unescape(raw) : raw;
-          if (name === '__proto__') throw bad('names a member `__proto__`');
-          if (names?.has(name)) throw bad(`names the member \`${name.slice(0, 64)}\` twice (at character ${at})`);
+          if (name === '__proto__') throw bad('has a member `__proto__`, which is not allowed');
+          if (names?.has(name)) throw bad(`has the member \`${name.slice(0, 64)}\` twice (at character ${at})`);
           names?.add(name);
           expectKey = false;
         }

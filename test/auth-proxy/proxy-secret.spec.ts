@@ -27,7 +27,7 @@ test('of APIs that start at once one makes the file, which only its owner reads,
 
 test('a proxy makes no file, and says what to do', async () => {
   const file = join(folder, 'secret');
-  await expect(read('proxy', file)).rejects.toThrow(/PROXY_SECRET_FILE=.*start the API first, which makes it/);
+  await expect(read('proxy', file)).rejects.toThrow(/PROXY_SECRET_FILE=.*start the API first, which creates it/);
   await expect(stat(file)).rejects.toThrow('ENOENT');
 });
 
@@ -35,5 +35,5 @@ test.each(['', 'short', 'a secret with spaces that is long enough'])('a file wit
   const file = join(folder, 'secret');
   await writeFile(file, text);
   await chmod(file, 0o600);
-  await expect(read('api', file)).rejects.toThrow('must hold 32 to 512 printable characters');
+  await expect(read('api', file)).rejects.toThrow('must contain 32 to 512 printable characters');
 });

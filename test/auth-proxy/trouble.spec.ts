@@ -47,7 +47,7 @@ const unavailable = {
   status: 503,
   body: {
     code: 14,
-    message: 'the Activity API behind this auth proxy does not answer: send the same request again in a moment',
+    message: 'the Activity API behind this auth proxy does not respond: send the same request again in a moment',
   },
 };
 
@@ -161,7 +161,7 @@ describe('before a real API', () => {
     for (let count = 0; count < 2; count++) {
       expect(await exchange(`${proxy}/health/ready`)).toMatchObject({
         status: 503,
-        body: { status: 'proxy-secret-refused', reason: textLike('set the same for both') },
+        body: { status: 'proxy-secret-refused', reason: textLike('set the same one for both') },
       });
     }
     const said = lines.join('').split('set the same PROXY_SECRET for both').length - 1;
@@ -183,6 +183,6 @@ describe('before a real API', () => {
       headers: { authorization: 'Bearer undefined' },
       body: '{}',
     });
-    expect(stamp).toMatchObject({ status: 404, body: { message: textLike('no auth proxy is served') } });
+    expect(stamp).toMatchObject({ status: 404, body: { message: textLike('the auth proxy is not enabled') } });
   });
 });

@@ -136,8 +136,8 @@ test('an attestation that is signed is verified, and no bit of it can be changed
   const other = Buffer.alloc(32, 7).toString('base64url');
   const attempts: readonly (readonly [string, Registration, string])[] = [
     ['RP id hash', flipped(authData), 'rpIdHash'],
-    ['counter', flipped(authData + 36), 'does not verify'],
-    ['AAGUID', flipped(authData + 37), 'does not verify'],
+    ['counter', flipped(authData + 36), 'has an invalid statement'],
+    ['AAGUID', flipped(authData + 37), 'has an invalid statement'],
     ['public key', flipped(bytes.length - 1), 'a key that cannot be used'],
     ['challenge', { ...registration, challenge: other }, 'challenge is'],
     ['credential id', altered(registration, { credentialId: other }), 'the attestation is for'],

@@ -60,7 +60,7 @@ test('what policies allow with two votes waits for the second, and says what to 
   expect(approved).toEqual({ code: 0, out: like(/^Completed update_user_name, activity /), error: '' });
   expect(await user.types(['activities', '--waiting-for-me', '--profile', 'bob'])).toMatchObject({
     code: 0,
-    out: 'Nothing waits for you.\n',
+    out: 'Nothing is waiting for you.\n',
   });
 
   const again = await user.types(['submit', 'update_user_name', ...rename, '--profile', 'alice', '--json']);
@@ -103,15 +103,15 @@ test('a denial names the policies, and ends in another way than a request that i
     [
       ['submit', 'create_user_tga'],
       2,
-      /^error: there is no activity `create_user_tga`: did you mean create_user_tag\?\n$/,
+      /^error: no activity is named `create_user_tga`: did you mean create_user_tag\?\n$/,
     ],
-    [['query', 'list-user'], 2, /^error: there is no query `list-user`: did you mean list_users/],
-    [['submit', 'create_user_tag', '--set', 'userTagNme=x'], 2, /no parameter `userTagNme`: .*userTagName/],
+    [['query', 'list-user'], 2, /^error: no query is named `list-user`: did you mean list_users/],
+    [['submit', 'create_user_tag', '--set', 'userTagNme=x'], 2, /no parameter is named `userTagNme`: .*userTagName/],
     [['submit', 'create_user_tag'], 2, /userTagName/],
     [
       ['submit', 'create_user_tag', '--set', 'userTagName=x', '--set', 'userIds=x'],
       2,
-      /userIds: a list or an object is written as JSON/,
+      /userIds: write a list or an object as JSON/,
     ],
     [['submit', 'create_user_tag', '--set', 'userTagName=x', '--set', 'userIds[]=x'], 2, /userIds/],
     [['submit', 'create_user_tag', '--set', 'userTagName.x=x'], 2, /userTagName has no members/],
@@ -121,16 +121,16 @@ test('a denial names the policies, and ends in another way than a request that i
     [['submit', 'create_policy', '--set', 'policyName=x', '--set', 'effect=EFFECT_MAYBE'], 2, /effect/],
     [['policies', 'create', 'x', '--effect', 'perhaps'], 2, /must be allow or deny/],
     [['policies', 'create', 'x', '--condition', 'activity.'], 5, /condition/],
-    [['approve', 'nothing'], 2, /names no activity/],
+    [['approve', 'nothing'], 2, /does not identify an activity/],
     [['approve', `sha256:${'0'.repeat(64)}`], 5, /^error: /],
-    [['users', 'delete', 'nobody', '--yes'], 2, /there is no user `nobody`: countersign users lists them/],
+    [['users', 'delete', 'nobody', '--yes'], 2, /no user is named `nobody`: see countersign users/],
     [['users', 'lst'], 2, /unknown command 'lst'\n\(Did you mean list\?\)/],
     [['users', 'crate', 'x'], 2, /unknown command 'crate'\n\(Did you mean create\?\)/],
     [['users', 'list', 'x'], 2, /too many arguments/],
     [['wallets', 'create', 'x', '--account', 'etherium'], 2, /no address format `etherium`: did you mean ethereum/],
     [['wallets', 'sign', '0x0'], 2, /say what to sign/],
     [['activities', '--limit', '0'], 2, /whole number from 1/],
-    [['users', 'delete', 'alice'], 2, /nobody has answered: add --yes/],
+    [['users', 'delete', 'alice'], 2, /not confirmed: add --yes/],
   ] as const) {
     const { code: ended, out, error } = await user.types(words);
     expect({ words, code: ended, out, error }).toEqual({ words, code, out: '', error: like(line) });

@@ -46,8 +46,8 @@ test('an installation in order has no problem, and says what is only worth knowi
   expect(out).toMatch(
     /\nok {7}data folder: \S+, for its owner only\nok {7}key-encryption key: one key in \S+\nok {7}event store: /,
   );
-  expect(out).toMatch(/\nwarning {2}coordinator: nobody answers at \S+\n {9}→ start it with countersign start\n/);
-  expect(out).toMatch(/\nwarning {2}mail: is not sent: it goes to outbox\.jsonl\n {9}→ set SMTP_URL/);
+  expect(out).toMatch(/\nwarning {2}coordinator: \S+ does not respond\n {9}→ start it with countersign start\n/);
+  expect(out).toMatch(/\nwarning {2}mail: is not sent, but written to outbox\.jsonl\n {9}→ set SMTP_URL/);
   expect(code).toBe(0);
 });
 
@@ -69,17 +69,17 @@ test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, objec
   [
     'a key that is gone',
     () => rm(user.path('data', 'kek')),
-    { about: 'key-encryption key', found: like(/is not there$/) },
+    { about: 'key-encryption key', found: like(/is missing$/) },
   ],
   [
     'a key that is none',
     () => writeFile(user.path('data', 'kek'), 'none\n'),
-    { about: 'key-encryption key', found: like(/is not 64 hex characters/) },
+    { about: 'key-encryption key', found: like(/must be 64 hex characters/) },
   ],
   [
     'a key of another store',
     () => writeFile(user.path('data', 'kek'), `${randomBytes(32).toString('hex')}\n`),
-    { about: 'event store', found: like(/^is sealed under key-encryption key \w+, and \S+kek holds \w+$/) },
+    { about: 'event store', found: like(/^is sealed under key-encryption key \w+, but \S+kek contains \w+$/) },
   ],
   ['a store that is gone', () => rm(user.path('data', 'events.db')), { about: 'event store', found: like(/ENOENT/) }],
   [
@@ -106,7 +106,7 @@ test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, objec
       await writeFile(user.path('secret'), 'short');
       return { PROXY_SECRET_FILE: user.path('secret') };
     },
-    { about: 'proxy secret', found: like(/holds no secret$/) },
+    { about: 'proxy secret', found: like(/contains no secret$/) },
   ],
   [
     'a mail server that is not there',
@@ -116,7 +116,7 @@ test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, objec
   [
     'a setting that is misspelled',
     async () => ({ SMTP_ULR: 'smtp://127.0.0.1:9' }),
-    { about: 'settings', found: like(/SMTP_ULR=…: is no setting; did you mean SMTP_URL/) },
+    { about: 'settings', found: like(/SMTP_ULR=…: is not a setting; did you mean SMTP_URL/) },
   ],
   [
     'root.json that is broken',
@@ -140,7 +140,7 @@ test('an event store that takes less in one append than requests may need is nam
     expect(await findings({ EVENT_STORE: double.connectionString })).toContainEqual({
       about: 'event store',
       level: 'warning',
-      found: like(/^the event store takes 1048576 bytes in one append, .*EVENTSTORE_MAX_APPEND_SIZE/),
+      found: like(/^the event store accepts 1048576 bytes in one append, .*EVENTSTORE_MAX_APPEND_SIZE/),
       toDo: 'raise the limit of the server',
     });
   } finally {
@@ -154,7 +154,7 @@ test('a rotation that was interrupted is named, and nothing is changed by lookin
   expect(await findings()).toContainEqual({
     about: 'key-encryption key',
     level: 'warning',
-    found: like(/holds 2 keys: a rotation has begun and not ended$/),
+    found: like(/contains 2 keys: a rotation is unfinished$/),
     toDo: 'run countersign kek rotate again',
   });
   expect(await readFile(user.path('data', 'kek'), 'utf8')).toBe(before);

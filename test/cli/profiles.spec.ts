@@ -60,7 +60,7 @@ test('login makes a key of its own, registers it, and says nothing of either pri
   expect(await user.types(['whoami'])).toEqual({
     code: 2,
     out: '',
-    error: 'error: there is no profile `default` (there is none yet): make it with countersign login\n',
+    error: 'error: no profile is named `default` (there are none yet): create it with countersign login\n',
   });
 });
 
@@ -81,14 +81,14 @@ test('what a profile holds is for its user only, and one that others can read is
   expect(await user.types(['whoami'])).toEqual({
     code: 2,
     out: '',
-    error: `error: ${fileOf('default')} holds a private key and others may read it: run chmod 600 ${fileOf('default')}\n`,
+    error: `error: ${fileOf('default')} contains a private key, and others can read it: run chmod 600 ${fileOf('default')}\n`,
   });
   await chmod(fileOf('default'), 0o600);
   const before = JSON.parse(await readFile(fileOf('default'), 'utf8')) as Record<string, string>;
   for (const [text, words] of [
-    ['not json at all', /is no profile that this version can read/],
-    [JSON.stringify({ ...before, privateKey: undefined }), /is no profile that this version can read/],
-    [JSON.stringify({ ...before, publicKey: coordinator.root.apiPublicKey }), /its two keys are not a pair/],
+    ['not json at all', /is not a profile that this version can read/],
+    [JSON.stringify({ ...before, privateKey: undefined }), /is not a profile that this version can read/],
+    [JSON.stringify({ ...before, publicKey: coordinator.root.apiPublicKey }), /its two keys do not match/],
   ] as const) {
     await writeFile(fileOf('default'), text);
     const { code, error } = await user.types(['whoami']);
@@ -118,12 +118,12 @@ test('a key is read from a file or standard input, and no error shows any of it'
   expect(bad).toEqual({
     code: 2,
     out: '',
-    error: expect.stringMatching(/standard input holds no P-256 private key/) as string,
+    error: expect.stringMatching(/standard input contains no P-256 private key/) as string,
   });
   expect(bad.error).not.toContain(half.slice(0, 8));
   await writeFile(user.path('key.json'), `{"privateKey": "${half}"`);
   const broken = await user.types(['login', '--profile', 'third', '--key-file', 'key.json', ...place]);
-  expect(broken).toMatchObject({ code: 2, error: expect.stringMatching(/holds no P-256 private key/) as string });
+  expect(broken).toMatchObject({ code: 2, error: expect.stringMatching(/contains no P-256 private key/) as string });
   expect(broken.error).not.toContain(half.slice(0, 8));
 });
 
@@ -176,7 +176,7 @@ test('a code by mail makes the key one of a session', async () => {
     return /(?:^|\s)([0-9A-Z]{6,9})(?:\s|$)/.exec(text)![1]!;
   };
   const { code, out, error } = await user.types([...words, '--auth-proxy-config', authProxyConfigId], { reply });
-  expect({ code, error }).toEqual({ code: 0, error: 'The code that was mailed to dana@example.com: ' });
+  expect({ code, error }).toEqual({ code: 0, error: 'Code sent to dana@example.com: ' });
   expect(out).toMatch(/^Logged in to http:\S+ as Dana of Of Dana, until 2/);
   expect(await user.json(['whoami'])).toMatchObject({ userId: rootUserIds?.[0], username: 'Dana' });
 });
@@ -187,7 +187,7 @@ test('what cannot be used is refused with what to type instead, and nothing is r
   for (const [words, line] of [
     [
       ['login', '--data-dir', 'data'],
-      /^Replace the profile `default`, and the key in it\? \[y\/N\] error: nobody has answered: add --yes/,
+      /^Replace the profile `default`, and the key in it\? \[y\/N\] error: not confirmed: add --yes/,
     ],
     [['login', '--data-dir', 'data', '--new-key'], /^error: --new-key and --data-dir: choose one way/],
     [['login', '--profile', '../x', '--new-key'], /^error: `\.\.\/x` cannot be the name of a profile/],
@@ -200,8 +200,8 @@ test('what cannot be used is refused with what to type instead, and nothing is r
       ['login', '--profile', 'x', '--email', 'x@y', '--address', 'http://x', '--organization', 'y'],
       /^error: add --auth-proxy-config/,
     ],
-    [['profiles', 'use', 'nobody'], /^error: there is no profile `nobody` \(there are default\)/],
-    [['logout'], /^Remove the profile `default` .*nobody has answered/],
+    [['profiles', 'use', 'nobody'], /^error: no profile is named `nobody` \(existing ones: default\)/],
+    [['logout'], /^Remove the profile `default` .*not confirmed/],
     [['login', '--kep-key'], /^error: unknown option '--kep-key'\n\(Did you mean --keep-key\?\)/],
   ] as const) {
     const { code, out, error } = await user.types(words);

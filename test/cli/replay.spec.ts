@@ -115,11 +115,11 @@ test('a point is a revision, a position, a time, an event or the end, and the st
   expect(await json('--at', 'end')).toMatchObject({ at: recorded.length - 1 });
   expect(await json(coordinator.organizationId.toUpperCase(), '--at', '9')).toEqual(behind);
   for (const [words, says] of [
-    [['--at', 'soon'], '`soon` is no point: type a revision such as 41'],
+    [['--at', 'soon'], '`soon` is not a point in history: use a revision such as 41'],
     [['--at', '9999'], 'has no event at revision `9999`'],
-    [['--diff', '9', '--at', '3'], '--diff 9 lies behind --at 3'],
-    [['--diff', '1', '--step'], 'one of --diff, --step and --activity at a time'],
-    [['--from', '1'], '--from says where --step begins'],
+    [['--diff', '9', '--at', '3'], '--diff 9 is later than --at 3'],
+    [['--diff', '1', '--step'], 'use only one of --diff, --step and --activity'],
+    [['--from', '1'], '--from only works with --step'],
     [['--activity', id], `no events of activity`],
     [['00000000-0000-4000-8000-000000000000'], 'has no events'],
   ] as const) {
@@ -235,14 +235,14 @@ test('in a terminal the arrow keys move from event to event and from decision to
     [new RegExp(`${last - 1} of ${last} `), '\x1b[A'],
     [/ActivitySubmitted[^]*stamp verified/, 'g'],
     [/go to: /, 'nowhere\r'],
-    [/is no point/, 'g'],
+    [/is not a point in history/, 'g'],
     [/go to: /, '0\r'],
     [new RegExp(`\\b0 of ${last}  OrganizationCreated`), 'm'],
     [/0 is marked/, '\x1b[F'],
     [new RegExp(`${last} of ${last} `), 'c'],
     [/user 'Alice' was created/, 's'],
-    [/state behind/, '?'],
-    [/next decision, decision before/, '\x1b[H'],
+    [/state after/, '?'],
+    [/next decision, previous decision/, '\x1b[H'],
     [new RegExp(`\\b0 of ${last}  OrganizationCreated`), '\x1b[B'],
     [/ActivitySubmitted/, 'q'],
   ]);

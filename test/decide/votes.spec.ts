@@ -165,7 +165,7 @@ describe('a rejection', () => {
     ] as const) {
       expect(await refused(vote(voter, type))).toEqual([
         'FAILED_PRECONDITION',
-        expect.stringContaining(`\`${activityId}\` does not wait for votes`),
+        expect.stringContaining(`\`${activityId}\` is not waiting for votes`),
       ]);
     }
   });
@@ -192,7 +192,7 @@ describe('a vote on a finished activity', () => {
     await vote(bob);
     await vote(eve);
     const [code, message] = await refused(vote(coordinator.root));
-    expect([code, message]).toEqual(['FAILED_PRECONDITION', expect.stringContaining('does not wait for votes')]);
+    expect([code, message]).toEqual(['FAILED_PRECONDITION', expect.stringContaining('is not waiting for votes')]);
   });
 });
 

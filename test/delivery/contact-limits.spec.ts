@@ -50,7 +50,7 @@ describe('messages to one contact', () => {
     const { limits } = limitsOf();
     expect(await most(() => limits.count(asked('stranger')))).toEqual([
       3,
-      textWith('3 messages of one organization to one contact'),
+      textWith('3 messages from one organization to one contact'),
     ]);
     const others = limitsOf().limits;
     expect(await most((at) => others.count(asked('stranger', 'ann@example.com', `organization ${at}`)))).toEqual([
@@ -62,7 +62,7 @@ describe('messages to one contact', () => {
   it('of one stranger are 60 an hour to all contacts', async () => {
     const { limits, clock } = limitsOf();
     const count = (at: number) => limits.count(asked('stranger', `${at} ${clock.at}@example.com`));
-    expect(await most(count)).toEqual([60, textWith('60 messages of one sub-organization')]);
+    expect(await most(count)).toEqual([60, textWith('60 messages from one sub-organization')]);
     clock.at += 60 * minute;
     expect((await most(count))[0]).toBe(60);
   });

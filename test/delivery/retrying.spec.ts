@@ -298,12 +298,12 @@ describe('many messages', () => {
     const caller = (network: string) => strangersPath('parent', network);
     made.enqueue(sms, child(1));
     made.enqueue(sms, child(1));
-    const ofOne = /^2 messages of one sub-organization, or one caller of an auth proxy, wait for their delivery/;
+    const ofOne = /^2 messages of one sub-organization, or one caller of an auth proxy, are waiting for delivery/;
     expect(refusal(() => made.enqueue(sms, child(1))).message).toMatch(ofOne);
     for (let count = 0; count < 2; count++) made.enqueue(sms, caller('192.0.2.1'));
     expect(refusal(() => made.enqueue(sms, caller('192.0.2.1'))).message).toMatch(ofOne);
     for (const number of [2, 2, 3, 3]) made.enqueue(sms, child(number));
-    const ofFamily = /^8 messages of the sub-organizations and the auth proxy of one parent wait/;
+    const ofFamily = /^8 messages of the sub-organizations and the auth proxy of one parent are waiting/;
     expect(refusal(() => made.check(sms, child(5))).message).toMatch(ofFamily);
     expect(refusal(() => made.check(sms, caller('192.0.2.2'))).message).toMatch(ofFamily);
     for (let count = 0; count < 8; count++) made.enqueue(sms, organizationPath('parent'));
@@ -351,7 +351,7 @@ describe('many messages', () => {
     made.enqueue(sms);
     expect(refusal(() => made.enqueue(sms))).toMatchObject({
       code: 'RESOURCE_EXHAUSTED',
-      message: '2 messages wait for their delivery: try again later, and look into the log for the reason',
+      message: '2 messages are waiting for delivery: try again later, and see the log for the reason',
     });
     await expect(made.send(sms)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     expect(refusal(() => made.check(sms))).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
@@ -462,9 +462,9 @@ describe('what is refused before anything is sent', () => {
     ['an endless address', email, { to: `a@${'b.'.repeat(150)}com` }, 'must be an e-mail address'],
     ['a sender with a header', email, { from: 'a@example.com\nBcc: b@example.com' }, 'must be an e-mail address'],
     ['a reply-to with a header', email, { replyTo: 'a@example.com\r\nX: y' }, 'must be an e-mail address'],
-    ['a phone number with a header', sms, { to: '+13214567890\r\nX: y' }, 'must be a phone number in E.164'],
-    ['a national phone number', sms, { to: '03214567890' }, 'must be a phone number in E.164'],
-    ['an address as phone number', sms, { to: 'zoe@example.com' }, 'must be a phone number in E.164'],
+    ['a phone number with a header', sms, { to: '+13214567890\r\nX: y' }, 'must be a phone number in E.164 format'],
+    ['a national phone number', sms, { to: '03214567890' }, 'must be a phone number in E.164 format'],
+    ['an address as phone number', sms, { to: 'zoe@example.com' }, 'must be a phone number in E.164 format'],
     ['no text', sms, { text: '' }, 'must not be empty'],
     ['a text message without end', sms, { text: 'x'.repeat(1_601) }, 'must have at most 1600 characters, has 1601'],
   ])('%s', async (_what, message, changed, rule) => {
@@ -485,7 +485,7 @@ describe('what is refused before anything is sent', () => {
     const { message } = refusal(() =>
       new RetryingDelivery({} as never, () => undefined).enqueue({ ...sms, to: '', text: '' }),
     );
-    expect(message).toBe('invalid request: to: must be a phone number in E.164; text: must not be empty');
+    expect(message).toBe('invalid request: to: must be a phone number in E.164 format; text: must not be empty');
   });
 });
 

@@ -292,7 +292,7 @@ describe('what is answered', () => {
     for (const more of [{}, { verificationToken: stranger }, { verificationToken: '' }]) {
       expect(await find('EMAIL', contact, more)).toMatchObject({
         status: 403,
-        body: { code: 7, message: textLike('verificationToken for this very contact is required') },
+        body: { code: 7, message: textLike('verificationToken for this contact is required') },
       });
     }
     // Who has proved the contact needs no other token; one does not prove a phone number.
@@ -445,7 +445,7 @@ describe('what is answered', () => {
       body: { message: textLike('parameters.contact') },
     });
     expect(await call('otp_verify', { otpId: configId, otpCode: '1' })).toMatchObject({ body: { code: 3 } });
-    expect(await call('nothing', {})).toMatchObject({ status: 404, body: { message: textLike('it has signup,') } });
+    expect(await call('nothing', {})).toMatchObject({ status: 404, body: { message: textLike('use one of signup,') } });
     const broken = await exchange(`${coordinator.url}/v1/otp_init`, {
       method: 'POST',
       headers: { ...json, 'x-auth-proxy-config-id': configId },
@@ -598,7 +598,7 @@ describe('an identity whose address is proved already', () => {
     const stranger = await IdentityProvider.start();
     try {
       const good = await named(verifiedAs(contact), { subject: 'given' });
-      const refused = { message: textLike(/the parent organization may give user|is no client id of the parent/) };
+      const refused = { message: textLike(/the parent organization may add to user|is not a client id of the parent/) };
       for (const list of [
         [await named(verifiedAs(newContact()))],
         [await named({ email: contact })],
@@ -877,7 +877,10 @@ describe('what must not go through', () => {
     });
     const body = login(key, verificationToken, coordinator.newKey());
     expect((await call('otp_login', body)).status).toBe(200);
-    expect(await call('otp_login', body)).toMatchObject({ status: 400, body: { message: textLike('has been used') } });
+    expect(await call('otp_login', body)).toMatchObject({
+      status: 400,
+      body: { message: textLike('has already been used') },
+    });
     expect((await call('otp_login', { ...body, organizationId })).status).toBe(400);
   });
 
@@ -1002,7 +1005,7 @@ describe('two organizations', () => {
     const oauth = { oidcToken: 'a.b.c', publicKey: key.publicKey, organizationId: signup.body['organizationId'] };
     expect(await as('stranger', 'oauth_login', oauth)).toMatchObject({
       status: 403,
-      body: { message: textLike('none of those that this configuration is for') },
+      body: { message: textLike('this configuration does not cover the organization') },
     } satisfies { status: number; body: Partial<Record<keyof Refusal, unknown>> });
   });
 

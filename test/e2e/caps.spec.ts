@@ -37,7 +37,7 @@ test('of one submitter so many activities wait for votes, and so many characters
   expect(await refusal(tag('one too many'))).toMatchObject({
     status: 429,
     code: 8,
-    message: textLike(/100 activities may wait .* 100 wait/),
+    message: textLike(/at most 100 activities may wait .* 100 are waiting/),
   });
   // Others are not concerned.
   expect((await client.submit('ACTIVITY_TYPE_UPDATE_ORGANIZATION_NAME', { organizationName: 'Acme' })).status).toBe(
@@ -70,7 +70,7 @@ test('an organization has 100 users, and says so to whoever wants more', async (
   expect(await refusal(create('two', 'more'))).toMatchObject({
     status: 429,
     code: 8,
-    message: textLike('an organization may have 100 users: it has 99, and 2 more were to be created'),
+    message: textLike('an organization may have 100 users: it has 99, and this request adds 2'),
   });
   await create('the last');
   expect(await refusal(create('one more'))).toMatchObject({ status: 429 });
@@ -139,7 +139,7 @@ describe('limits that are set', () => {
     const tooMany = {
       status: 429,
       message: textLike(
-        'an organization may have 3 wallet accounts .the limit walletAccounts.: there are 2, and 2 more',
+        'an organization may have 3 wallet accounts .the limit walletAccounts.: there are 2, and this request adds 2',
       ),
     };
     expect(await refusal(wallet('second', 2, 3))).toMatchObject(tooMany);
@@ -156,7 +156,7 @@ describe('limits that are set', () => {
     await begin(first!.userId);
     expect(await refusal(begin(second!.userId))).toMatchObject({
       status: 429,
-      message: textLike('an organization may have 1 imports under way .the limit imports.'),
+      message: textLike('an organization may have 1 imports in progress .the limit imports.'),
     });
     const invite = (receiverUserEmail: string) =>
       client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', {
@@ -198,7 +198,7 @@ describe('limits that are set', () => {
     expect(await refusal(set('user=1'))).toMatchObject({
       status: 400,
       message: textLike(
-        /parameters.value: must be limits and numbers .*: `user` is no limit that can be set: they are users, longLived/,
+        /parameters.value: must be limits and numbers .*: `user` is not a limit that can be set: use one of users, longLived/,
       ),
     });
     const root = (await own.query<{ users: { userId: string }[] }>('list_users')).users[0]!;
@@ -214,7 +214,7 @@ describe('limits that are set', () => {
     await own.submit('ACTIVITY_TYPE_UPDATE_USER_NAME', { userId: root.userId, userName: 'Ann' });
     expect(await refusal(foundIn(limited, limited.newKey(), limited.newKey()))).toMatchObject({
       status: 429,
-      message: textLike('an organization may have 1 users .the limit users.: there are 0, and 2 more'),
+      message: textLike('an organization may have 1 users .the limit users.: there are 0, and this request adds 2'),
     });
     await client.submit('ACTIVITY_TYPE_REMOVE_ORGANIZATION_FEATURE', { name: feature });
     await tag('two');

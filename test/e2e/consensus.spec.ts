@@ -447,7 +447,7 @@ test('get_policy_evaluations says for every vote what each policy said, and neve
   expect(await part({ before: ids[2] })).toEqual(ids.slice(0, 2));
   expect(await part({ before: ids[2], limit: '1' })).toEqual(ids.slice(1, 2));
   expect(await part({ after: ids[0], before: ids[2] })).toEqual(ids.slice(1, 2));
-  await expect(part({ after: asked.id })).rejects.toThrow('names no element of this list');
+  await expect(part({ after: asked.id })).rejects.toThrow('is not an element of this list');
   await expect(part({ limit: '0' })).rejects.toThrow('paginationOptions.limit');
 
   // What was decided stays what it was, whatever becomes of the policy.

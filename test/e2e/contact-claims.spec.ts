@@ -267,7 +267,7 @@ describe('a contact that the parent’s members assert', () => {
     const first = await signedUp(contact);
     expect(await logsIn(contact, { organizationId }, false)).toMatchObject({
       status: 400,
-      message: textLike('logs in only where its contact was proved first'),
+      message: textLike('it is valid only for the organization under'),
     });
     expect(await logsIn(contact, { organizationId })).toBe(organizationId);
     coordinator.clock.advance('4m');
@@ -278,7 +278,7 @@ describe('a contact that the parent’s members assert', () => {
   test('is proved by no token that anybody can have read', async () => {
     const contact = newContact();
     const [one, other] = [await asserted({ userEmail: contact }), await asserted({ userEmail: contact })];
-    const spent = { status: 400, message: textLike(/verification token `[^`]+` has been used for/) };
+    const spent = { status: 400, message: textLike(/verification token `[^`]+` has already been used for/) };
     for (const isBound of [true, false]) {
       coordinator.clock.advance('4m');
       const fresh = newContact();
@@ -505,7 +505,7 @@ describe('a contact that the parent’s members release', () => {
     await coordinator.client.submit('ACTIVITY_TYPE_CREATE_API_KEYS_V2', keys);
     const policyId = await coordinator.createPolicy({ policyName: 'everything', condition: 'true' });
     const attempt = released(old.organizationId, contact, {}, coordinator.clientFor(key));
-    expect(await refusal(attempt)).toMatchObject({ ...denied, message: textLike('not by its auth proxy') });
+    expect(await refusal(attempt)).toMatchObject({ ...denied, message: textLike('not through its auth proxy') });
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICY', { policyId });
     expect(await account(contact)).toBe(old.organizationId);
   });
@@ -547,7 +547,7 @@ describe('a contact that the parent’s members release', () => {
     await ok('otp_login', { ...login(await verified(number, key), key, session), organizationId });
     expect(await refusal(released(organizationId, number))).toMatchObject({
       status: 400,
-      message: textLike(/all that the root quorum .* could ever log in with.*leaveUnreachable: true/),
+      message: textLike(/the root quorum .* has no way to log in other than this contact.*leaveUnreachable: true/),
     });
     expect(await account(number)).toBe(organizationId);
     later();

@@ -409,7 +409,7 @@ test('a sign-up with more OIDC tokens than a user may have costs no request to t
     const answer = await attempt(tokens);
     expect([answer.status, (answer.body as { message: string }).message]).toEqual([
       429,
-      expect.stringContaining('a user may have 10 OAuth providers, and 60 were sent') as string,
+      expect.stringContaining('a user may have at most 10 OAuth providers, got 60') as string,
     ]);
     expect(identities.requests).toEqual([]);
     expect((await attempt(tokens.slice(0, 10))).status).toBe(200);
@@ -480,10 +480,7 @@ describe('messages speak for the parent', () => {
         ['OTP_TYPE_SMS', '+13214567890'],
       ]) {
         const refused = await refusal(client.submit(type, { otpType, contact, ...lure }));
-        expect([refused.status, refused.message]).toEqual([
-          403,
-          expect.stringContaining(`none of them has \`${contact}\``),
-        ]);
+        expect([refused.status, refused.message]).toEqual([403, expect.stringContaining(`none has \`${contact}\``)]);
       }
     }
     expect(coordinator.messages()).toEqual([]);
@@ -630,7 +627,7 @@ describe('messages speak for the parent', () => {
     kept.fail('read', false);
     expect([uncounted.status, uncounted.message]).toEqual([
       503,
-      expect.stringContaining('nothing was sent, as the messages to this contact could not be counted'),
+      expect.stringContaining('nothing was sent, because the messages to this contact could not be counted'),
     ]);
     await kept.settled();
     expect(kept.messages()).toHaveLength(5);

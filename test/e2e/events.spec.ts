@@ -142,7 +142,7 @@ describe('list_events', () => {
     });
     expect(bySession).toMatchObject({
       status: 403,
-      body: { message: expect.stringContaining('needs a stamp') as string },
+      body: { message: expect.stringContaining('requires a stamp') as string },
     });
   });
 
@@ -171,7 +171,7 @@ describe('list_events', () => {
       const feature = { name: 'FEATURE_NAME_SUB_ORGANIZATION_EVENTS' };
       expect(await refusal(ask(one.client))).toMatchObject({
         status: 403,
-        message: expect.stringContaining(`has not switched ${feature.name} on`) as string,
+        message: expect.stringContaining(`has not enabled ${feature.name}`) as string,
       });
       // Its own setting is not its parent's.
       await one.client.submit('ACTIVITY_TYPE_SET_ORGANIZATION_FEATURE', { ...feature, value: '' });
@@ -275,8 +275,8 @@ describe('get_organization_state and compare_states', () => {
   test('refuse points that are none, or not there', async () => {
     const one = { revision: '1' };
     for (const [at, words] of [
-      [{}, /`?at`?.* must have one of `revision`, `position` and `time`, got 0 of them/],
-      [{ ...one, position: '1' }, /got 2 of them/],
+      [{}, /`?at`?.* must have exactly one of `revision`, `position` and `time`, got 0/],
+      [{ ...one, position: '1' }, /got 2/],
       [{ time: 'yesterday' }, /must be a time such as .* got `yesterday`/],
       [{ time: '2026-11-23T12:00:00' }, /must be a time such as/],
       [{ revision: '-1' }, /at\.revision/],
@@ -291,7 +291,7 @@ describe('get_organization_state and compare_states', () => {
     expect(await refusal(stateOf({ at: { time: '1999-01-01T00:00:00Z' } }))).toMatchObject({ status: 404 });
     expect(await refusal(compared({ from: { revision: '5' }, to: one }))).toMatchObject({
       status: 400,
-      message: 'invalid request: to: lies before `from`: name the earlier state first',
+      message: 'invalid request: to: is earlier than `from`: name the earlier state first',
     });
   });
 

@@ -220,7 +220,7 @@ describe('a waiting activity says what it waits for', () => {
       outcome: 'false',
     };
     const waitsFor = {
-      text: `Waits for 1 more approval from "Bob" or "Carol the boss" (policy "two people sign": ${clause.text}).`,
+      text: `Waiting for 1 more approval from "Bob" or "Carol the boss" (policy "two people sign": ${clause.text}).`,
       policies: [
         {
           policyId,
@@ -311,14 +311,14 @@ describe('a waiting activity says what it waits for', () => {
     const asked = signEth(alice.client, { to: receiver, value: 2n });
     const outsider = await coordinator.createUser('Nobody');
     const outcome = await matchers.toNeedApprovalFrom.call({ isNot: false, equals: Object.is }, asked, outsider);
-    expect([outcome.pass, outcome.message()]).toEqual([false, textLike(/Waits for 1 more approval from "Bob"/)]);
+    expect([outcome.pass, outcome.message()]).toEqual([false, textLike(/Waiting for 1 more approval from "Bob"/)]);
     const denied = signEth(outsider.client, { to: receiver, value: 2n });
     const allowed = await matchers.toBeAllowed.call({ isNot: false, equals: Object.is }, denied);
     expect(allowed.message()).toMatch(/two people sign.*consensus `approvers\.any.*` is false/s);
     await refuses(async () => {
       const { pass, message } = await matchers.toBeDeniedBy.call({ isNot: false, equals: Object.is }, asked, 'x');
       if (!pass) throw new Error(message());
-    }, /Waits for 1 more approval/);
+    }, /Waiting for 1 more approval/);
   });
 });
 

@@ -156,7 +156,7 @@ test('of many who accept at once one does; the same request again is the same ac
   const [winner] = done as [number];
   expect(await refusal(client.post(submitPath(accept), bodies[winner === 0 ? 1 : 0]!))).toMatchObject({
     status: 400,
-    message: /was accepted/,
+    message: /has been accepted/,
   });
   const repeated = await client.post(submitPath(accept), bodies[winner]!);
   const first = outcomes[winner] as PromiseFulfilledResult<typeof repeated>;

@@ -402,7 +402,7 @@ describe('identities', () => {
     // A token registers once; the next says the same of the same person.
     expect(await refusal(ann.client.submit(type, body(ann.userId, another)))).toMatchObject({
       status: 400,
-      message: expect.stringContaining('has been used') as string,
+      message: expect.stringContaining('has already been used') as string,
     });
     expect(await refusal(ann.client.submit(type, body(ann.userId, await home())))).toMatchObject({
       status: 409,

@@ -191,7 +191,7 @@ describe('the published clients', () => {
     });
     const ann = clients(coordinator, session, subOrganizationId).sdk;
     expect(await ann.getWhoami()).toMatchObject({ organizationId: subOrganizationId, username: 'Ann' });
-    await expect(sdk.otpLogin(asked)).rejects.toThrow('has been used for USAGE_TYPE_LOGIN');
+    await expect(sdk.otpLogin(asked)).rejects.toThrow('has already been used for USAGE_TYPE_LOGIN');
   });
 
   test('a back end founds an organization for two with their addresses alone; each logs in with a token of their own', async () => {
@@ -561,7 +561,7 @@ describe('who may', () => {
       { organizationId },
     );
     const refusals = await Promise.all([init(), init('+13214567890'), mail].map((attempt) => refusal(attempt)));
-    expect(refusals.map(({ message }) => /^`(\w+)` is switched off/.exec(message)?.[1])).toEqual([
+    expect(refusals.map(({ message }) => /^`(\w+)` is disabled/.exec(message)?.[1])).toEqual([
       'FEATURE_NAME_OTP_EMAIL_AUTH',
       'FEATURE_NAME_SMS_AUTH',
       'FEATURE_NAME_EMAIL_AUTH',
@@ -648,7 +648,7 @@ describe('a changed contact', () => {
     const change = () =>
       ann.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', { userId, userPhoneNumber: contact, verificationToken });
     await change();
-    expect((await refusal(change())).message).toContain('has been used for USAGE_TYPE_UPDATE_CONTACT');
+    expect((await refusal(change())).message).toContain('has already been used for USAGE_TYPE_UPDATE_CONTACT');
     expect(claimsOf(resultOf(await loginByPhone())['session']!)['user_id']).toBe(userId);
     await new StampingClient(coordinator.url, organizationId, session, coordinator.clock).query('whoami');
   });

@@ -98,7 +98,7 @@ describe('lists without pages', () => {
     expect(await listed({ after: all[0], limit: '1' })).toEqual(all.slice(1, 2));
     expect(await listed({ before: all[3] })).toEqual(all.slice(0, 3));
     expect(await listed({ after: all[0], before: all[3] })).toEqual(all.slice(1, 3));
-    await expect(listed({ after: coordinator.organizationId })).rejects.toThrow('names no element of this list');
+    await expect(listed({ after: coordinator.organizationId })).rejects.toThrow('is not an element of this list');
     await expect(listed({ limit: '101' })).rejects.toThrow('paginationOptions.limit');
   });
 });

@@ -57,7 +57,7 @@ describe('the clauses of an organization', () => {
     expect(refused).toMatchObject({
       status: 429,
       code: 8,
-      message: textLike(/131072 characters.*have 328, and 234776 were sent/),
+      message: textLike(/131072 characters.*have 328, and this request adds 234776/),
     });
     expect((await coordinator.client.query<{ policies: object[] }>('list_policies')).policies).toEqual(before.policies);
 

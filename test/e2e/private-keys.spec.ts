@@ -379,7 +379,7 @@ describe('imports', () => {
     await importKey(importing(userId, bundle));
     expect(await coordinator.events(stream)).toEqual([]);
     await expect(importKey(importing(userId, bundle))).rejects.toMatchObject(
-      refused(400, /^no import of a private key waits for user/),
+      refused(400, /^no private key import is pending for user/),
     );
   });
 
@@ -404,7 +404,7 @@ describe('imports', () => {
   });
 
   test.each<[string, string | undefined, object, RegExp]>([
-    ['no bundle', undefined, {}, /encryptedBundle: it is not JSON with the texts/],
+    ['no bundle', undefined, {}, /encryptedBundle: it is not JSON with the strings/],
     ['too short for a key', '44'.repeat(31), {}, /encryptedBundle: a private key has 32 bytes, this one has 31/],
     ['zero', '00'.repeat(32), {}, /encryptedBundle: the private key is zero or not below the order of CURVE_SECP256K1/],
     [

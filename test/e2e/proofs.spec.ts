@@ -244,7 +244,9 @@ describe('the verifier refuses', () => {
     expect(await refused(withDocument(proof, es256), { root })).toMatch(/a signature of ES256 has 64 bytes/);
     const unnamed = withPart(document, 0, () => encode(new Map([[1, -8]])));
     expect(await refused(withDocument(proof, unnamed), { root })).toMatch(/must name ES256 or ES384/);
-    expect(await changed({ cloudAttestationDocB64: base64(flipped(document, -1)) })).toMatch(/they are one document/);
+    expect(await changed({ cloudAttestationDocB64: base64(flipped(document, -1)) })).toMatch(
+      /must be the same document/,
+    );
     expect(await refused(withDocument(proof, document.subarray(0, 40)), { root })).toMatch(/it is not CBOR/);
     expect(await changed({ qosManifestB64: base64(flipped(manifest, 20)) })).toMatch(/^manifest: its SHA-256 is /);
     expect(await changed({ qosManifestB64: `${proof.qosManifestB64}\n` })).toBe('manifest: it is not base64');
@@ -252,11 +254,11 @@ describe('the verifier refuses', () => {
       'manifest: its envelope is not signed by the ephemeral key',
     );
     expect(await changed({ qosManifestEnvelopeB64: base64(withPart(envelope, 2, (part) => flipped(part, 0))) })).toBe(
-      'manifest: its envelope holds another manifest',
+      'manifest: its envelope contains a different manifest',
     );
     const { ephemeralPublicKeyHex: key } = proof;
     expect(await changed({ ephemeralPublicKeyHex: `${key.slice(130)}${key.slice(0, 130)}` })).toMatch(
-      /^ephemeral key: the boot proof names /,
+      /^ephemeral key: the boot proof has /,
     );
     expect(await changed({ ephemeralPublicKeyHex: key.slice(2) })).toMatch(/must be 260 hex characters/);
   });
@@ -267,7 +269,7 @@ describe('the verifier refuses', () => {
     const own = { root: forger.root };
     // All is in order there but whose it is.
     await verifyBootProof(forged, own);
-    expect(await refused(forged, { root })).toMatch(/^certificates: the document chains to another root/);
+    expect(await refused(forged, { root })).toMatch(/^certificates: the document chains to a different root/);
     const { cabundle } = documentIn(proof);
     expect(await refused(forger.document(proof, leaf, { cabundle }), { root })).toMatch(/is not signed by /);
 
@@ -279,9 +281,9 @@ describe('the verifier refuses', () => {
       /is valid from .* and the document was signed at/,
     );
     const asLeaf = forger.document(proof, { ...leaf, certificate: forger.root });
-    expect(await refused(asLeaf, own)).toMatch(/is a certificate of an issuer/);
+    expect(await refused(asLeaf, own)).toMatch(/is an issuer certificate/);
     const stolen = forger.document(proof, { ...leaf, certificate: (await forger.leaf()).certificate });
-    expect(await refused(stolen, own)).toMatch(/its signature is not by the key of its certificate/);
+    expect(await refused(stolen, own)).toMatch(/its signature was not made with the key of its certificate/);
   });
 
   test('measurements other than the expected ones, and a manifest that says others than the document', async () => {
@@ -291,7 +293,7 @@ describe('the verifier refuses', () => {
     expect(await refused(proof, { root, pcrs: { ...pcrs, 2: other.toString('hex') } })).toMatch(
       /^measurements: PCR2 is /,
     );
-    expect(await refused(proof, { root, pcrs: { 8: pcrs[0]! } })).toMatch(/^measurements: PCR8 is not there/);
+    expect(await refused(proof, { root, pcrs: { 8: pcrs[0]! } })).toMatch(/^measurements: PCR8 is missing/);
     expect(await refused(proof, { root, manifestSha256: '00' })).toMatch(/^manifest: its SHA-256 is .*, expected 00$/);
     const lying = forger.document(proof, await forger.leaf(), {
       pcrs: new Map([...documentIn(proof).pcrs].map(([index, value]) => [index, index === 0 ? other : value])),
@@ -500,15 +502,15 @@ describe('app proofs', () => {
       const all = ['--root', root, '--boot-proof', boot, '--app-proof'];
       const good = await run(...all, app);
       expect(good).toMatchObject({ code: 0, stderr: '' });
-      expect(good.stdout).toMatch(/^The boot proof is good: [^]*Software attestor: [^]*PCR2/);
-      expect(good.stdout.match(/An app proof is good: /g)).toHaveLength(3);
+      expect(good.stdout).toMatch(/^The boot proof is valid: [^]*Software attestor: [^]*PCR2/);
+      expect(good.stdout.match(/An app proof is valid: /g)).toHaveLength(3);
 
       const payload = appProofs[0]!.proofPayload.replace('OUTCOME_ALLOW', 'OUTCOME_DENY');
       const forged = await file('forged.json', JSON.stringify({ ...appProofs[0], proofPayload: payload }));
       expect(await run(...all, forged)).toEqual({
         code: 1,
         stdout: '',
-        stderr: 'refused: app proof: its signature is not over its payload\n',
+        stderr: 'refused: app proof: its signature does not match its payload\n',
       });
       const other = `0=${'00'.repeat(48)}`;
       expect(await run(...all, app, '--pcr', other)).toMatchObject({ code: 1, stderr: textLike(/PCR0 is /) });
@@ -533,15 +535,15 @@ describe('app proofs', () => {
     const attempt = (changes: Partial<Record<keyof AppProof, string>>, boot: Answered = bootProof) =>
       verifyAppProof({ ...proof, ...changes } as AppProof, boot, { root });
     await expect(attempt({ proofPayload: proof.proofPayload.replace('0x', '0y') })).rejects.toThrow(
-      'app proof: its signature is not over its payload',
+      'app proof: its signature does not match its payload',
     );
-    await expect(attempt({ signature: `${proof.signature.slice(2)}00` })).rejects.toThrow(/is not over its payload/);
+    await expect(attempt({ signature: `${proof.signature.slice(2)}00` })).rejects.toThrow(/does not match its payload/);
     await expect(attempt({ signature: proof.signature.slice(2) })).rejects.toThrow(/must be 128 hex characters/);
     await expect(attempt({ scheme: 'SIGNATURE_SCHEME_TK_API_P256' })).rejects.toThrow(/its scheme is/);
     const events = await coordinator.events('installation-boots');
     const { ephemeralPublicKey } = events[1]!.data as { ephemeralPublicKey: string };
     const other = await ofKey(coordinator, ephemeralPublicKey);
-    await expect(attempt({}, other)).rejects.toThrow(/it is signed by the key of another boot/);
+    await expect(attempt({}, other)).rejects.toThrow(/it was signed by the key of another boot/);
     const forger = await Forger.make(coordinator.clock.now() + 60 * 60 * 1000);
     const later = forger.document(bootProof, await forger.leaf(), { timestamp: forger.now });
     await expect(verifyAppProof(proof, later, { root: forger.root })).rejects.toThrow(/before the boot at/);

@@ -235,7 +235,7 @@ describe('the activity envelope', () => {
             approverIds: [furnished.alice.userId],
           },
         ],
-        text: textLike(/^Waits for 1 more approval from "Alice" \(policy "Carol asks, Alice agrees": /),
+        text: textLike(/^Waiting for 1 more approval from "Alice" \(policy "Carol asks, Alice agrees": /),
       },
     });
     const { createHash } = await import('node:crypto');
@@ -442,7 +442,7 @@ describe('list_activities', () => {
       const refused = await refusal(list({ paginationOptions: { [name]: nowhere } }));
       expect(refused).toMatchObject({ status: 400, code: 3 });
       expect(violations(refused)).toEqual([
-        { field: `paginationOptions.${name}`, description: `names no element of this list: \`${nowhere}\`` },
+        { field: `paginationOptions.${name}`, description: `is not an element of this list: \`${nowhere}\`` },
       ]);
     }
   });

@@ -178,7 +178,7 @@ describe('what policies allow about a member of the root quorum', () => {
     expect(await refusal(denied)).toMatchObject({ status: 403, turnkeyErrorCode: 'REQUEST_NOT_AUTHORIZED' });
   });
 
-  test('logs nobody in by a contact that was never proved', async () => {
+  test('logs nobody in by a contact that was never verified', async () => {
     const ann = await coordinator.createUser('Ann', { userEmail: 'ann@example.com' });
     const quorum = (userIds: readonly string[]) =>
       coordinator.client.submit('ACTIVITY_TYPE_UPDATE_ROOT_QUORUM', { threshold: 1, userIds });
@@ -192,7 +192,7 @@ describe('what policies allow about a member of the root quorum', () => {
       });
     expect(await refusal(login())).toMatchObject({
       status: 403,
-      message: textLike(/e-mail address of user `[^`]+`, who is a member of the root quorum, was never proved/),
+      message: textLike(/e-mail address of user `[^`]+`, who is a member of the root quorum, was never verified/),
     });
     expect(coordinator.messages().filter(({ to }) => to === 'ann@example.com')).toEqual([]);
     const { verificationToken } = await proved('ann@example.com');
@@ -223,7 +223,7 @@ describe('nobody becomes a member of the root quorum with what others have added
       status: 400,
       message: textLike(
         `user \`${ann.userId}\` cannot become a member of the root quorum with the API key \`${apiKeyIds[0]}\`, ` +
-          `which user \`${mallory.userId}\` has added`,
+          `which user \`${mallory.userId}\` added`,
       ),
     });
     await ann.client.submit('ACTIVITY_TYPE_DELETE_API_KEYS', { userId: ann.userId, apiKeyIds });
@@ -276,7 +276,7 @@ describe('nobody becomes a member of the root quorum with what others have added
 });
 
 describe('a root quorum stays in reach', () => {
-  const outOfReach = { status: 400, message: textLike(/only 0 of them would have a credential that lasts/) };
+  const outOfReach = { status: 400, message: textLike(/only 0 of them would have a credential without expiry/) };
 
   test('when a key that soon ends is all that would be left', async () => {
     const { userId } = coordinator.root;

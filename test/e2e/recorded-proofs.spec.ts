@@ -175,7 +175,7 @@ describe('a verification token', () => {
           verificationToken,
         }),
       );
-    const used = { status: 400, message: textLike('has been used') };
+    const used = { status: 400, message: textLike('has already been used') };
 
     const ann = newContact();
     const key = coordinator.newKey();
@@ -235,14 +235,14 @@ describe('a verification token', () => {
     const token = await verified(own, coordinator.newKey());
     expect(await refusal(change(ann, newContact(), token))).toMatchObject({
       status: 400,
-      message: textLike('proves another contact'),
+      message: textLike('verifies a different contact'),
     });
     const phone = ann.client.submit('ACTIVITY_TYPE_UPDATE_USER_PHONE_NUMBER', {
       userId: ann.userId,
       userPhoneNumber: '+15005550006',
       verificationToken: token,
     });
-    expect(await refusal(phone)).toMatchObject({ status: 400, message: textLike('proves another contact') });
+    expect(await refusal(phone)).toMatchObject({ status: 400, message: textLike('verifies a different contact') });
 
     // A sub-organization issues tokens too: they are good in itself alone.
     await ben.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', { userId: ben.userId, userEmail: own });
@@ -264,7 +264,7 @@ describe('a verification token', () => {
     await signUp(ann, token);
     await ok('otp_login', login(undefined, token, coordinator.newKey()));
     const again = await proxy('otp_login', login(undefined, token, coordinator.newKey()));
-    expect(again).toMatchObject({ status: 400, body: { message: textLike('has been used') } });
+    expect(again).toMatchObject({ status: 400, body: { message: textLike('has already been used') } });
 
     const ben = await stranger();
     const own = newContact();
@@ -275,7 +275,7 @@ describe('a verification token', () => {
       await proxy('otp_login', login(undefined, changing, coordinator.newKey())),
       await signUp(own, changing),
     ]) {
-      expect(attempt).toMatchObject({ status: 400, body: { message: textLike('has been used') } });
+      expect(attempt).toMatchObject({ status: 400, body: { message: textLike('has already been used') } });
     }
   });
 
@@ -402,7 +402,7 @@ describe('an OIDC token', () => {
     ];
     for (const token of [first, second]) expect(read.join('\n')).not.toContain(signatureOf(token));
 
-    const used = { status: 400, message: textLike('has been used') };
+    const used = { status: 400, message: textLike('has already been used') };
     const wrapped = (token: string) => Buffer.from(token).toString('base64');
     for (const token of [first, second, wrapped(first)]) {
       expect(await register(named(token))).toMatchObject({ status: 400, body: { message: used.message } });

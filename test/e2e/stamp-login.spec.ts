@@ -520,7 +520,7 @@ describe('a key that a token vouches for', () => {
     expect(await refusal(attestedLogin(ann.organizationId, key, token))).toMatchObject({
       status: 400,
       code: 9,
-      message: expect.stringContaining('has been used for USAGE_TYPE_LOGIN') as string,
+      message: expect.stringContaining('has already been used for USAGE_TYPE_LOGIN') as string,
     });
   });
 

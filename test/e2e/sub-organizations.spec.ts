@@ -270,7 +270,7 @@ describe('a sign-up', () => {
     // One token is one sign-up.
     expect(await refusal(parent.submit(type, request('again')))).toMatchObject({
       status: 400,
-      message: textLike('has been used for USAGE_TYPE_SIGNUP'),
+      message: textLike('has already been used for USAGE_TYPE_SIGNUP'),
     });
     expect(await verified(kind, contact)).toEqual([subOrganizationId]);
   });
@@ -487,7 +487,7 @@ describe('between parent, sub-organization and siblings', () => {
     const attempt = create({ name: 'grandchild' }, child.client);
     expect(await refusal(attempt)).toMatchObject({
       status: 400,
-      message: textLike(`can have none of its own: create it in \`${parentId}\``),
+      message: textLike(`cannot have sub-organizations of its own: create it in \`${parentId}\``),
     });
     expect(await list('list_suborgs', {}, child.client)).toEqual([]);
     expect(await listed('NAME', 'sibling', child.client)).toEqual([]);
@@ -552,7 +552,10 @@ describe('lists', () => {
       expect(await ask({ ...shared, paginationOptions: { limit: '12' } })).toEqual(ids);
       expect(await ask({ ...shared, paginationOptions: { limit: '3', after: ids[0] } })).toEqual(ids.slice(1, 4));
       const unknown = ask({ paginationOptions: { after: own.organizationId } });
-      expect(await refusal(unknown)).toMatchObject({ status: 400, message: textLike('names no element of this list') });
+      expect(await refusal(unknown)).toMatchObject({
+        status: 400,
+        message: textLike('is not an element of this list'),
+      });
     } finally {
       await own.close();
     }
@@ -563,7 +566,7 @@ describe('lists', () => {
     [{ filterType: 'NAME' }, 'filterValue: is required'],
     [{ filterType: 'NAME', filterValue: '' }, 'filterValue: is required'],
     [{ filterType: 'OIDC_TOKEN', filterValue: 'a.b.c' }, 'INVALID_OIDC_TOKEN'],
-    [{ filterType: 'OIDC_CLAIMS', filterValue: '{"iss":"x"}' }, 'must be JSON with the texts'],
+    [{ filterType: 'OIDC_CLAIMS', filterValue: '{"iss":"x"}' }, 'must be JSON with the strings'],
     [{ paginationOptions: { limit: '0' } }, 'paginationOptions.limit'],
   ])('refuse %j', async (request, message) =>
     expect(await refusal(list('list_suborgs', request))).toMatchObject({ status: 400, message: textLike(message) }),
@@ -679,7 +682,7 @@ describe('deleting one', () => {
     });
     expect(await refusal(parent.submit(deletion, { deleteWithoutExport: true }))).toMatchObject({
       status: 400,
-      message: textLike('is no sub-organization'),
+      message: textLike('is not a sub-organization'),
     });
     expect(await client.query('whoami')).toMatchObject({ organizationId });
   });
@@ -704,7 +707,7 @@ describe('deleting one', () => {
     // Whoever did not hear the answer may ask again.
     expect(await send()).toEqual(done);
 
-    const gone = { status: 404, turnkeyErrorCode: 'ORGANIZATION_NOT_FOUND', message: textLike('was deleted') };
+    const gone = { status: 404, turnkeyErrorCode: 'ORGANIZATION_NOT_FOUND', message: textLike('has been deleted') };
     for (const attempt of [
       client.post(submitPath('ACTIVITY_TYPE_CREATE_USER_TAG'), tag),
       client.submit(deletion, { deleteWithoutExport: true }),
@@ -756,7 +759,7 @@ describe('deleting one', () => {
       { otpType: 'OTP_TYPE_EMAIL', contact: 'no-login@example.com', appName: 'Sample' },
       { organizationId },
     );
-    expect(await refusal(attempt)).toMatchObject({ status: 404, message: textLike('was deleted') });
+    expect(await refusal(attempt)).toMatchObject({ status: 404, message: textLike('has been deleted') });
   });
 
   test('takes as many of its root users as anything else', async () => {
@@ -775,7 +778,9 @@ describe('deleting one', () => {
     const done = await second!.approve(asked.fingerprint);
     expect(done.status).toBe('ACTIVITY_STATUS_COMPLETED');
     // What still waits there waits for nobody.
-    expect(await refusal(second!.approve(waiting.fingerprint))).toMatchObject({ message: textLike('was deleted') });
+    expect(await refusal(second!.approve(waiting.fingerprint))).toMatchObject({
+      message: textLike('has been deleted'),
+    });
     const { activity } = await parent.query<{ activity: ActivityEnvelope }>('get_activity', {
       organizationId: subOrganizationId,
       activityId: waiting.id,

@@ -218,7 +218,7 @@ describe('exporting', () => {
     expect(await refusal(attempt)).toMatchObject({ code, message: textLike(message) });
   });
 
-  test('a target key that is no point is refused, and nothing is marked as exported', async () => {
+  test('a target key that is not a point is refused, and nothing is marked as exported', async () => {
     const { walletId } = await newWallet();
     const targetPublicKey = `04${'12'.repeat(64)}`;
     const attempt = coordinator.client.submit('ACTIVITY_TYPE_EXPORT_WALLET', { walletId, targetPublicKey });
@@ -279,7 +279,7 @@ describe('importing', () => {
     expect(await refusal(take(bundle, 'Twice'))).toMatchObject({
       status: 400,
       code: 9,
-      message: textLike('no import of a wallet waits for user'),
+      message: textLike('no wallet import is pending for user'),
     });
   });
 

@@ -258,7 +258,7 @@ test('what is answered 3xx or 4xx is final; the body of an answer does not matte
     statuses
       .toReversed()
       .map((status) =>
-        status === 200 ? ['delivered', 200, undefined, 1] : ['abandoned', status, `answered with status ${status}`, 1],
+        status === 200 ? ['delivered', 200, undefined, 1] : ['abandoned', status, `responded with status ${status}`, 1],
       ),
   );
   expect(receiver.at('/elsewhere')).toEqual([]);
@@ -276,7 +276,7 @@ test('what is answered 5xx is tried again eight times in all, later and later, a
   }
   await receiver.count(path, 8);
   const [entry] = await logged(endpointId, 'abandoned');
-  expect(entry).toMatchObject({ attempts: 8, httpStatus: 500, reason: 'answered with status 500' });
+  expect(entry).toMatchObject({ attempts: 8, httpStatus: 500, reason: 'responded with status 500' });
   expect(entry).not.toHaveProperty('retryAt');
   expect(new Set(receiver.at(path).map(eventIdOf)).size).toBe(1);
   const text = (await exchange(`${coordinator.url}/metrics`)).text;
@@ -387,7 +387,7 @@ test('a host that leads to a private address by the time of the delivery is not 
     const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
     expect(await attempt(message, { fetch, signer, now: 0, signal })).toEqual({
       kind: 'refused',
-      reason: 'host `hooks.example` leads to an address that this server does not call: use a public one',
+      reason: 'host `hooks.example` resolves to an address that this server does not call: use a public one',
     });
   }
 });
@@ -422,13 +422,13 @@ test('an operator has deliveries made once more: the same events, to where the e
 
     expect(await run(...place)).toEqual({
       code: 2,
-      said: expect.stringMatching(/^error: name one event with --event, or add --abandoned\n/) as string,
+      said: expect.stringMatching(/^error: select one event with --event, or add --abandoned\n/) as string,
     });
     expect(await run(...place, '--event', 'none')).toEqual({
       code: 1,
-      said: expect.stringMatching(/no delivery of event `none` to endpoint .* has ended/) as string,
+      said: expect.stringMatching(/no finished delivery of event `none` to endpoint/) as string,
     });
-    const made = `1 delivery to endpoint ${endpointId} will be made once more.\n`;
+    const made = `1 delivery to endpoint ${endpointId} will be repeated.\n`;
     expect(await run(...place, '--abandoned')).toEqual({ code: 0, said: made });
     expect(await run(...place, '--event', eventIdOf(second!))).toEqual({ code: 0, said: made });
 

@@ -568,7 +568,7 @@ describe('two coordinators on one store', () => {
     const refusal = await refusalOf(one.send(request));
     expect([refusal.code, refusal.message]).toEqual([
       'ABORTED',
-      `organization \`${organizationId}\` changed ${ahead} times while this was decided; send the same request again`,
+      `organization \`${organizationId}\` changed ${ahead} times while this was being decided; send the same request again`,
     ]);
     expect(one.counts.conflicts).toBe(ahead - 1);
     expect((await one.events()).filter(({ type }) => type === 'UserTagCreated')).toHaveLength(ahead);
@@ -647,7 +647,7 @@ describe('prepare', () => {
     meanwhile.push(() => coordinator.createUserTag('meanwhile'));
     expect(await refusalOf(coordinator.send(request))).toMatchObject({
       code: 'UNAVAILABLE',
-      message: expect.stringMatching(/has changed while this was decided.*send the same request again/s) as string,
+      message: expect.stringMatching(/changed while this was being decided.*send the same request again/s) as string,
     });
     // A while later, as `prepare` may take one: it is decided by the time at which it was.
     meanwhile.push(() => Promise.resolve(coordinator.clock.advance(3_000)));

@@ -338,7 +338,7 @@ describe('a holder that was paused, and wakes up when another holds the lease', 
     one.wake();
     expect(old.signal.aborted).toBe(true);
     await expect(old.assertCurrent()).rejects.toThrow(
-      'the lease `deliveries` is no longer held under token `0`: stop this work, the next holder does it',
+      'the lease `deliveries` is no longer held under token `0`: stop this work and leave it to the next holder',
     );
     await expect(old.assertCurrent()).rejects.toMatchObject({ code: 'ABORTED' });
     await expect(advance(one, old.token, known)).rejects.toThrow(WrongRevision);

@@ -90,11 +90,15 @@ test.each([
 test.each([
   ['no type', { type: undefined }, /type: is required/],
   ['no text', { type: ['ACTIVITY_TYPE_UPDATE_USER_NAME'] }, /type: must be a string/],
-  ['unknown', { type: 'ACTIVITY_TYPE_NONE' }, /no activity type of this server: `ACTIVITY_TYPE_NONE`; this path takes/],
+  [
+    'unknown',
+    { type: 'ACTIVITY_TYPE_NONE' },
+    /not an activity type of this server: `ACTIVITY_TYPE_NONE`; this path accepts/,
+  ],
   [
     'of another path',
     { type: 'ACTIVITY_TYPE_DELETE_USERS' },
-    /goes to \/public\/v1\/submit\/delete_users; this path takes/,
+    /must be sent to \/public\/v1\/submit\/delete_users; this path accepts/,
   ],
 ])('a type that is %s', (_name, changes, message) => {
   expect(refused({ ...submit, ...changes }).message).toMatch(message);
@@ -112,7 +116,7 @@ test('every path takes the whole version family of its kind, and no other type',
       expect([path, type, message]).toEqual([
         path,
         type,
-        expect.stringMatching(isTaken ? /^invalid request: parameters: must be an object$/ : /goes to/),
+        expect.stringMatching(isTaken ? /^invalid request: parameters: must be an object$/ : /must be sent to/),
       ]);
     }
   }

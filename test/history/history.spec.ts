@@ -178,8 +178,8 @@ test('goes on after a restart, and stamps for nobody who has no key', async () =
   await coordinator.restart();
   const created = await coordinator.createTag('after the restart');
   expect(created).toMatch(/^[0-9a-f-]{36}$/);
-  expect(() => coordinator.clientOf('7b1b1d6e-5a0f-4f6c-9f05-3d1d5b1f0000')).toThrow('there is no test key of user');
-  await expect(coordinator.listenForWebhooks()).rejects.toThrow('tells no webhooks');
+  expect(() => coordinator.clientOf('7b1b1d6e-5a0f-4f6c-9f05-3d1d5b1f0000')).toThrow('there is no test key for user');
+  await expect(coordinator.listenForWebhooks()).rejects.toThrow('webhooks of an imported history are not delivered');
   // Addresses stay as they were recorded, and what signs is a substitute that says so.
   const sealed = (await coordinator.recorded()).filter(({ type }) => type === 'SecretSealed').map(({ data }) => data);
   expect(sealed.filter((data) => (data as { substitute?: true }).substitute)).toHaveLength(3);
@@ -220,7 +220,7 @@ describe('a store with an imported history', () => {
   test('was empty before', async () => {
     const { file, ...given } = await imported();
     const again = importHistory(await readImport(file), { ...given, now: given.clock.now() });
-    await expect(again).rejects.toThrow('into an empty store only');
+    await expect(again).rejects.toThrow('only into an empty store');
   });
 
   test('is the only one whose events may say that they are redacted', async () => {
@@ -232,7 +232,7 @@ describe('a store with an imported history', () => {
     }
     const { findings } = await verifyHistory(store, { registry });
     expect(findings.length).toBeGreaterThan(5);
-    expect(findings[0]!.problem).toContain('only an event in a history imported for tests');
+    expect(findings[0]!.problem).toContain('only events in a history imported for tests');
   });
 });
 
@@ -268,24 +268,28 @@ describe('a file of a stranger', () => {
     [
       'that was changed',
       () => exports.write(lines.join('\n').replace('Carol', 'Karol') + '\n'),
-      'it was changed, or cut',
+      'it was changed or cut off',
     ],
     ['that is empty', () => exports.write(''), 'it is empty'],
-    ['that is a folder', () => Promise.resolve('/tmp'), 'it is no file'],
-    ['that is a device', () => Promise.resolve('/dev/zero'), 'it is no file'],
+    ['that is a folder', () => Promise.resolve('/tmp'), 'it is not a file'],
+    ['that is a device', () => Promise.resolve('/dev/zero'), 'it is not a file'],
     ['that is not there', () => Promise.resolve('/nowhere/at/all'), 'cannot be read'],
     ['of another format', () => withLine(0, (line) => ({ ...line, format: 'x' })), 'does not say'],
     ['of a later version', () => withLine(0, (line) => ({ ...line, version: 2 })), 'this release reads 1'],
-    ['with a path for an id', () => withLine(0, (line) => ({ ...line, organizationId: '../../etc' })), 'is no UUID'],
+    [
+      'with a path for an id',
+      () => withLine(0, (line) => ({ ...line, organizationId: '../../etc' })),
+      'is not a lower-case UUID',
+    ],
     [
       'with another stream',
       () => withLine(3, (line) => ({ ...line, stream: 'installation-root' })),
-      'is not the organization',
+      'a stream of another organization',
     ],
     [
       'with a vault',
       () => withLine(3, (line) => ({ ...line, stream: `vault-${child.organizationId}` })),
-      'is not the organization',
+      'a stream of another organization',
     ],
     ['with a gap', () => written(whole().filter((_, index) => index !== 2)), 'comes next'],
     ['with more in an event', () => withLine(2, (line) => ({ ...line, position: 1 })), 'which no event has'],
@@ -348,7 +352,7 @@ describe('a file of a stranger', () => {
     [
       'under another parent',
       () => withLine(0, ({ parentOrganizationId: _, ...line }) => line),
-      'is not the organization',
+      'a stream of another organization',
     ],
   ])('%s is refused', async (_what, make, problem) => {
     const refused = startCoordinator({ history: await make() });
@@ -391,7 +395,7 @@ describe('a file of a stranger', () => {
     expect((await readHistory(file, { ...historyLimits, bytes: size })).events.length).toBeGreaterThan(10);
     const link = `${file}.link`;
     await symlink('/dev/zero', link);
-    await expect(readHistory(link)).rejects.toThrow('it is no file');
+    await expect(readHistory(link)).rejects.toThrow('it is not a file');
   });
 });
 

@@ -189,7 +189,9 @@ describe('a server inside', () => {
   test('a refusal names the host, and neither path nor query nor address', async () => {
     const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
     const { message, mayPass } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
-    expect(message).toBe('host `intern.example` leads to an address that this server does not call: use a public one');
+    expect(message).toBe(
+      'host `intern.example` resolves to an address that this server does not call: use a public one',
+    );
     expect(mayPass).toBe(false);
   });
 });
@@ -439,7 +441,7 @@ describe('where only the status counts', () => {
 test('a request that is called off ends at once, whether it has begun or not', async () => {
   const stop = new AbortController();
   const { url } = await serve(() => stop.abort());
-  const calledOff = { rule: 'connection', message: 'the request to host `127.0.0.1` was called off' };
+  const calledOff = { rule: 'connection', message: 'the request to host `127.0.0.1` was cancelled' };
   expect(await failureOf(inside(url, { signal: stop.signal }))).toMatchObject(calledOff);
   expect(await failureOf(inside(url, { signal: stop.signal }))).toMatchObject(calledOff);
 });

@@ -139,7 +139,7 @@ describe('new private keys', () => {
   });
 
   test('a source that gives too little is a defect', () => {
-    expect(() => generatePrivateKey('CURVE_ED25519', () => Buffer.alloc(16))).toThrow('did not give 32 bytes');
+    expect(() => generatePrivateKey('CURVE_ED25519', () => Buffer.alloc(16))).toThrow('did not return 32 bytes');
   });
 });
 
@@ -150,7 +150,7 @@ describe('reading public keys', () => {
     ['no hex', 'CURVE_P256', `0x${point}`, 'is not hex'],
     ['odd digits', 'CURVE_P256', point.slice(1), 'is not hex'],
     ['nothing', 'CURVE_P256', '', 'is not hex'],
-    ['too long', 'CURVE_P256', point.repeat(3), '198 characters are too many'],
+    ['too long', 'CURVE_P256', point.repeat(3), 'a public key of 198 characters is too long'],
     ['a hybrid point', 'CURVE_P256', `06${'11'.repeat(64)}`, 'is not a SEC1 point'],
     ['the point at infinity', 'CURVE_P256', '00', 'is not a SEC1 point'],
     ['a cut point', 'CURVE_P256', point.slice(0, -2), 'is not a SEC1 point'],

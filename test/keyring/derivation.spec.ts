@@ -190,7 +190,7 @@ describe('paths', () => {
     ["m/4294967296'", 'is `4294967296'],
     ['m/99999999999', 'is `99999999999`'],
     ['m/0/1/2/3/4/5/6/7/8/9/10', 'has 11 segments: at most 10'],
-    [`m/${'0/'.repeat(100)}0`, '203 characters are too many'],
+    [`m/${'0/'.repeat(100)}0`, 'a derivation path of 203 characters is too long'],
   ])('%j is refused', (path, message) => {
     expect(() => parsePath(path, 'accounts[1].path')).toThrow(message);
     expect(() => parsePath(path, 'accounts[1].path')).toThrow('invalid request: accounts[1].path: ');

@@ -174,7 +174,7 @@ describe('messages', () => {
     }
   });
 
-  test('are not sealed or opened with what is no point', async () => {
+  test('are not sealed or opened with what is not a point', async () => {
     const offCurve = `04${'11'.repeat(64)}`;
     await expect(sealMessage(offCurve, INFO)).rejects.toThrow('targetPublicKey: `0411');
     const { privateKey } = keyPair();
@@ -363,7 +363,7 @@ describe('signed bundles, with the published client', () => {
     '{"encappedPublic":1,"ciphertext":"00"}',
   ])('an encrypted bundle of %j is refused', async (text) => {
     await expect(openImportedBundle(keyPair().privateKey, text)).rejects.toThrow(
-      'encryptedBundle: it is not JSON with the texts `encappedPublic` and `ciphertext`',
+      'encryptedBundle: it is not JSON with the strings `encappedPublic` and `ciphertext`',
     );
   });
 });

@@ -108,7 +108,7 @@ describe('new mnemonics', () => {
   });
 
   test('a source that gives too little is a defect', () => {
-    expect(() => generateMnemonic(24, () => randomBytes(16))).toThrow('did not give 32 bytes');
+    expect(() => generateMnemonic(24, () => randomBytes(16))).toThrow('did not return 32 bytes');
   });
 });
 
@@ -131,9 +131,9 @@ describe('reading', () => {
     ['a word of another list', ABANDON.replace('about', 'ábaco'), 'word 12 is not in the word list'],
     ['a word in the middle', `${'zoo '.repeat(4)}xyzzy ${'zoo '.repeat(7)}`, 'word 5 is not in the word list'],
     ['no words at all', '1 '.repeat(12), 'word 1 is not in the word list'],
-    ['a wrong checksum', 'abandon '.repeat(12), 'the checksum does not fit'],
-    ['words in another order', `about ${'abandon '.repeat(11)}`, 'the checksum does not fit'],
-    ['very much', 'abandon '.repeat(300), '2400 characters are too many'],
+    ['a wrong checksum', 'abandon '.repeat(12), 'the checksum does not match'],
+    ['words in another order', `about ${'abandon '.repeat(11)}`, 'the checksum does not match'],
+    ['very much', 'abandon '.repeat(300), 'it has 2400 characters, which is too many'],
   ])('%s is refused', (_what, text, message) => {
     expect(refusal(text)).toContain(`invalid request: wallet: invalid mnemonic: ${message}`);
   });

@@ -79,12 +79,12 @@ describe('an envelope is refused', () => {
       () => seal('secret', keys.publicKey('notarizer', 'uncompressed')),
       /could not be decrypted/,
     ],
-    ['cut off', async () => (await seal('secret')).slice(0, -2), /another length/],
-    ['with more behind it', async () => `${await seal('secret')}00`, /another length/],
-    ['that is nothing', () => Promise.resolve(''), /not a whole envelope/],
-    ['that is not hex', async () => (await seal('secret')).replace(/^../, 'xy'), /not a whole envelope/],
-    ['with nothing in it', () => seal(''), /no client secret/],
-    ['with a line break in it', () => seal('two\nlines'), /no client secret/],
+    ['cut off', async () => (await seal('secret')).slice(0, -2), /a length that it does not have/],
+    ['with more behind it', async () => `${await seal('secret')}00`, /a length that it does not have/],
+    ['that is nothing', () => Promise.resolve(''), /not a complete envelope/],
+    ['that is not hex', async () => (await seal('secret')).replace(/^../, 'xy'), /not a complete envelope/],
+    ['with nothing in it', () => seal(''), /not a client secret/],
+    ['with a line break in it', () => seal('two\nlines'), /not a client secret/],
   ])('%s', async (_what, make, said) => {
     expect(await refusal(oauthSecrets.keep(organizationId, await make()))).toMatch(said);
   });

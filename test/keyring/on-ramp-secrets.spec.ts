@@ -54,9 +54,9 @@ test.each([
   ],
   ['that is no base58', '0OIl', /not base58/],
   ['with no ciphertext', '2', /not base58/],
-  ['with nothing in it', seal(''), /no key of a provider/],
-  ['with only a line break in it', seal('\n'), /no key of a provider/],
-  ['that is not text', seal('hush\u0007hush'), /no key of a provider/],
+  ['with nothing in it', seal(''), /not a provider key/],
+  ['with only a line break in it', seal('\n'), /not a provider key/],
+  ['that is not text', seal('hush\u0007hush'), /not a provider key/],
 ])('a key %s is refused, without a word of what was in it', async (_what, bundle, said) => {
   const answer = await refusal(bundle);
   expect(answer).toMatch(/^INVALID_ARGUMENT invalid request: parameters\.encryptedPrivateApiKey/);

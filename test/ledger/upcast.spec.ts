@@ -20,7 +20,7 @@ describe('upcast', () => {
   it('refuses a version from the future, and says what to do', () => {
     expect(() => upcast(recorded('UserCreated', {}, { schemaVersion: 2 }))).toThrow(
       'the event `UserCreated` at revision 7 of stream `organization-1` has schema version 2, ' +
-        'this release knows up to 1: start the release that wrote it, or a newer one',
+        'but this release supports at most 1: start the release that wrote it, or a newer one',
     );
   });
 
@@ -51,7 +51,7 @@ describe('upcast', () => {
       expect(upcast(second, lifts)).toEqual({ ...second, data: newest, metadata: { schemaVersion: 3, at: 5 } });
       const third = recorded('UserCreated', newest, { schemaVersion: 3, at: 5 });
       expect(upcast(third, lifts)).toBe(third);
-      expect(() => upcast(recorded('UserCreated', newest, { schemaVersion: 4 }), lifts)).toThrow('knows up to 3');
+      expect(() => upcast(recorded('UserCreated', newest, { schemaVersion: 4 }), lifts)).toThrow('supports at most 3');
     });
 
     it('leaves the recorded event alone', () => {
@@ -63,7 +63,7 @@ describe('upcast', () => {
     it('leaves other types alone', () => {
       const event = recorded('UserDeleted', {}, { schemaVersion: 1 });
       expect(upcast(event, lifts)).toBe(event);
-      expect(() => upcast(recorded('UserDeleted', {}, { schemaVersion: 2 }), lifts)).toThrow('knows up to 1');
+      expect(() => upcast(recorded('UserDeleted', {}, { schemaVersion: 2 }), lifts)).toThrow('supports at most 1');
     });
   });
 });

@@ -57,16 +57,16 @@ const turns = process.env['LONG'] === '1' ? 12 : 2;
 
 /** What a stranger is refused whatever it says, and why: the tenant does it. All else the stranger gets through at home. */
 const parentsOnly: Readonly<Record<string, string>> = {
-  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: 'a sub-organization has none of its own',
+  ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8: 'a sub-organization cannot have sub-organizations of its own',
   ACTIVITY_TYPE_ENABLE_AUTH_PROXY: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_DISABLE_AUTH_PROXY: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG: 'the auth proxy is the parent’s',
   ACTIVITY_TYPE_RELEASE_CONTACT: 'only members of the parent release a contact',
   get_auth_proxy_config: 'the auth proxy is the parent’s',
-  list_events: 'the parent has not switched it on',
-  get_event: 'the parent has not switched it on',
-  get_organization_state: 'the parent has not switched it on',
-  compare_states: 'the parent has not switched it on',
+  list_events: 'the parent has not enabled it',
+  get_event: 'the parent has not enabled it',
+  get_organization_state: 'the parent has not enabled it',
+  compare_states: 'the parent has not enabled it',
 };
 
 type Dice = (below: number) => number;

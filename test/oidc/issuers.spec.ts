@@ -110,7 +110,7 @@ describe('a key that is not there', () => {
     clock.at += 10 * second;
     const unknown = await Promise.all(Array.from({ length: 20 }, (_none, number) => token(`made-up-${number}`)));
     const answers = await Promise.all(unknown.map(answer));
-    expect([...new Set(answers)]).toEqual([expect.stringContaining('no key with its `kid`')]);
+    expect([...new Set(answers)]).toEqual([expect.stringContaining('no key for its `kid`')]);
     expect(reads()).toBe(1);
     for (const jwt of unknown) await answer(jwt);
     clock.at += 10 * second - 1;
@@ -124,7 +124,7 @@ describe('a key that is not there', () => {
   });
 
   test('is not looked for again just after the keys were read', async () => {
-    expect(await answer(await token('made-up'))).toContain('no key with its `kid`');
+    expect(await answer(await token('made-up'))).toContain('no key for its `kid`');
     expect(issuer.requests).toEqual(onceRead);
   });
 
@@ -134,20 +134,20 @@ describe('a key that is not there', () => {
     clock.at += minute;
     expect([await answer(await token()), reads()]).toEqual(['taken', 1]);
     expect([await answer(await token('second', 'other')), reads()]).toEqual(['taken', 1]);
-    expect(await answer(await token())).toContain('no key with its `kid`');
+    expect(await answer(await token())).toContain('no key for its `kid`');
   });
 
   test('ends what the issuer took back, also when it has none left', async () => {
     expect(await answer(await token())).toBe('taken');
     issuer.keys = [];
     clock.at += 10 * minute;
-    expect(await answer(await token())).toContain('no key with its `kid`');
+    expect(await answer(await token())).toContain('no key for its `kid`');
   });
 });
 
 describe('an issuer that fails', () => {
   const unavailable = (): string =>
-    `UNAVAILABLE the keys of issuer \`${issuer.url}\` cannot be read now: it answers with HTTP status 503; try again`;
+    `UNAVAILABLE the keys of issuer \`${issuer.url}\` cannot be read at the moment: it responds with HTTP status 503; try again`;
 
   test('is not asked again for ten seconds, and then it is', async () => {
     issuer.status = 503;
@@ -188,24 +188,24 @@ describe('an issuer that fails', () => {
   });
 
   test.each([
-    ['not found', (to: Issuer) => (to.status = 404), 'answers with HTTP status 404 where'],
-    ['no content', (to: Issuer) => (to.status = 204), 'answers with HTTP status 204 where'],
-    ['a page', (to: Issuer) => (to.headers = { 'content-type': 'text/html' }), 'something else than JSON'],
-    ['no type', (to: Issuer) => (to.headers = { 'content-type': '' }), 'something else than JSON'],
+    ['not found', (to: Issuer) => (to.status = 404), 'responds with HTTP status 404 instead'],
+    ['no content', (to: Issuer) => (to.status = 204), 'responds with HTTP status 204 instead'],
+    ['a page', (to: Issuer) => (to.headers = { 'content-type': 'text/html' }), 'something other than JSON'],
+    ['no type', (to: Issuer) => (to.headers = { 'content-type': '' }), 'something other than JSON'],
     [
       'nearly a type',
       (to: Issuer) => (to.headers = { 'content-type': 'application/jsonp' }),
-      'something else than JSON',
+      'something other than JSON',
     ],
-    ['another name', (to: Issuer) => (to.configuration = { issuer: `${to.url}/` }), 'calls itself by another name'],
-    ['no name', (to: Issuer) => (to.configuration = { issuer: undefined }), 'calls itself by another name'],
+    ['another name', (to: Issuer) => (to.configuration = { issuer: `${to.url}/` }), 'has a different issuer name'],
+    ['no name', (to: Issuer) => (to.configuration = { issuer: undefined }), 'has a different issuer name'],
     ['no place of keys', (to: Issuer) => (to.configuration = { jwks_uri: undefined }), 'has no `jwks_uri`'],
     ['a number for the place', (to: Issuer) => (to.configuration = { jwks_uri: 1 }), 'has no `jwks_uri`'],
     ['no list of keys', (to: Issuer) => (to.keys = {}), 'has no list `keys`'],
     ['no keys at all', (to: Issuer) => (to.keys = undefined), 'has no list `keys`'],
     ['too many keys', (to: Issuer) => (to.keys = Array.from({ length: 65 }, () => ({}))), 'has more than 64 keys'],
-    ['a flood', (to: Issuer) => (to.keys = ['x'.repeat(200_000)]), 'sends more than 131072 bytes'],
-    ['what is no key', (to: Issuer) => (to.keys = [null, 1, 'key', [], {}, { kty: 1 }]), 'has no key with its `kid`'],
+    ['a flood', (to: Issuer) => (to.keys = ['x'.repeat(200_000)]), 'sent more than 131072 bytes'],
+    ['what is no key', (to: Issuer) => (to.keys = [null, 1, 'key', [], {}, { kty: 1 }]), 'has no key for its `kid`'],
   ])('is told what is wrong with it: %s', async (_what, spoil, problem) => {
     spoil(issuer);
     const said = await answer(await token());
@@ -221,7 +221,7 @@ describe('an issuer that fails', () => {
         body: Buffer.from(text),
       });
       verifier = new OidcVerifier({ clock, fetch });
-      expect(await answer(await token())).toContain('answers with something that is not a JSON object');
+      expect(await answer(await token())).toContain('responds with something other than a JSON object');
     },
   );
 
@@ -230,7 +230,7 @@ describe('an issuer that fails', () => {
     body[body.lastIndexOf('x')] = 0xff;
     const fetch: GuardedFetch = async (url, request) => ({ ...(await loopback(url, request)), body });
     verifier = new OidcVerifier({ clock, fetch });
-    expect(await answer(await token())).toContain('answers with something that is not a JSON object');
+    expect(await answer(await token())).toContain('responds with something other than a JSON object');
   });
 
   test('may say its type in other words', async () => {
@@ -262,7 +262,7 @@ test('no more than 32 issuers are asked at once, and those that are known go on 
   expect(await answer(known)).toBe('taken');
   const oneMore = await below('oneMore');
   expect(await answer(oneMore)).toBe(
-    `UNAVAILABLE the keys of issuer \`${issuer.url}/any/oneMore\` cannot be read now: too many issuers are being read; try again`,
+    `UNAVAILABLE the keys of issuer \`${issuer.url}/any/oneMore\` cannot be read at the moment: too many issuers are being read; try again`,
   );
   expect(issuer.requests).toHaveLength(onceRead.length + 32);
 

@@ -52,8 +52,8 @@ async function compare(file: string) {
 }
 
 const notOurs = `its \`alg\` is not one of ${algorithms.join(', ')}`;
-const notCompact = 'the token is not a compact JWT: send its header, claims and signature, with dots between';
-const noKey = 'its issuer has no key with its `kid` and for its `alg`';
+const notCompact = 'the token is not a compact JWT: send header, claims and signature, separated by dots';
+const noKey = 'its issuer has no key for its `kid` and `alg`';
 
 test('signatures: Wycheproof, but for algorithms that nobody signs ID tokens with', async () => {
   const { alike, apart } = await compare('wycheproof/json_web_signature_test.json');

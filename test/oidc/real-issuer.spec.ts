@@ -46,12 +46,12 @@ test('when a real issuer changes its keys, new tokens are taken at once and old 
   real.provide([second]);
   const fresh = await real.logIn('ben', nonceFor(publicKey));
   expect(await verifier.verify(fresh, { login: { publicKey } })).toMatchObject({ subject: 'ben' });
-  expect(await refusalOf(verifier.verify(old, 'registration'))).toContain('no key with its `kid`');
+  expect(await refusalOf(verifier.verify(old, 'registration'))).toContain('no key for its `kid`');
 });
 
 test('the issuer is not asked where private networks are not allowed: it is on loopback, and speaks http', async () => {
   real.provide([await signingKey('ES256', 'key')]);
   const token = await real.logIn('ann', nonceFor(publicKey));
   const careful = new OidcVerifier({ clock, fetch: guardedFetch({ allowPrivateNetwork: false }) });
-  expect(await refusalOf(careful.verify(token, 'registration'))).toContain('`http:` is not taken: use https');
+  expect(await refusalOf(careful.verify(token, 'registration'))).toContain('`http:` is not allowed: use https');
 });

@@ -172,7 +172,7 @@ describe('signatures', () => {
   const notOurs = invalid(
     'its `alg` is not one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA, Ed25519',
   );
-  const noKey = invalid('its issuer has no key with its `kid` and for its `alg`');
+  const noKey = invalid('its issuer has no key for its `kid` and `alg`');
   const forged = invalid("its signature was not made with its issuer's key");
 
   test.each(['none', 'None', 'NONE', 'nOnE', '', 'HS256', 'constructor', 'toString', '__proto__', 'ES256 ', 'es256'])(
@@ -280,7 +280,7 @@ describe('signatures', () => {
     const { privateKey } = await pairFor('ES256');
     for (const header of [{ alg: 'ES256' }, { alg: 'ES256', kid: 'twin' }]) {
       expect(await refusal(await sign(claimsOf(confusing.url), header, privateKey))).toBe(
-        invalid('its issuer has more than one key that it may mean: it needs a `kid`'),
+        invalid('more than one key of its issuer could have signed it: it needs a `kid`'),
       );
     }
     await confusing.close();
@@ -353,7 +353,7 @@ describe('signatures', () => {
     // Nor if it says that it were this one.
     evil.configuration = { issuer: issuer.url };
     expect(await refusal(await sign(claimsOf(evil.url), { alg: 'ES256', kid: 'ES256' }, privateKey))).toBe(
-      invalid(`issuer \`${evil.url}\` calls itself by another name in its configuration`),
+      invalid(`issuer \`${evil.url}\` has a different issuer name in its configuration`),
     );
     await evil.close();
   });
@@ -405,18 +405,18 @@ describe('refused before anybody is asked', () => {
   test.each([undefined, null, '', 1, [], ['client-1', 'client-2'], [['client-1']], [1], {}, 'a\nb', 'a'.repeat(256)])(
     'the audience %j',
     async (aud) => {
-      expect(await unheard({ aud })).toBe(invalid('its `aud` must be exactly one text of 1 to 255 characters'));
+      expect(await unheard({ aud })).toBe(invalid('its `aud` must be exactly one string of 1 to 255 characters'));
     },
   );
 
   test.each(['client-2', ['client-1'], 1, ''])('the authorized party %j', async (azp) => {
     expect(await unheard({ azp })).toBe(
-      invalid('its `azp` is not its audience `client-1`: it was issued to somebody else'),
+      invalid('its `azp` is not its audience `client-1`: it was issued to a different client'),
     );
   });
 
   test.each([undefined, null, '', 1, ['subject-1'], 'a\0b', 's'.repeat(256)])('the subject %j', async (sub) => {
-    expect(await unheard({ sub })).toBe(invalid('its `sub` must be a text of 1 to 255 characters'));
+    expect(await unheard({ sub })).toBe(invalid('its `sub` must be a string of 1 to 255 characters'));
   });
 
   const seconds = noon / 1_000;
@@ -461,7 +461,7 @@ describe('refused before anybody is asked', () => {
   );
 
   test('critical headers, known to us or not', async () => {
-    const said = invalid('it has critical headers, none of which is understood here');
+    const said = invalid('it has critical headers, which this server does not support');
     expect(await unheard({}, { crit: ['urn:planted'], 'urn:planted': true })).toBe(said);
     const header = encode({ alg: 'ES256', kid: 'ES256', crit: [] });
     expect(await refusal(`${header}.${encode(claimsOf(quiet.url))}.AAAA`)).toBe(said);
@@ -469,13 +469,13 @@ describe('refused before anybody is asked', () => {
 
   test('a key id that is no text', async () => {
     const header = encode({ alg: 'ES256', kid: ['ES256'] });
-    expect(await refusal(`${header}.${encode(claimsOf(quiet.url))}.AAAA`)).toBe(invalid('its `kid` is not a text'));
+    expect(await refusal(`${header}.${encode(claimsOf(quiet.url))}.AAAA`)).toBe(invalid('its `kid` is not a string'));
   });
 
   test.each(['iss', 'aud', 'sub', 'exp', 'nonce'])('the claim `%s` twice', async (name) => {
     const claims = { nonce, ...claimsOf(quiet.url) };
     const value = JSON.stringify(claims[name as keyof typeof claims]);
-    const said = invalid('its claims must be one JSON object in UTF-8 that names no member twice');
+    const said = invalid('its claims must be one JSON object in UTF-8 without duplicate members');
     const text = JSON.stringify(claims);
     expect(await unheard(text.replace(/\}$/, `,"${name}":${value}}`))).toBe(said);
     // Also when it is not spelled alike.
@@ -501,7 +501,7 @@ describe('refused before anybody is asked', () => {
   test('a header that says something twice', async () => {
     const header = Buffer.from('{"alg":"ES256","kid":"ES256","alg":"none"}').toString('base64url');
     expect(await refusal(`${header}.${encode(claimsOf(quiet.url))}.AAAA`)).toBe(
-      invalid('its header must be one JSON object in UTF-8 that names no member twice'),
+      invalid('its header must be one JSON object in UTF-8 without duplicate members'),
     );
   });
 
@@ -535,7 +535,7 @@ describe('refused before anybody is asked', () => {
     const wrappedTwice = Buffer.from(Buffer.from(good).toString('base64')).toString('base64');
     for (const text of [...none, `Bearer ${good}`, good.replace('.', '%2E'), wrappedTwice]) {
       expect(await refusal(text)).toBe(
-        invalid('the token is not a compact JWT: send its header, claims and signature, with dots between'),
+        invalid('the token is not a compact JWT: send header, claims and signature, separated by dots'),
       );
     }
   });
@@ -583,7 +583,7 @@ describe('an issuer that an attacker chose', () => {
       const connections = issuer.server.connections();
       const iss = `https://${host}:${issuer.server.port}`;
       expect(await verifyOutside(iss)).toMatch(
-        /^INVALID_ARGUMENT INVALID_OIDC_TOKEN: the keys of issuer `https:.*` cannot be read: host `.*` leads to an address that this server does not call: use a public one$/,
+        /^INVALID_ARGUMENT INVALID_OIDC_TOKEN: the keys of issuer `https:.*` cannot be read: host `.*` resolves to an address that this server does not call: use a public one$/,
       );
       expect(issuer.server.connections()).toBe(connections);
     },
@@ -591,14 +591,14 @@ describe('an issuer that an attacker chose', () => {
 
   test('over http is not asked', async () => {
     expect(await verifyOutside('http://issuer.example')).toBe(
-      invalid('the keys of issuer `http://issuer.example` cannot be read: `http:` is not taken: use https'),
+      invalid('the keys of issuer `http://issuer.example` cannot be read: `http:` is not allowed: use https'),
     );
   });
 
   test.each([
-    ['the metadata service', 'http://169.254.169.254/latest/meta-data/', 'leads to an address'],
-    ['a file', 'file:///etc/passwd', '`file:` is not taken'],
-    ['a host with a password', 'https://user:password@issuer.example', 'has a user or password'],
+    ['the metadata service', 'http://169.254.169.254/latest/meta-data/', 'resolves to an address'],
+    ['a file', 'file:///etc/passwd', '`file:` is not allowed'],
+    ['a host with a password', 'https://user:password@issuer.example', 'contains a user or password'],
     ['nowhere', 'jwks', 'not a URL'],
   ])('cannot have its keys at %s', async (_what, location, problem) => {
     const evil = await startIssuer();
@@ -624,7 +624,7 @@ describe('an issuer that an attacker chose', () => {
     const gone = await startIssuer();
     await gone.close();
     expect(await verifyOutside(gone.url, loopback)).toBe(
-      `UNAVAILABLE the keys of issuer \`${gone.url}\` cannot be read now: host \`127.0.0.1\` cannot be reached (ECONNREFUSED); try again`,
+      `UNAVAILABLE the keys of issuer \`${gone.url}\` cannot be read at the moment: host \`127.0.0.1\` cannot be reached (ECONNREFUSED); try again`,
     );
     const slow: GuardedFetch = () =>
       Promise.reject(new GuardedFetchError('time', 'host `slow.example` did not answer'));
@@ -651,7 +651,7 @@ describe('an allow-list', () => {
     ];
     for (const name of nearly) {
       expect(await refusalOf(listed([name]).verify(await token(), 'registration'))).toBe(
-        invalid(`issuer \`${issuer.url}\` is not one of those that this server takes tokens from`),
+        invalid(`issuer \`${issuer.url}\` is not one that this server accepts tokens from`),
       );
     }
     expect(issuer.requests).toHaveLength(asked);

@@ -98,7 +98,7 @@ describe('defect 1: clients share their appends in flight', () => {
   it('so no second store of a process may append in batches, and classic ones do not touch each other', async () => {
     const other = await aDouble();
     await open({ appendMode: 'batch' });
-    await expect(open({ appendMode: 'batch' }, other.connectionString)).rejects.toThrow('one EventStoreDB only');
+    await expect(open({ appendMode: 'batch' }, other.connectionString)).rejects.toThrow('only one EventStoreDB');
 
     const patient = { appendTimeoutMs: 14_000 };
     const [mine, theirs] = [await open(patient), await open(patient, other.connectionString)];
@@ -796,7 +796,7 @@ describe('ids', () => {
     const store = await open();
     for (const id of [randomUUID().toUpperCase(), 'no-uuid', `{${randomUUID()}}`]) {
       await expect(store.append(aStream(), [{ ...anEvent(), id }], 'no-stream')).rejects.toThrow(
-        'no UUID in lower case',
+        'not a lower-case UUID',
       );
     }
   });

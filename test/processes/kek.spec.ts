@@ -56,16 +56,16 @@ test(
 
     await expectRefused(
       installation.run(main, { KEK: kek(1), PROXY_SECRET_FILE: join(installation.dataDir, 'proxy', 'secret') }),
-      /^countersign cannot start: the vault of this store is sealed under key-encryption key \w+, and KEK holds \w+: put the right key there/,
+      /^countersign cannot start: the vault of this store is sealed under key-encryption key \w+, but KEK contains \w+: put the right key there/,
     );
     await expectRefused(
       installation.run(main, { KEK_FILE: join(installation.dataDir, 'another') }),
-      /^countersign cannot start: .* sealed under key-encryption key \w+, and \S+another is not there: put the key back/,
+      /^countersign cannot start: .* sealed under key-encryption key \w+, but \S+another is missing: put the key back/,
     );
     const bad = installation.run(main, { KEK: kek(1).slice(1) });
     expect((await bad.exit).code).toBe(2);
     expect(bad.stderr()).toBe(
-      'countersign cannot start: KEK=…: must be 64 hex characters, or several such with commas; one has 63\n',
+      'countersign cannot start: KEK=…: must be 64 hex characters, or several such keys separated by commas; one has 63\n',
     );
     expect(await everything()).toEqual(before);
 
@@ -80,7 +80,7 @@ test(
 
     await rm(keyFile());
     const withoutFile = await everything();
-    await expectRefused(installation.run(main), /and \S+kek is not there: put the key back, or set KEK or KEK_FILE\n/);
+    await expectRefused(installation.run(main), /but \S+kek is missing: put the key back, or set KEK or KEK_FILE\n/);
     expect(await everything()).toEqual(withoutFile);
 
     const again = await installation.start({ KEK_FILE: join(installation.dataDir, 'elsewhere') });
@@ -98,13 +98,13 @@ test(
     const dataDir = join(installation.dataDir, 'data');
     await expectRefused(
       installation.run(main, { DATA_DIR: dataDir, KEK_FILE: file }),
-      /^countersign cannot start: key 1 in \S+secret is not 64 hex characters, it has 28\n/,
+      /^countersign cannot start: key 1 in \S+secret must be 64 hex characters, but has 28\n/,
     );
     expect(await readdir(installation.dataDir)).toEqual(['secret']);
     // And a key that has nowhere to be kept seals nothing.
     await expectRefused(
       installation.run(main, { DATA_DIR: dataDir, KEK_FILE: join(installation.dataDir, 'missing', 'kek') }),
-      /^countersign cannot start: the key-encryption key cannot be kept in \S+kek \(ENOENT\): make its folder/,
+      /^countersign cannot start: the key-encryption key cannot be written to \S+kek \(ENOENT\): create its folder/,
     );
     const server = await installation.start({ DATA_DIR: dataDir, KEK: kek(3) });
     await stop(server);
@@ -124,7 +124,7 @@ test(
       const dataDir = join(installation.dataDir, 'second');
       await mkdir(dataDir);
       const second = installation.run(main, { ...settings, KEK: kek(2), DATA_DIR: dataDir });
-      await expectRefused(second, /put the right key there, the same for every coordinator\n$/);
+      await expectRefused(second, /put the right key there, the same one for every coordinator\n$/);
       expect(await readdir(dataDir)).toEqual([]);
       const third = await installation.start({ ...settings, KEK: kek(1), DATA_DIR: dataDir });
       await stop(third);
@@ -161,7 +161,7 @@ describe('kek:rotate', () => {
       const rotated = rotation();
       expect({ ...(await rotated.exit), stderr: rotated.stderr() }).toEqual({ code: 0, signal: null, stderr: '' });
       expect(rotated.stdout()).toMatch(
-        /^The key-encryption key is \w{16} now\.\n\d+ data keys in \d+ vaults open under it alone; \d+ of them were rewrapped\.\n\S+kek holds the new key only\./,
+        /^The key-encryption key is now \w{16}\.\n\d+ data keys in \d+ vaults can be opened with it alone; \d+ of them were re-encrypted\.\n\S+kek now holds only the new key\./,
       );
       const keys = await keysIn(keyFile());
       expect(keys).toHaveLength(1);
@@ -216,7 +216,7 @@ describe('kek:rotate', () => {
         [['--help'], 0, /^Usage: countersign kek rotate /],
         [['--dry-run'], 2, /unknown option '--dry-run'/],
         [['now'], 2, /too many arguments/],
-        [[], 2, /nobody has answered: add --yes/],
+        [[], 2, /not confirmed: add --yes/],
       ] as const) {
         const asked = rotation({}, args);
         expect({ args, ...(await asked.exit) }).toMatchObject({ args, code });

@@ -176,7 +176,7 @@ test(
       const attempt = installation.run(main, { REQUIRE_DATA: 'true', ...settings });
       expect((await attempt.exit).code).toBe(1);
       expect(attempt.stderr()).toMatch(
-        /^countersign cannot start: REQUIRE_DATA is true and there is no installation in \S+: [^\n]+\n$/,
+        /^countersign cannot start: REQUIRE_DATA is true, but there is no installation in \S+: [^\n]+\n$/,
       );
       expect(await readdir(installation.dataDir)).toEqual([]);
     }
@@ -193,8 +193,8 @@ test(
     const argument = installation.run(main, {}, ['--port=80']);
     expect([(await misspelled.exit).code, (await argument.exit).code]).toEqual([2, 2]);
     expect(misspelled.stderr()).toBe(
-      'countersign cannot start: RATE_LIMIT_PER_ADRESS=…: is no setting; did you mean RATE_LIMIT_PER_ADDRESS? ' +
-        'docs/reference/settings.md has them all\n',
+      'countersign cannot start: RATE_LIMIT_PER_ADRESS=…: is not a setting; did you mean RATE_LIMIT_PER_ADDRESS? ' +
+        'See docs/reference/settings.md\n',
     );
     expect(argument.stderr()).toContain('--port=80: there are none');
     expect(await readdir(installation.dataDir)).toEqual([]);

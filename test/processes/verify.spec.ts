@@ -118,10 +118,10 @@ test(
     expect(rows).toMatchObject({ code: 1, stderr: '' });
     expect(rows.stdout).toMatch(/^\d+ findings \(/);
     expect(rows.stdout).toMatch(
-      /\n {2}read model users: the row of .*user_id `[0-9a-f-]{36}`.* has another doc than the events make\n/,
+      /\n {2}read model users: the row of .*user_id `[0-9a-f-]{36}`.* has a different doc than the events yield\n/,
     );
     expect(rows.stdout).toMatch(
-      /\n {2}read model policies: the row of .*policy_id `[0-9a-f-]{36}`.* is missing, or is otherwise\n/,
+      /\n {2}read model policies: the row of .*policy_id `[0-9a-f-]{36}`.* is missing or different\n/,
     );
     expect(await verify('--no-rows')).toMatchObject({ code: 0 });
 

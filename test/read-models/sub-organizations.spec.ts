@@ -89,7 +89,7 @@ test('one that its parent has not recorded is shown by no question', async () =>
     ]);
   expect(await questions()).toEqual([[], [], []]);
   const after = ask(database, listSuborgs, { paginationOptions: { after: id(50) } });
-  await expect(after).rejects.toThrow('names no element of this list');
+  await expect(after).rejects.toThrow('is not an element of this list');
   // Nor is it made by whoever is not its parent.
   record(other, { type: 'SubOrganizationCreated', data: { subOrganizationId: id(50), name: 'Child' } });
   expect(await questions()).toEqual([[], [], []]);

@@ -69,14 +69,14 @@ describe.each([
   test('of one user too', async () => {
     const own = { userId: id(103) };
     expect(await idsOf({ ...own, paginationOptions: { after: ids[3]! } })).toEqual(ids.slice(4));
-    await expect(idsOf({ ...own, paginationOptions: { after: ids[0]! } })).rejects.toThrow('names no element');
+    await expect(idsOf({ ...own, paginationOptions: { after: ids[0]! } })).rejects.toThrow('is not an element');
   });
 
   test('takes only ids of its elements', async () => {
     const other = id(from === 200 ? 301 : 201);
     for (const wrong of [other, id(999)]) {
       await expect(idsOf({ paginationOptions: { after: wrong } })).rejects.toThrow(
-        `paginationOptions.after: names no element of this list: \`${wrong}\``,
+        `paginationOptions.after: is not an element of this list: \`${wrong}\``,
       );
     }
   });
@@ -98,5 +98,5 @@ test('a list that is there as a whole has parts too', () => {
     'cb',
     'bc',
   ]);
-  expect(() => part({ before: 'e' })).toThrow('names no element');
+  expect(() => part({ before: 'e' })).toThrow('is not an element');
 });

@@ -174,7 +174,7 @@ describe('list_wallet_accounts', () => {
     for (const name of ['before', 'after']) {
       expect(refused(() => idsOf(rows, { ...filter, paginationOptions: { [name]: cursor } }))).toMatchObject({
         code: 'INVALID_ARGUMENT',
-        message: expect.stringContaining(`paginationOptions.${name}: names no element of this list`) as string,
+        message: expect.stringContaining(`paginationOptions.${name}: is not an element of this list`) as string,
       });
     }
   });
@@ -295,7 +295,7 @@ describe('wallets', () => {
     });
     expect(refused(() => ask(getWallet, rows, { walletId: id(901) }))).toEqual({
       code: 'NOT_FOUND',
-      message: expect.stringContaining('list_wallets names them all') as string,
+      message: expect.stringContaining('see list_wallets') as string,
     });
   });
 

@@ -215,7 +215,10 @@ describe('a branch', () => {
       changes: expect.arrayContaining(["wallet 'Vault' was created"]) as string[],
     });
     expect(divergences).toMatchObject([
-      { was: 'done', is: expect.stringMatching(/^refused: FAILED_PRECONDITION: .* does not wait for votes/) as string },
+      {
+        was: 'done',
+        is: expect.stringMatching(/^refused: FAILED_PRECONDITION: .* is not waiting for votes/) as string,
+      },
     ]);
     // Earlier is all that it is.
     expect(differences.map(({ text }) => text)).toEqual([
@@ -230,7 +233,7 @@ describe('a branch', () => {
     });
     expect(rejected.change!.is).toBe('rejected');
     expect(rejected.divergences).toMatchObject([
-      { was: 'done', is: expect.stringMatching(/does not wait for votes/) as string },
+      { was: 'done', is: expect.stringMatching(/is not waiting for votes/) as string },
       { was: 'done', is: expect.stringMatching(/^refused: NOT_FOUND/) as string },
     ]);
   });

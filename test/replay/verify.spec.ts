@@ -274,7 +274,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.with(at, withVote(events[at]!, { userId: String(other.data['userId']) })),
         at,
-        says: /no decision can have recorded this: user `.*` has no credential/,
+        says: /no decision could have recorded this: user `.*` has no credential/,
         isSealed: true,
       };
     },
@@ -311,7 +311,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.toSpliced(at, 1),
         at: last - 1,
-        says: /was decided `allow`, and comes out as `consensus-needed`/,
+        says: /was decided `allow`, but deciding again yields `consensus-needed`/,
         isSealed: true,
       };
     },
@@ -337,7 +337,7 @@ describe('verifyHistory', () => {
         events: events.with(made, { ...events[made]!, data }),
         // Making the policy comes out with another event, and what it has allowed as a denial.
         at: made,
-        says: /comes out with another event than this one/,
+        says: /yields a different event than this one/,
         isSealed: true,
       };
     },
@@ -348,7 +348,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.with(at, { ...events[at]!, data }),
         at,
-        says: /comes out with another event than this one/,
+        says: /yields a different event than this one/,
         isSealed: true,
       };
     },
@@ -374,7 +374,7 @@ describe('verifyHistory', () => {
         stream,
         events: [...events, ...run],
         at: events.length,
-        says: /no decision can have recorded this/,
+        says: /no decision could have recorded this/,
         isSealed: true,
       };
     },
@@ -387,7 +387,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.toSpliced(at, own.length, ...theirs),
         at,
-        says: /no decision can have recorded this/,
+        says: /no decision could have recorded this/,
         isSealed: true,
       };
     },
@@ -408,7 +408,7 @@ describe('verifyHistory', () => {
           isAllowing(event) ? { ...event, type: 'PolicyDeleted', data: { policyId: event.data['policyId'] } } : event,
         ),
         at,
-        says: /no decision can have recorded this: PERMISSION_DENIED/,
+        says: /no decision could have recorded this: PERMISSION_DENIED/,
         isSealed: true,
       };
     },
@@ -437,7 +437,7 @@ describe('verifyHistory', () => {
         stream,
         events: events.with(user, { ...events[user]!, data }),
         at: 0,
-        says: /does not begin as `.*` has recorded it/,
+        says: /does not begin as `.*` recorded it/,
         isSealed: true,
       };
     },

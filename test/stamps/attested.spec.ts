@@ -57,7 +57,7 @@ test.each([
   ['no token', withoutToken, 'member publicKeyAttestation is missing'],
   ['a token that is no text', { ...members, publicKeyAttestation: {} }, 'is not a string'],
   ['one member more', { ...members, more: '' }, 'member `more` is unknown'],
-  ['a member twice', JSON.stringify(members).replace('{', '{"scheme":"x",'), 'a member is there twice'],
+  ['a member twice', JSON.stringify(members).replace('{', '{"scheme":"x",'), 'it has a duplicate member'],
   ['a signature that is not hex', { ...members, signature: `0x${signature}` }, 'signature is not hex'],
   ['a key in capitals', { ...members, publicKey: key.publicKey.toUpperCase() }, 'in lower-case hex'],
   ['an uncompressed key', { ...members, publicKey: `04${'ab'.repeat(64)}` }, 'is not a compressed P-256 key'],
@@ -76,7 +76,7 @@ test('is refused when it is no base64, too long, sent twice, or beside another s
   const refused = (message: string) => refusedWith('UNAUTHENTICATED', message, 'SIGNATURE_INVALID');
   expect(() => readStamp({ 'x-stamp-attested': 'ä' })).toThrow(refused('it is not base64url'));
   expect(() => read({ ...members, publicKeyAttestation: 'x'.repeat(14_336) })).toThrow(
-    refused('at most 14336 are read'),
+    refused('at most 14336 are allowed'),
   );
   const header = Buffer.from(JSON.stringify(members)).toString('base64url');
   expect(() => readStamp({ 'x-stamp-attested': [header, header] })).toThrow(refused('more than once'));

@@ -61,11 +61,11 @@ describe('X-Stamp', () => {
     ['extra member', apiKey({ ...members, extra: 'x' }), 'member `extra` is unknown'],
     ['extra member with a name every object has', apiKey({ ...members, toString: 1 }), 'member `toString` is unknown'],
     ['extra member __proto__', apiKey(`{"__proto__":{},${JSON.stringify(members).slice(1)}`), '`__proto__` is unknown'],
-    ['member twice', apiKey(`{"signature":"00",${JSON.stringify(members).slice(1)}`), 'a member is there twice'],
+    ['member twice', apiKey(`{"signature":"00",${JSON.stringify(members).slice(1)}`), 'it has a duplicate member'],
     [
       'member twice, escaped',
       apiKey(`{"\\u0073ignature":"00",${JSON.stringify(members).slice(1)}`),
-      'a member is there twice',
+      'it has a duplicate member',
     ],
     ['publicKey missing', apiKey({ ...members, publicKey: undefined }), 'member publicKey is missing'],
     ['scheme missing', apiKey({ ...members, scheme: undefined }), 'member scheme is missing'],
@@ -83,7 +83,7 @@ describe('X-Stamp', () => {
     ['empty signature', apiKey({ ...members, signature: '' }), 'signature is not hex'],
     ['key not hex', apiKey({ ...members, publicKey: 'zz' }), 'P-256 public key `zz` is not hex'],
     ['key off the curve', apiKey({ ...members, publicKey: `02${'ff'.repeat(32)}` }), 'is not a point on the curve'],
-    ['100 kB', 'A'.repeat(100_000), 'it has 100000 characters: at most 8192 are read'],
+    ['100 kB', 'A'.repeat(100_000), 'it has 100000 characters: at most 8192 are allowed'],
   ])('refuses: %s', (_, header, reason) => {
     expect(() => readStamp({ 'x-stamp': header })).toThrow(
       refusedWith('UNAUTHENTICATED', /^could not read the X-Stamp header: /, 'SIGNATURE_INVALID'),
@@ -111,10 +111,10 @@ describe('X-Stamp-WebAuthn', () => {
     ['extra member', JSON.stringify({ ...sent, userHandle: '' }), 'member `userHandle` is unknown'],
     ['the DOM spelling', assertion.replace('clientDataJson', 'clientDataJSON'), 'member clientDataJson is missing'],
     ['wrong type', JSON.stringify({ ...sent, signature: [] }), 'member signature is not a string'],
-    ['member twice', `{"signature":"AA",${assertion.slice(1)}`, 'a member is there twice'],
+    ['member twice', `{"signature":"AA",${assertion.slice(1)}`, 'it has a duplicate member'],
     ['not base64', JSON.stringify({ ...sent, authenticatorData: '*' }), 'authenticatorData is not base64url'],
     ['empty member', JSON.stringify({ ...sent, credentialId: '' }), 'credentialId is not base64url'],
-    ['100 kB', ' '.repeat(100_000), 'at most 8192 are read'],
+    ['100 kB', ' '.repeat(100_000), 'at most 8192 are allowed'],
   ])('refuses: %s', (_, header, reason) => {
     expect(() => readStamp({ 'x-stamp-webauthn': header })).toThrow(
       refusedWith('UNAUTHENTICATED', /^could not read the X-Stamp-WebAuthn header: /, 'SIGNATURE_INVALID'),

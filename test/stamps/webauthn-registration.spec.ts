@@ -72,7 +72,7 @@ describe('refused', () => {
 
   test.each<[string, RegisterOptions, string, string]>([
     ['type of an assertion', { clientData: { type: 'webauthn.get' } }, client, 'type is `webauthn.get`'],
-    ['another challenge', { clientData: { challenge: 'AAAA' } }, client, 'challenge is `AAAA`, the request says'],
+    ['another challenge', { clientData: { challenge: 'AAAA' } }, client, 'challenge is `AAAA`, but the request has'],
     ['client data not JSON', { clientDataText: '{' }, client, 'clientDataJson is not JSON'],
     ['no origin', { clientData: { origin: undefined } }, client, 'clientDataJson has no string member origin'],
     ['origin of another site', { origin: 'https://evil.com' }, client, 'rpIdHash'],
@@ -139,7 +139,7 @@ describe('refused', () => {
       }),
     });
     await expect(verifyRegistration(registration)).rejects.toThrow(
-      refusal(object, 'has a statement of format `packed`'),
+      refusal(object, 'has an invalid statement of format `packed`'),
     );
   });
 
@@ -150,7 +150,7 @@ describe('refused', () => {
   });
   const nested = Buffer.concat([Buffer.alloc(40_000, 0x81), Buffer.from([0])]).toString('base64url');
   test.each<[string, Registration, string, string]>([
-    ['no challenge', { ...honest, challenge: '' }, 'challenge', 'has 0 characters, it must have 1 to 256'],
+    ['no challenge', { ...honest, challenge: '' }, 'challenge', 'has 0 characters, but must have 1 to 256'],
     ['long challenge', { ...honest, challenge: 'A'.repeat(257) }, 'challenge', 'has 257 characters'],
     [
       'long credential id',
@@ -162,7 +162,7 @@ describe('refused', () => {
       'another credential id',
       changed({ credentialId: 'AAAA' }),
       'attestation.credentialId',
-      'is `AAAA`, the attestation is for',
+      'is `AAAA`, but the attestation is for',
     ],
     ['credential id not base64', changed({ credentialId: '*' }), 'attestation.credentialId', 'is not base64url'],
     ['client data not base64', changed({ clientDataJson: '*' }), client, 'is not base64url'],
@@ -179,7 +179,7 @@ describe('refused', () => {
       'attestation too long',
       changed({ attestationObject: 'A'.repeat(65_537) }),
       object,
-      'has 65537 characters, too many',
+      'has 65537 characters, which is too many',
     ],
   ])('%s', async (_, input, field, reason) => {
     await expect(verifyRegistration(input)).rejects.toThrow(refusal(field, reason));
@@ -216,7 +216,7 @@ describe('certificates that name a revocation list', () => {
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/list.crl`;
       await expect(verifyRegistration(androidKey(url))).rejects.toThrow(
-        refusal('attestation.attestationObject', 'names revocation lists, which are not fetched'),
+        refusal('attestation.attestationObject', 'refers to revocation lists, which this server does not fetch'),
       );
       expect(requests).toEqual([]);
     } finally {

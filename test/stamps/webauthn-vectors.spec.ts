@@ -76,7 +76,7 @@ const accepted: readonly [string, string][] = [
   ['apple-es256', 'apple'],
 ];
 const refusedAttestation: readonly [string, string][] = [
-  ['none-es256-long-credential-id', 'attestation.credentialId: has 1364 characters, at most 256 are kept'],
+  ['none-es256-long-credential-id', 'attestation.credentialId: has 1364 characters, but may have at most 256'],
   // The library wants the manufacturer to be a real one, and the whole chain of certificates, and the zero AAGUID that
   // the FIDO U2F format prescribes; these three vectors have none of it.
   ['tpm-es256', 'TPM manufacturer "id:00000000"'],

@@ -61,7 +61,7 @@ describe.each(['ES256', 'EdDSA'] as const)('an honest %s passkey', (algorithm) =
   test('does not verify under the key of another', async () => {
     const stranger = new SoftwareAuthenticator({ algorithm });
     await expect(verify(authenticator.assert({ body, signWith: stranger }), { known })).rejects.toThrow(
-      refusal('the signature is not one of this passkey'),
+      refusal('the signature was not made by this passkey'),
     );
   });
 });
@@ -78,7 +78,7 @@ test('an RS256 passkey verifies; another signature does not', async () => {
   await expect(verifyWebAuthnStamp(stamp, Buffer.from(body), known, {})).resolves.toMatchObject({ signCount: 0 });
   const forged = { ...stamp, signature: sign('sha256', clientDataHash, privateKey).toString('base64url') };
   await expect(verifyWebAuthnStamp(forged, Buffer.from(body), known, {})).rejects.toThrow(
-    refusal('the signature is not'),
+    refusal('the signature was not'),
   );
 });
 
@@ -88,13 +88,13 @@ describe('every forged field is refused by its own name', () => {
     [
       'type of a registration',
       { clientData: { type: 'webauthn.create' } },
-      'type is `webauthn.create`, an assertion has `webauthn.get`',
+      'type is `webauthn.create`, but must be `webauthn.get` in an assertion',
     ],
     ['type missing', { clientData: { type: undefined } }, 'clientDataJson has no string member type'],
     [
       'challenge of another body',
       { clientData: { challenge: 'AAAA' } },
-      'challenge is `AAAA`, it must be base64url of the SHA-256',
+      'challenge is `AAAA`, but must be base64url of the SHA-256',
     ],
     [
       'challenge as raw hash',
@@ -157,7 +157,7 @@ describe('every forged field is refused by its own name', () => {
     [
       'RP id of the full host',
       { rpId: 'wallet.example.com' },
-      `rpIdHash is \`${hash('wallet.example.com')}\`, the passkey was registered for \`${hash('example.com')}\``,
+      `rpIdHash is \`${hash('wallet.example.com')}\`, but the passkey was registered for \`${hash('example.com')}\``,
     ],
     ['user not present', { userPresent: false }, 'the user present flag is not set'],
     [
@@ -165,9 +165,9 @@ describe('every forged field is refused by its own name', () => {
       { backupEligible: false, backupState: true },
       'the flags say that the passkey is backed up but not eligible',
     ],
-    ['unannounced bytes', { extraAuthenticatorData: Buffer.from([0xa0]) }, 'authenticatorData has 1 bytes more'],
+    ['unannounced bytes', { extraAuthenticatorData: Buffer.from([0xa0]) }, 'authenticatorData has 1 more bytes'],
     ['another credential', { credentialId: other.credentialId }, `credential id is \`${other.credentialId}\``],
-    ['signed by another key', { signWith: other }, 'the signature is not one of this passkey'],
+    ['signed by another key', { signWith: other }, 'the signature was not made by this passkey'],
     ['signature over nothing', { stamp: { signature: other.credentialId } }, 'the DER sequence'],
     [
       'bytes after the signature',
@@ -199,7 +199,7 @@ describe('every forged field is refused by its own name', () => {
       { ...honest, clientDataJson: spaced.toString('base64url') },
     ]) {
       await expect(verifyWebAuthnStamp(forged, Buffer.from(body), known, {})).rejects.toThrow(
-        refusal('the signature is not one of this passkey'),
+        refusal('the signature was not made by this passkey'),
       );
     }
   });
@@ -300,7 +300,10 @@ describe('the signature counter', () => {
   ])('stored %d, sent %d: accepted is %s', async (stored, signCount, isAccepted) => {
     const answer = verify(passkey.assert({ body, signCount }), { known: registered(passkey, stored) });
     if (isAccepted) await expect(answer).resolves.toEqual({ signCount, userVerified: true });
-    else await expect(answer).rejects.toThrow(refusal(`signature counter is ${signCount}, not above the ${stored}`));
+    else
+      await expect(answer).rejects.toThrow(
+        refusal(`signature counter is ${signCount}, not above ${stored}, which was seen before`),
+      );
   });
 });
 

@@ -78,7 +78,7 @@ describe('key-encryption keys in memory', () => {
     );
     for (const error of errors) expect(error).toBeInstanceOf(KeyEncryptionError);
     expect(errors[0]!.message).toBe(
-      `sealed under key-encryption key \`${one.currentId}\`, which is not among those at hand (${two.currentId})`,
+      `sealed under key-encryption key \`${one.currentId}\`, which is not among the available ones (${two.currentId})`,
     );
     expect(errors[1]!.message).toContain(`\`${two.currentId}\` does not open a data key`);
     const told = errors.map((error) => error!.message).join();

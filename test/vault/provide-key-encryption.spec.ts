@@ -104,7 +104,7 @@ describe('the first start', () => {
     const store = new InMemoryEventStore();
     await expect(start(store, { kekFile: nowhere })).rejects.toMatchObject({
       name: 'WrongKek',
-      message: `the key-encryption key cannot be kept in ${nowhere} (ENOENT): make its folder, let this user write there, or set KEK or KEK_FILE`,
+      message: `the key-encryption key cannot be written to ${nowhere} (ENOENT): create its folder, allow this user to write there, or set KEK or KEK_FILE`,
     });
     expect(await recorded(store)).toEqual([]);
   });
@@ -127,9 +127,9 @@ describe('a later start is refused, and nothing is written,', () => {
   it('without the key', async () => {
     await expect(start(store, {})).rejects.toMatchObject({
       name: 'WrongKek',
-      message: `the vault of this store is sealed under key-encryption key ${id}, and ${kekFile} is not there: put the key back, or set KEK or KEK_FILE`,
+      message: `the vault of this store is sealed under key-encryption key ${id}, but ${kekFile} is missing: put the key back, or set KEK or KEK_FILE`,
     });
-    await expect(start(store, { kekFile: undefined })).rejects.toThrow('and memory is not there');
+    await expect(start(store, { kekFile: undefined })).rejects.toThrow('but memory is missing');
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -137,10 +137,10 @@ describe('a later start is refused, and nothing is written,', () => {
     const held = keysOf(2, 3).knownIds.join(', ');
     await expect(start(store, { kek: `${hex(2)},${hex(3)}` })).rejects.toMatchObject({
       name: 'WrongKek',
-      message: `the vault of this store is sealed under key-encryption key ${id}, and KEK holds ${held}: put the right key there, the same for every coordinator`,
+      message: `the vault of this store is sealed under key-encryption key ${id}, but KEK contains ${held}: put the right key there, the same one for every coordinator`,
     });
     await writeFile(kekFile, hex(2));
-    await expect(start(store, {})).rejects.toThrow(`and ${kekFile} holds`);
+    await expect(start(store, {})).rejects.toThrow(`but ${kekFile} contains`);
     expect(await readFile(kekFile, 'utf8')).toBe(hex(2));
   });
 
@@ -193,7 +193,7 @@ describe('coordinators that start at once', () => {
     const outcomes = await Promise.allSettled(files.map((file) => start(store, { kekFile: file })));
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     expect(refused).toHaveLength(2);
-    for (const { reason } of refused) expect(String(reason)).toMatch(/the same for every coordinator$/);
+    for (const { reason } of refused) expect(String(reason)).toMatch(/the same one for every coordinator$/);
     const left = await readdir(folder);
     expect(left).toHaveLength(1);
     const [[, id]] = (await recorded(store)) as [[string, string]];

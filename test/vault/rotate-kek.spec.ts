@@ -175,7 +175,7 @@ describe('with keys in the environment', () => {
     const store = new InMemoryEventStore();
     await start(store, { kek: hex(1) });
     await expect(rotate(store, { kek: hex(1) })).rejects.toThrow(
-      'KEK holds one key: put a new one before it, as KEK=new,old',
+      'KEK contains only one key: put a new one before it, as KEK=new,old',
     );
     expect(await recorded(store)).toHaveLength(1);
   });
@@ -187,7 +187,7 @@ describe('nothing is changed', () => {
     await start(store, { kek: hex(1) });
     await writeFile(kekFile, `${hex(1)}\n${hex(2)}\n`);
     await expect(rotate(store)).rejects.toThrow(
-      `key ${keysOf(2).currentId} in ${kekFile} was never used and is not the first: the new key comes first, then the old one`,
+      `key ${keysOf(2).currentId} in ${kekFile} was never used and is not the first: put the new key first, then the old one`,
     );
     expect(await linesOf(kekFile)).toEqual([hex(1), hex(2)]);
     expect(await recorded(store)).toHaveLength(1);
@@ -196,7 +196,7 @@ describe('nothing is changed', () => {
   it('without the key that everything is sealed under', async () => {
     const store = new InMemoryEventStore();
     await start(store, { kek: hex(1) });
-    await expect(rotate(store)).rejects.toThrow(`and ${kekFile} is not there`);
+    await expect(rotate(store)).rejects.toThrow(`but ${kekFile} is missing`);
     await writeFile(kekFile, `${hex(3)}\n${hex(2)}\n`);
     await expect(rotate(store)).rejects.toThrow(`sealed under key-encryption key ${keysOf(1).currentId}`);
     expect(await linesOf(kekFile)).toEqual([hex(3), hex(2)]);
@@ -225,7 +225,7 @@ describe('the old key stays in the file', () => {
       await vaultOn(inner, old).seal('late', 'org', [{ name: 'key', secret: Buffer.from('late') }]);
     };
     await expect(rotate(store)).rejects.toThrow(
-      /^not everything opens under the new key-encryption key \w+ alone \(.*\): keep the old key, give every coordinator both/,
+      /^not everything can be opened with the new key-encryption key \w+ alone \(.*\): keep the old key, give every coordinator both keys/,
     );
     expect(await linesOf(kekFile)).toHaveLength(2);
     expect(await rotate(store)).toMatchObject({ rewrapped: 1, dataKeys: 2 * vaultIds.length + 1 });
@@ -237,7 +237,7 @@ describe('the old key stays in the file', () => {
     await start(store);
     await furnish(store, await keysInFile());
     await vaultOn(store, keysOf(9)).seal('foreign', 'org', [{ name: 'key', secret: Buffer.from('foreign') }]);
-    await expect(rotate(store)).rejects.toThrow('which is not among those at hand');
+    await expect(rotate(store)).rejects.toThrow('which is not among the available ones');
     expect(await linesOf(kekFile)).toHaveLength(2);
     await expectEverythingUnder(store, await keysInFile());
   });

@@ -133,7 +133,7 @@ describe.each(Object.entries(stores))('a vault %s', (_kind, make) => {
     await seal(vaultOn(store, right), 'v', ['key']);
     await expect(reveal(vaultOn(store, keysOf(2)), 'org', 'v', 'key')).rejects.toMatchObject({
       code: 'UNAVAILABLE',
-      message: `a sealed secret could not be opened: sealed under key-encryption key \`${right.currentId}\`, which is not among those at hand (${keysOf(2).currentId})`,
+      message: `a sealed secret could not be opened: sealed under key-encryption key \`${right.currentId}\`, which is not among the available ones (${keysOf(2).currentId})`,
     });
   });
 
@@ -212,7 +212,7 @@ describe.each(Object.entries(stores))('a vault %s', (_kind, make) => {
       await expect(reveal(one, 'org', 'v', 'key')).rejects.toMatchObject({ code: 'NOT_FOUND' });
       await expect(seal(one, 'v', ['key'])).rejects.toMatchObject({
         code: 'NOT_FOUND',
-        message: 'vault `v` does not hold the secret: it was deleted meanwhile',
+        message: 'vault `v` does not hold the secret: it was deleted in the meantime',
       });
       expect(await one.names('v')).toEqual([]);
       expect(await one.rewrap('v')).toBe(0);
@@ -251,7 +251,7 @@ describe.each(Object.entries(stores))('a vault %s', (_kind, make) => {
       { type: 'SecretReplaced', data: { ...(event!.data as object), sealed: '' } },
     ]);
     await expect(vaultOn(store).names('newer')).rejects.toThrow(
-      'stream `vault-newer` has an event `SecretReplaced` at revision 1 that this release does not know',
+      'stream `vault-newer` has an event `SecretReplaced` at revision 1, which this release does not know',
     );
   });
 });

@@ -100,7 +100,7 @@ test.each([
   ['{"a":{"x":1},"b":[{"x":1,"x":2}]}', 'x', 25],
   ['{"a":null,"a":1}', 'a', 10],
 ])('%s names a member twice', (text, name, at) => {
-  expect(refusedWith(text)).toBe(`request body names the member \`${name}\` twice (at character ${at})`);
+  expect(refusedWith(text)).toBe(`request body has the member \`${name}\` twice (at character ${at})`);
 });
 
 test.each([
@@ -119,7 +119,7 @@ test('the name in a message is cut', () => {
 });
 
 test.each(['{"__proto__":1}', '{"a":[{"\\u005f_proto__":{}}]}'])('%s names __proto__', (text) => {
-  expect(refusedWith(text)).toBe('request body names a member `__proto__`');
+  expect(refusedWith(text)).toBe('request body has a member `__proto__`, which is not allowed');
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 });
 

@@ -10,7 +10,8 @@ class DisableAuthProxyResult {}
 /** Disables the auth proxy at once: configuration, user, key and policy are gone, and the sealed key is shredded. */
 export const disableAuthProxy = defineActivity({
   type: 'ACTIVITY_TYPE_DISABLE_AUTH_PROXY',
-  summary: 'Disables the auth proxy at once: configuration, user, key and policy are gone, the sealed key is shredded.',
+  summary:
+    'Disables the auth proxy at once: deletes its configuration, user, key and policy, and shreds the sealed key.',
   intent: DisableAuthProxyIntent,
   result: DisableAuthProxyResult,
   policy: { resource: 'AUTH_PROXY', action: 'DELETE' },
@@ -21,7 +22,7 @@ export const disableAuthProxy = defineActivity({
     if (organization.rootQuorum.userIds.includes(userId)) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
-        `user \`${userId}\` of the auth proxy is a member of the root quorum: take it out with update_root_quorum first`,
+        `user \`${userId}\` of the auth proxy is a member of the root quorum: remove it with update_root_quorum first`,
       );
     }
   },

@@ -11,7 +11,7 @@ class EnableAuthProxyResult {
   @Uuid({ about: 'The user that the proxy signs as.' })
   userId!: string;
 
-  @Uuid({ about: 'What callers of the proxy send as X-Auth-Proxy-Config-Id.' })
+  @Uuid({ about: 'The id that clients of the proxy send as X-Auth-Proxy-Config-Id.' })
   configId!: string;
 }
 
@@ -21,7 +21,8 @@ class EnableAuthProxyResult {
  */
 export const enableAuthProxy = defineActivity({
   type: 'ACTIVITY_TYPE_ENABLE_AUTH_PROXY',
-  summary: 'Enables the auth proxy: its user with a sealed API key, a policy for just what it does, a configuration.',
+  summary:
+    'Enables the auth proxy: creates its user with a sealed API key, a policy that allows only what it does, and a configuration.',
   intent: EnableAuthProxyIntent,
   result: EnableAuthProxyResult,
   policy: { resource: 'AUTH_PROXY', action: 'CREATE' },
@@ -40,7 +41,7 @@ export const enableAuthProxy = defineActivity({
     if (policies.size >= limits.policies) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `an organization may have ${limits.policies} policies, and the auth proxy needs one: delete some first`,
+        `an organization may have ${limits.policies} policies, and the auth proxy needs one: delete a policy first`,
       );
     }
   },
@@ -55,7 +56,7 @@ export const enableAuthProxy = defineActivity({
 
   decide(_intent, { organization: { authProxy }, newId }, key) {
     if (authProxy) return { events: [], result: { userId: authProxy.userId, configId: authProxy.configId } };
-    if (!key) throw new CoordinatorError('ABORTED', 'the auth proxy was disabled meanwhile: send a new request');
+    if (!key) throw new CoordinatorError('ABORTED', 'the auth proxy was disabled in the meantime: send a new request');
     const [userId, apiKeyId, policyId, configId] = [newId(), newId(), newId(), newId()];
     return {
       events: authProxyEnabled({ userId, apiKeyId, policyId, configId, ...key }),

@@ -11,13 +11,13 @@ import { Email, Flag, Label, ListOfOneOf, Nested, Text, TextList, Uuid, Whole } 
 import { defineActivity } from '../define-activity.js';
 
 class EmailCustomizationParams {
-  @Text({ optional: true, max: 255, about: 'The name of the application, as people read it.' })
+  @Text({ optional: true, max: 255, about: 'Display name of the application.' })
   appName?: string;
 
-  @Text({ optional: true, max: 2048, about: 'Address of a logo in PNG format.' })
+  @Text({ optional: true, max: 2048, about: 'URL of a logo in PNG format.' })
   logoUrl?: string;
 
-  @Text({ optional: true, max: 2048, about: 'Address of the button in the mail; the code takes the place of `%s`.' })
+  @Text({ optional: true, max: 2048, about: 'URL of the button in the e-mail; `%s` is replaced by the code.' })
   magicLinkTemplate?: string;
 
   @Text({ optional: true, max: 8192, about: 'JSON object of variables for a template.' })
@@ -28,7 +28,7 @@ class EmailCustomizationParams {
 }
 
 class SmsCustomizationParams {
-  @Text({ optional: true, max: 1024, about: 'Text of the message; the code takes the place of `{{.OtpCode}}`.' })
+  @Text({ optional: true, max: 1024, about: 'Text of the message; `{{.OtpCode}}` is replaced by the code.' })
   template?: string;
 }
 
@@ -50,13 +50,13 @@ class OauthClientIds {
 }
 
 class WalletKitSettingsParams {
-  @ListOfOneOf(socialProviders, { optional: true, about: 'Providers that a login page shows.' })
+  @ListOfOneOf(socialProviders, { optional: true, about: 'Providers to show on login pages.' })
   enabledSocialProviders?: (typeof socialProviders)[number][];
 
   @Nested(() => OauthClientIds, { optional: true, about: 'Client ids at the providers.' })
   oauthClientIds?: OauthClientIds;
 
-  @Text({ optional: true, max: 2048, about: 'Where providers send people back to.' })
+  @Text({ optional: true, max: 2048, about: 'Redirect URL for OAuth providers.' })
   oauthRedirectUrl?: string;
 }
 
@@ -64,78 +64,86 @@ class UpdateAuthProxyConfigIntent {
   @TextList({
     optional: true,
     min: 1,
-    about: 'Origins that may call, each exactly as a browser sends it, such as https://app.example.com; `*` is all.',
+    about: 'Allowed origins, each exactly as a browser sends it, such as https://app.example.com; `*` allows all.',
   })
   allowedOrigins?: string[];
 
-  @ListOfOneOf(authMethods, { optional: true, about: 'Ways to log in.' })
+  @ListOfOneOf(authMethods, { optional: true, about: 'Allowed ways to log in.' })
   allowedAuthMethods?: (typeof authMethods)[number][];
 
-  @Email({ optional: true, removable: true, about: 'Sender of mail; empty: the one of the installation.' })
+  @Email({ optional: true, removable: true, about: 'Sender address of e-mail; if empty, the one of the installation.' })
   sendFromEmailAddress?: string;
 
-  @Email({ optional: true, removable: true, about: 'Where answers to mail go; empty: to the sender.' })
+  @Email({ optional: true, removable: true, about: 'Reply-to address of e-mail; if empty, the sender.' })
   replyToEmailAddress?: string;
 
-  @Label({ optional: true, about: 'Name of the sender of mail.' })
+  @Label({ optional: true, about: 'Sender name of e-mail.' })
   sendFromEmailSenderName?: string;
 
-  @Text({ optional: true, max: 255, about: 'Id of the template for mail with a credential; empty: none.' })
+  @Text({ optional: true, max: 255, about: 'Id of the template for e-mail with a credential; empty for none.' })
   emailAuthTemplateId?: string;
 
-  @Text({ optional: true, max: 255, about: 'Id of the template for mail with a code; empty: none.' })
+  @Text({ optional: true, max: 255, about: 'Id of the template for e-mail with a code; empty for none.' })
   otpTemplateId?: string;
 
-  @Nested(() => EmailCustomizationParams, { optional: true, about: 'How mail looks; replaces what was said so far.' })
+  @Nested(() => EmailCustomizationParams, {
+    optional: true,
+    about: 'Appearance of e-mail; replaces the previous value.',
+  })
   emailCustomizationParams?: EmailCustomizationParams;
 
-  @Nested(() => SmsCustomizationParams, { optional: true, about: 'How text messages look; replaces what was said.' })
+  @Nested(() => SmsCustomizationParams, {
+    optional: true,
+    about: 'Appearance of text messages; replaces the previous value.',
+  })
   smsCustomizationParams?: SmsCustomizationParams;
 
-  @Nested(() => WalletKitSettingsParams, { optional: true, about: 'What login pages show; replaces what was said.' })
+  @Nested(() => WalletKitSettingsParams, {
+    optional: true,
+    about: 'What login pages show; replaces the previous value.',
+  })
   walletKitSettings?: WalletKitSettingsParams;
 
-  @Whole({ min: 1, max: 600, optional: true, about: 'Life of a code in seconds; 300 unless said.' })
+  @Whole({ min: 1, max: 600, optional: true, about: 'Lifetime of a code in seconds; default 300.' })
   otpExpirationSeconds?: number;
 
-  @Whole({ min: 1, max: 86_400, optional: true, about: 'Life of a verification token in seconds; 3600 unless said.' })
+  @Whole({ min: 1, max: 86_400, optional: true, about: 'Lifetime of a verification token in seconds; default 3600.' })
   verificationTokenExpirationSeconds?: number;
 
-  @Whole({ min: 1, max: 2_592_000, optional: true, about: 'Life of a session in seconds; 900 unless said.' })
+  @Whole({ min: 1, max: 2_592_000, optional: true, about: 'Lifetime of a session in seconds; default 900.' })
   sessionExpirationSeconds?: number;
 
-  @Flag({ optional: true, about: 'Codes of letters and digits instead of digits only.' })
+  @Flag({ optional: true, about: 'True for codes of letters and digits, false for digits only.' })
   otpAlphanumeric?: boolean;
 
-  @Whole({ min: 6, max: 9, optional: true, about: 'Characters of a code; 9 unless said.' })
+  @Whole({ min: 6, max: 9, optional: true, about: 'Length of a code; default 9.' })
   otpLength?: number;
 
   @Flag({
     optional: true,
-    about:
-      'Whether `account` tells the organization of a contact only to who has proved the contact; true unless said.',
+    about: 'Whether `account` looks up a contact only for a caller who has verified it; default true.',
   })
   verificationTokenRequiredForGetAccountPii?: boolean;
 
   @TextList({
     optional: true,
-    about: 'Client ids whose OIDC logins find, and join, the account that has proved the same e-mail address.',
+    about: 'Client ids whose OIDC logins are linked to the account that has verified the same e-mail address.',
   })
   socialLinkingClientIds?: string[];
 
-  @Flag({ optional: true, about: 'Whether a captcha is asked for; only false is taken, since there is none.' })
+  @Flag({ optional: true, about: 'Whether a captcha is required. Captchas are not supported: only false is accepted.' })
   captchaEnabled?: boolean;
 }
 
 class UpdateAuthProxyConfigResult {
-  @Uuid({ about: 'The configuration that was changed.' })
+  @Uuid({ about: 'The updated configuration.' })
   configId!: string;
 }
 
 /** Updates the configuration of the auth proxy; fields that are not sent stay unchanged. */
 export const updateAuthProxyConfig = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG',
-  summary: 'Updates the configuration of the auth proxy; fields that are not sent stay unchanged.',
+  summary: 'Updates the configuration of the auth proxy; omitted fields stay unchanged.',
   intent: UpdateAuthProxyConfigIntent,
   result: UpdateAuthProxyConfigResult,
   policy: { resource: 'AUTH_PROXY', action: 'UPDATE' },
@@ -146,15 +154,12 @@ export const updateAuthProxyConfig = defineActivity({
       if (isOriginRule(origin)) continue;
       throw invalidField(
         `parameters.allowedOrigins[${index}]`,
-        `\`${origin.slice(0, 256)}\` is not an origin as browsers send it: scheme and host in lower case, a port only if ` +
-          'it is not the usual one, no path and no wildcard, such as https://app.example.com; or `*` alone for all',
+        `\`${origin.slice(0, 256)}\` is not an origin as browsers send it: use scheme and host in lower case, a port only if ` +
+          'it is not the default, no path and no wildcard, such as https://app.example.com; or `*` alone to allow all',
       );
     }
     if (captchaEnabled) {
-      throw new CoordinatorError(
-        'UNIMPLEMENTED',
-        'captchas are not supported: leave captchaEnabled out, or send false',
-      );
+      throw new CoordinatorError('UNIMPLEMENTED', 'captchas are not supported: omit captchaEnabled, or send false');
     }
   },
 

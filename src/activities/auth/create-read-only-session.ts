@@ -20,11 +20,12 @@ class CreateReadOnlySessionResult {
   username!: string;
 
   @Text({
-    about: 'For X-Session of queries, once, in the answer to whoever submits it; read back later it proves nothing.',
+    about:
+      'Session token for the X-Session header of queries. Only the response to the submit holds it in full; read back later, it proves nothing.',
   })
   session!: string;
 
-  @DecimalString({ min: 0, max: Number.MAX_SAFE_INTEGER, about: 'When it ends, in seconds since the epoch.' })
+  @DecimalString({ min: 0, max: Number.MAX_SAFE_INTEGER, about: 'When the session ends, in seconds since the epoch.' })
   sessionExpiry!: string;
 }
 

@@ -7,10 +7,10 @@ import { defineActivity } from '../define-activity.js';
 import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
 
 class SessionParams {
-  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  @Hex({ max: 130, about: 'P-256 key to which the credentials are sealed.' })
   targetPublicKey!: string;
 
-  @Label({ optional: true, about: 'The name of the new key; `Read Write Session - <Timestamp>` unless given.' })
+  @Label({ optional: true, about: 'The name of the new key; `Read Write Session - <Timestamp>` by default.' })
   apiKeyName?: string;
 
   @SessionSeconds()
@@ -18,15 +18,15 @@ class SessionParams {
 }
 
 class CreateReadWriteSessionIntent extends SessionParams {
-  @Email({ about: 'E-mail address of the user, who is whoever stamps.' })
+  @Email({ about: 'E-mail address of the user; it must be the user who stamps the request.' })
   email!: string;
 }
 
 class CreateReadWriteSessionIntentV2 extends SessionParams {
-  @Uuid({ optional: true, about: 'The user, who is whoever stamps.' })
+  @Uuid({ optional: true, about: 'The user; it must be the one who stamps the request.' })
   userId?: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys of read-write sessions." })
+  @Flag({ optional: true, about: "Deletes the user's keys from other read-write sessions." })
   invalidateExisting?: boolean;
 
   /** Of the first version, which names the user so. */
@@ -114,7 +114,7 @@ function submitterAsked(
     return user;
   throw new CoordinatorError(
     'PERMISSION_DENIED',
-    `a session is for who asks for it, user \`${submitterId}\`, and not for \`${userId ?? email}\`: stamp as that user`,
+    `a session is issued only to the user who requests it, \`${submitterId}\`, not to \`${userId ?? email}\`: stamp as that user`,
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }

@@ -12,34 +12,34 @@ import { OlderEmailLooks, EmailLooks, MailSender, senderOf } from './otp-params.
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
 class NamedEmailLooks extends EmailLooks {
-  @Label({ about: 'Who asks, as the recipient reads it.' })
+  @Label({ about: 'Name of the application, as the recipient sees it.' })
   appName!: string;
 }
 
 class EmailAuthParams extends MailSender {
-  @Email({ about: "The user's e-mail address, where the credentials are sent." })
+  @Email({ about: "The user's e-mail address, to which the credentials are sent." })
   email!: string;
 
-  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  @Hex({ max: 130, about: 'P-256 key to which the credentials are sealed.' })
   targetPublicKey!: string;
 
-  @Label({ optional: true, about: 'The name of the new key; `Email Auth - <Timestamp>` unless given.' })
+  @Label({ optional: true, about: 'The name of the new key; `Email Auth - <Timestamp>` by default.' })
   apiKeyName?: string;
 
   @SessionSeconds()
   expirationSeconds?: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys that email_auth made." })
+  @Flag({ optional: true, about: "Deletes the user's other keys created by email_auth." })
   invalidateExisting?: boolean;
 }
 
 class EmailAuthIntent extends EmailAuthParams {
-  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of the mail.' })
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: OlderEmailLooks;
 }
 
 class EmailAuthIntentV3 extends EmailAuthParams {
-  @Nested(() => NamedEmailLooks, { about: 'The looks of the mail.' })
+  @Nested(() => NamedEmailLooks, { about: 'Appearance of the e-mail.' })
   emailCustomization!: NamedEmailLooks;
 }
 

@@ -18,12 +18,12 @@ import {
 import { otpLengths } from '../../domain/organization/otps.js';
 
 class InitOtpAuthIntent extends OtpRecipient {
-  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: OlderEmailLooks;
 }
 
 class InitOtpAuthIntentV2 extends OtpLooks {
-  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: OlderEmailLooks;
 }
 

@@ -13,13 +13,13 @@ import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys
 
 /** What every login with a key of the client's own asks for (client protocol, section 1.5). */
 export class LoginParams {
-  @Hex({ max: 130, about: "The client's P-256 key, which stamps for the user from now on." })
+  @Hex({ max: 130, about: "The client's P-256 key, which can stamp for the user from now on." })
   publicKey!: string;
 
   @SessionSeconds()
   expirationSeconds?: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys that logins made." })
+  @Flag({ optional: true, about: "Deletes the user's other keys created by logins." })
   invalidateExisting?: boolean;
 
   @Text({ optional: true, max: 255, about: 'Not used: this server has no session profiles; must be empty.' })
@@ -41,7 +41,10 @@ export class LoginResult {
 export function checkLogin({ publicKey, sessionProfileId }: LoginParams): void {
   parsePublicKey('CURVE_P256', publicKey, 'parameters.publicKey');
   if (sessionProfileId) {
-    throw invalidField('parameters.sessionProfileId', 'names no session profile: this server has none, send none');
+    throw invalidField(
+      'parameters.sessionProfileId',
+      'names no session profile: this server has none, so leave it empty',
+    );
   }
 }
 
@@ -103,8 +106,8 @@ export function userOfIdentity(
   const { issuer, audience } = identity;
   throw new CoordinatorError(
     'INVALID_ARGUMENT',
-    `INVALID_OIDC_TOKEN: no user of organization \`${organization.organizationId}\` has its identity at issuer ` +
-      `\`${issuer}\` for audience \`${audience}\`: give it to the user with create_oauth_providers`,
+    `INVALID_OIDC_TOKEN: no user of organization \`${organization.organizationId}\` has the identity of this token at issuer ` +
+      `\`${issuer}\` for audience \`${audience}\`: add it to the user with create_oauth_providers`,
     { category: 'INVALID_OIDC_TOKEN' },
   );
 }

@@ -29,7 +29,7 @@ class OauthLoginIntent extends LoginParams {
  */
 export const oauthLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH_LOGIN',
-  summary: 'Logs in the user whose identity the OIDC token proves.',
+  summary: 'Logs in the user identified by the OIDC token.',
   intent: OauthLoginIntent,
   result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -10,16 +10,16 @@ class OauthIntent {
   @Text({ min: 1, max: maxOidcToken, about: 'OIDC token whose nonce is the SHA-256 of `targetPublicKey` as sent.' })
   oidcToken!: string;
 
-  @Hex({ max: 130, about: 'P-256 key that the credentials are sealed to.' })
+  @Hex({ max: 130, about: 'P-256 key to which the credentials are sealed.' })
   targetPublicKey!: string;
 
-  @Label({ optional: true, about: 'The name of the new key; `Oauth - <Timestamp>` unless given.' })
+  @Label({ optional: true, about: 'The name of the new key; `Oauth - <Timestamp>` by default.' })
   apiKeyName?: string;
 
   @SessionSeconds()
   expirationSeconds?: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys that oauth made." })
+  @Flag({ optional: true, about: "Deletes the user's other keys created by oauth." })
   invalidateExisting?: boolean;
 }
 
@@ -37,7 +37,7 @@ class OauthResult {
 /** Gives credentials to the user who has logged in at an OpenID provider (specification, 4.3.1). */
 export const oauth = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH',
-  summary: 'Issues credentials to the user whose identity the OIDC token proves.',
+  summary: 'Issues credentials to the user identified by the OIDC token.',
   intent: OauthIntent,
   result: OauthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

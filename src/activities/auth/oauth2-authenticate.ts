@@ -6,25 +6,25 @@ import { defineActivity } from '../define-activity.js';
 import { withoutSignature } from './token-uses.js';
 
 class Oauth2AuthenticateIntent {
-  @Uuid({ about: 'The application, as create_oauth2_credential names it.' })
+  @Uuid({ about: 'Id of the application, from create_oauth2_credential.' })
   oauth2CredentialId!: string;
 
-  @Text({ max: 2_048, about: 'The code that the provider has sent the person back with.' })
+  @Text({ max: 2_048, about: 'The authorization code that the provider returned.' })
   authCode!: string;
 
-  @Text({ max: 2_048, about: 'Where the provider has sent the person back to.' })
+  @Text({ max: 2_048, about: 'The redirect URI of the authorization request.' })
   redirectUri!: string;
 
-  @Text({ max: 128, about: 'What the code challenge was made of (PKCE, RFC 7636).' })
+  @Text({ max: 128, about: 'The verifier for the code challenge (PKCE, RFC 7636).' })
   codeVerifier!: string;
 
-  @Text({ max: 255, about: 'Goes into the token: the SHA-256 of the key that is to log in with it, lower-case hex.' })
+  @Text({ max: 255, about: 'Copied into the token: the SHA-256 of the key that will log in with it, lower-case hex.' })
   nonce!: string;
 
   @Hex({
     optional: true,
     max: 130,
-    about: "P-256 key that the provider's access token is sealed to, in the claim `encrypted_bearer_token`.",
+    about: "P-256 key to which the provider's access token is sealed, in the claim `encrypted_bearer_token`.",
   })
   bearerTokenTargetPublicKey?: string;
 }
@@ -48,7 +48,7 @@ const required = [
  */
 export const oauth2Authenticate = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE',
-  summary: 'Exchanges the code of an OAuth 2.0 provider for an OIDC token of this server.',
+  summary: 'Exchanges an authorization code from an OAuth 2.0 provider for an OIDC token issued by this server.',
   intent: Oauth2AuthenticateIntent,
   result: Oauth2AuthenticateResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -8,22 +8,26 @@ import { checkOtpLogin, contactKind, recalledGuess } from './otp-params.js';
 import { recalledKey, sessionKeyEvents, SessionSeconds } from './session-keys.js';
 
 class OtpAuthIntent {
-  @Uuid({ about: 'The code that was sent, as init_otp_auth names it.' })
+  @Uuid({ about: 'Id of the code, from init_otp_auth.' })
   otpId!: string;
 
-  @Text({ min: 1, max: 64, about: 'The code; letter case does not matter.' })
+  @Text({ min: 1, max: 64, about: 'The code; not case sensitive.' })
   otpCode!: string;
 
-  @Hex({ max: 130, removable: true, about: 'P-256 key that the credentials are sealed to; empty: no credentials.' })
+  @Hex({
+    max: 130,
+    removable: true,
+    about: 'P-256 key to which the credentials are sealed; if empty, none are issued.',
+  })
   targetPublicKey!: string;
 
-  @Label({ optional: true, about: 'The name of the new key; `OTP Auth - <Timestamp>` unless given.' })
+  @Label({ optional: true, about: 'The name of the new key; `OTP Auth - <Timestamp>` by default.' })
   apiKeyName?: string;
 
   @SessionSeconds()
   expirationSeconds?: string;
 
-  @Flag({ optional: true, about: "Deletes the user's other keys that otp_auth made." })
+  @Flag({ optional: true, about: "Deletes the user's other keys created by otp_auth." })
   invalidateExisting?: boolean;
 }
 
@@ -41,7 +45,7 @@ class OtpAuthResult {
 /** Gives credentials to the user whose contact has received a code. A wrong code counts, and the third locks it. */
 export const otpAuth = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_AUTH',
-  summary: 'Exchanges a correct code of init_otp_auth for credentials of the user.',
+  summary: "Exchanges a correct code from init_otp_auth for the user's credentials.",
   intent: OtpAuthIntent,
   result: OtpAuthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },

@@ -31,7 +31,7 @@ import {
 } from './verification.js';
 
 class OtpLoginParams extends LoginParams {
-  @Text({ min: 1, max: 8_192, about: 'Proof of the contact (verify_otp).' })
+  @Text({ min: 1, max: 8_192, about: 'Verification token for the contact, from verify_otp.' })
   verificationToken!: string;
 }
 
@@ -45,7 +45,7 @@ class OtpLoginIntent extends OtpLoginParams {
 
 class OtpLoginIntentV2 extends OtpLoginParams {
   /** Required of this version; a lifted one may lack it. */
-  @Nested(() => ClientSignature, { about: 'Signed by the key that the token is bound to.' })
+  @Nested(() => ClientSignature, { about: 'Signature by the key that the token is bound to.' })
   clientSignature?: ClientSignature;
 
   /** The first version takes tokens that whoever holds them can use. Not a field of the wire. */
@@ -138,7 +138,7 @@ function userOfLogin(organization: OrganizationView, { verificationType, contact
   throw new CoordinatorError(
     'NOT_FOUND',
     `no user of organization \`${organization.organizationId}\` has \`${contact}\` as a verified contact: ` +
-      'prove it when the organization is created, or with update_user_email or update_user_phone_number',
+      'verify it when the organization is created, or with update_user_email or update_user_phone_number',
   );
 }
 

@@ -25,13 +25,13 @@ const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly 
 
 /** How a mail is changed; who asks is said beside it. */
 export class EmailLooks {
-  @Text({ optional: true, about: 'https URL of an image, in place of the name.' })
+  @Text({ optional: true, about: 'https URL of a logo, shown instead of the name.' })
   logoUrl?: string;
 
-  @Text({ optional: true, about: 'URL of a button; `%s` becomes the code or the bundle.' })
+  @Text({ optional: true, about: 'URL of a button; `%s` is replaced by the code or the bundle.' })
   magicLinkTemplate?: string;
 
-  @Text({ optional: true, max: 16_384, about: 'A JSON object of strings, as text: words of the mail.' })
+  @Text({ optional: true, max: 16_384, about: 'JSON object of strings, as text: variables for the e-mail.' })
   templateVariables?: string;
 
   @Text({ optional: true, about: 'Not used: this server keeps no templates.' })
@@ -43,53 +43,60 @@ export class OlderEmailLooks extends EmailLooks {
   @Text({
     optional: true,
     max: 255,
-    about: "Who asks, as the recipient reads it; the organization's name when absent.",
+    about: "Name of the application, as the recipient sees it; default: the organization's name.",
   })
   appName?: string;
 }
 
 class SmsLooks {
-  @Text({ optional: true, about: 'The whole text message, with `{{.OtpCode}}` once.' })
+  @Text({ optional: true, about: 'The full text message; must contain `{{.OtpCode}}` exactly once.' })
   template?: string;
 }
 
 /** Who a mail comes from (specification, 4.3.3). */
 export class MailSender {
-  @Email({ optional: true, removable: true, about: 'Sender; used when its domain is one that may be sent from.' })
+  @Email({
+    optional: true,
+    removable: true,
+    about: 'Sender address; used only if this server may send from its domain.',
+  })
   sendFromEmailAddress?: string;
 
-  @Text({ optional: true, max: 255, about: "Sender's name; `Notifications` unless given." })
+  @Text({ optional: true, max: 255, about: "Sender's name; default `Notifications`." })
   sendFromEmailSenderName?: string;
 
-  @Email({ optional: true, removable: true, about: 'Where answers go.' })
+  @Email({ optional: true, removable: true, about: 'Reply-to address.' })
   replyToEmailAddress?: string;
 }
 
 /** What every version says of a code to send. */
 export class OtpRecipient extends MailSender {
-  @OneOf(otpTypes, { about: 'How the code is sent.' })
+  @OneOf(otpTypes, { about: 'Channel: e-mail or SMS.' })
   otpType!: OtpType;
 
-  @Text({ min: 1, max: 254, about: 'The e-mail address, or the phone number in E.164, that it is sent to.' })
+  @Text({ min: 1, max: 254, about: 'The e-mail address, or phone number in E.164 format, to send it to.' })
   contact!: string;
 
-  @Nested(() => SmsLooks, { optional: true, about: 'The words of a text message.' })
+  @Nested(() => SmsLooks, { optional: true, about: 'Appearance of the text message.' })
   smsCustomization?: SmsLooks;
 
   @Text({
     optional: true,
     max: 255,
-    about: 'Whom the code is counted against: three in three minutes; the contact unless given.',
+    about: 'Identifier for rate limiting (three codes in three minutes); default: the contact.',
   })
   userIdentifier?: string;
 }
 
 /** A code to send, with its looks. */
 export class OtpLooks extends OtpRecipient {
-  @Whole({ ...otpLengths, optional: true, about: `Characters of the code; ${otpLengths.usual} unless given.` })
+  @Whole({ ...otpLengths, optional: true, about: `Length of the code; default ${otpLengths.usual}.` })
   otpLength?: number;
 
-  @Flag({ optional: true, about: 'Letters and digits of the bech32 alphabet (default), or decimal digits only.' })
+  @Flag({
+    optional: true,
+    about: 'True (default) for letters and digits of the bech32 alphabet, false for decimal digits only.',
+  })
   alphanumeric?: boolean;
 }
 
@@ -99,15 +106,18 @@ const OtpSeconds = () =>
     optional: true,
     min: 1,
     max: otpLifeSeconds.max,
-    about: `Life of the code in seconds; ${otpLifeSeconds.usual} unless given.`,
+    about: `Lifetime of the code in seconds; default ${otpLifeSeconds.usual}.`,
   });
 
 /** A code to send, as newest versions say it. */
 export class OtpParams extends OtpLooks {
-  @Label({ about: 'Who asks, as the recipient reads it. A sub-organization has its parent’s words instead.' })
+  @Label({
+    about:
+      'Name of the application, as the recipient sees it. A sub-organization uses the wording of its parent instead.',
+  })
   appName!: string;
 
-  @Nested(() => EmailLooks, { optional: true, about: 'The looks of a mail.' })
+  @Nested(() => EmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: EmailLooks;
 
   @OtpSeconds()
@@ -116,7 +126,7 @@ export class OtpParams extends OtpLooks {
 
 /** A code to send, as the first version of init_otp says it. */
 export class OlderOtpParams extends OtpLooks {
-  @Nested(() => OlderEmailLooks, { optional: true, about: 'The looks of a mail.' })
+  @Nested(() => OlderEmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: OlderEmailLooks;
 
   @OtpSeconds()
@@ -151,7 +161,8 @@ export const contactKind = (otpType: OtpType): ContactKind => (otpType === 'OTP_
 export function checkOtpParams({ otpType, contact, emailCustomization = {}, smsCustomization }: OtpParams): void {
   const isContact = otpType === 'OTP_TYPE_EMAIL' ? isEmail(contact) : isPhone(contact);
   if (!isContact) {
-    const rule = otpType === 'OTP_TYPE_EMAIL' ? 'an e-mail address' : 'a phone number in E.164, such as +13214567890';
+    const rule =
+      otpType === 'OTP_TYPE_EMAIL' ? 'an e-mail address' : 'a phone number in E.164 format, such as +13214567890';
     throw invalidField('parameters.contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
   }
   readEmailCustomization(emailCustomization);
@@ -166,7 +177,7 @@ export function checkOwnContact(organization: OrganizationView, kind: ContactKin
   if (organization.parentOrganizationId === undefined || isContactOfUser(organization, kind, contact)) return;
   throw new CoordinatorError(
     'PERMISSION_DENIED',
-    `sub-organization \`${organization.organizationId}\` sends to contacts of its own users only, and none of them has ` +
+    `sub-organization \`${organization.organizationId}\` may send codes only to contacts of its own users, and none has ` +
       `\`${contact}\`: have the parent organization send the code, through its auth proxy or by one of its users`,
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );

@@ -32,7 +32,7 @@ export function SessionSeconds() {
     optional: true,
     min: 1,
     max: longestLifeSeconds,
-    about: `Life of the key in seconds; ${defaultLifeSeconds} unless given.`,
+    about: `Lifetime of the key in seconds; default ${defaultLifeSeconds}.`,
   });
 }
 
@@ -83,7 +83,7 @@ export function sessionKeyEvents(
   if (owner !== undefined && !gone.some((key) => key.publicKey === normalized)) {
     throw new CoordinatorError(
       'ALREADY_EXISTS',
-      `public key \`${normalized}\` is registered for user \`${owner}\` already: log in with a new key`,
+      `public key \`${normalized}\` is already registered for user \`${owner}\`: log in with a new key`,
     );
   }
   const apiKeyId = newId();

@@ -51,5 +51,8 @@ export async function checkNeverUsed(
 ): Promise<void> {
   const bar = [...(await organizations.tokenUses(tokenId))].find(isBar);
   if (bar === undefined) return;
-  throw new CoordinatorError('FAILED_PRECONDITION', `${what} \`${tokenId}\` has been used for ${bar}: ${remedy}`);
+  throw new CoordinatorError(
+    'FAILED_PRECONDITION',
+    `${what} \`${tokenId}\` has already been used for ${bar}: ${remedy}`,
+  );
 }

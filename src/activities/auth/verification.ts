@@ -13,10 +13,10 @@ export class ClientSignature {
   @Hex({ max: 130, about: 'The P-256 key, compressed: the one that the verification token names.' })
   publicKey!: string;
 
-  @OneOf(['CLIENT_SIGNATURE_SCHEME_API_P256'], { about: 'How it was made: ECDSA over SHA-256 of the message.' })
+  @OneOf(['CLIENT_SIGNATURE_SCHEME_API_P256'], { about: 'Signature scheme: ECDSA over the SHA-256 of the message.' })
   scheme!: 'CLIENT_SIGNATURE_SCHEME_API_P256';
 
-  @Text({ min: 1, max: 65_536, about: 'The JSON text that was signed: usage, token and what is asked for.' })
+  @Text({ min: 1, max: 65_536, about: 'The signed JSON text: usage, token and request.' })
   message!: string;
 
   @Hex({ max: 160, about: 'r ‖ s (64 bytes) or DER, hex.' })
@@ -74,7 +74,7 @@ export function checkBound(claims: VerificationClaims, intent: { readonly takesU
   if (claims.publicKey !== undefined || intent.takesUnboundToken) return;
   throw invalidField(
     'parameters.verificationToken',
-    'is bound to no key: have it issued for one (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
+    'is not bound to a key: get one that is (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)',
   );
 }
 
@@ -90,7 +90,7 @@ export function checkLogsInHere(
   if (organizationId !== organization.organizationId || logsInToIssuer) return;
   throw invalidField(
     'parameters.verificationToken',
-    'is for a code that was asked for through the auth proxy: it logs in to sub-organizations, never to ' +
+    'is for a code requested through the auth proxy: it is valid for logins to sub-organizations, never to ' +
       `\`${organizationId}\` itself`,
   );
 }
@@ -126,8 +126,8 @@ export async function checkUnboundLeadsHere(
   if (home === organizationId || (home === undefined && isProvedNow)) return;
   throw invalidField(
     'parameters.verificationToken',
-    `is bound to no key, and so logs in only where its contact was proved first under \`${issuerId}\`, which is not ` +
-      `\`${organizationId}\`: have it issued for a key (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)`,
+    `is not bound to a key, so it is valid only for the organization under \`${issuerId}\` that verified the contact first, which is not ` +
+      `\`${organizationId}\`: get one for a key (verify_otp with publicKey, or ACTIVITY_TYPE_VERIFY_OTP_V2)`,
   );
 }
 
@@ -161,12 +161,12 @@ export async function verifiedChange(
   if (!verificationToken) return undefined;
   const claims = await verifiedToken(verificationToken, tokens, context);
   if (!hasContact(contacts, claims)) {
-    throw invalidField('parameters.verificationToken', 'proves another contact than the one that the user is to have');
+    throw invalidField('parameters.verificationToken', 'verifies a different contact than the one in this request');
   }
   if (claims.toldAgain) {
     throw invalidField(
       'parameters.verificationToken',
-      'was told again, in the answer to a repeated request, and so serves only with a signature by its key: verify the ' +
+      'came from the response to a repeated request, so it must be used with a signature by its key: verify the ' +
         'contact again with init_otp and verify_otp',
     );
   }
@@ -207,14 +207,14 @@ export async function verifiedSignup(
     );
   }
   if (!rootUsers.some((user) => hasContact(user, claims))) {
-    throw invalidField('parameters.verificationToken', 'proves a contact that no root user of the request has');
+    throw invalidField('parameters.verificationToken', 'verifies a contact that no root user in this request has');
   }
   const [user, ...others] = rootUsers;
   if (others.length > 0 && (claims.publicKey ?? clientSignature) !== undefined) {
     throw invalidField(
       'parameters.verificationToken',
-      `is good for one root user, whom the signature of its key describes, and the request has ${rootUsers.length}: leave ` +
-        'it out, and each of them proves their contact by the first otp_login that names the sub-organization',
+      `covers one root user, the one described in the signature by its key, but the request has ${rootUsers.length}: leave ` +
+        'it out, and each of them verifies their contact with the first otp_login that names the sub-organization',
     );
   }
   await checkClientSignature(
@@ -242,7 +242,7 @@ export async function checkClientSignature(
   const field = 'parameters.clientSignature';
   if (publicKey === undefined && clientSignature === undefined) return;
   if (clientSignature === undefined) {
-    throw invalidField(field, 'is required: the verification token is bound to a key, which must sign this usage');
+    throw invalidField(field, 'is required: the verification token is bound to a key, and that key must sign its use');
   }
   if (publicKey !== undefined && clientSignature.publicKey.toLowerCase() !== publicKey.toLowerCase()) {
     throw invalidField(`${field}.publicKey`, 'is not the key that the verification token is bound to');
@@ -250,13 +250,13 @@ export async function checkClientSignature(
   const { message, signature } = clientSignature;
   const signer = clientSignature.publicKey.toLowerCase();
   if (!(await tokens.verifyClientSignature({ publicKey: signer, message, signature }))) {
-    throw invalidField(`${field}.signature`, 'does not verify over the message with the key');
+    throw invalidField(`${field}.signature`, 'is not a valid signature of the message by this key');
   }
   const signed = membersOf(message);
   if (signed?.['tokenId'] !== tokenId || signed['type'] !== usage) {
-    throw invalidField(`${field}.message`, `must say tokenId \`${tokenId}\` and type \`${usage}\``);
+    throw invalidField(`${field}.message`, `must contain tokenId \`${tokenId}\` and type \`${usage}\``);
   }
-  if (!isSame(signed)) throw invalidField(`${field}.message`, 'asks for something else than the request');
+  if (!isSame(signed)) throw invalidField(`${field}.message`, 'does not match the request');
 }
 
 /** @throws {CoordinatorError} FAILED_PRECONDITION when the token has been used for this before */
@@ -268,7 +268,7 @@ export function checkTokenUnused(
   if (!usedTokens.has(usedTokenKey(tokenId, usage))) return;
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `verification token \`${tokenId}\` has been used for ${usage}: verify the contact again with init_otp and verify_otp`,
+    `verification token \`${tokenId}\` has already been used for ${usage}: verify the contact again with init_otp and verify_otp`,
   );
 }
 

@@ -11,27 +11,27 @@ import { claimsOf, withoutSignature } from './token-uses.js';
 const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
 
 class VerifyOtpParams {
-  @Uuid({ about: 'The code that was sent, as init_otp names it.' })
+  @Uuid({ about: 'Id of the code, from init_otp.' })
   otpId!: string;
 
   @DecimalString({
     optional: true,
     min: 1,
     max: tokenLifeSeconds.max,
-    about: `Life of the verification token in seconds; ${tokenLifeSeconds.usual} unless given.`,
+    about: `Lifetime of the verification token in seconds; default ${tokenLifeSeconds.usual}.`,
   })
   expirationSeconds?: string;
 }
 
 class VerifyOtpIntent extends VerifyOtpParams {
-  @Text({ min: 1, max: 64, about: 'The code; letter case does not matter.' })
+  @Text({ min: 1, max: 64, about: 'The code; not case sensitive.' })
   otpCode!: string;
 
   @Hex({
     optional: true,
     max: 130,
     removable: true,
-    about: 'P-256 key that the verification token is bound to: only who has it can use the token.',
+    about: 'P-256 key to bind the verification token to: only its holder can use the token.',
   })
   publicKey?: string;
 }
@@ -39,7 +39,7 @@ class VerifyOtpIntent extends VerifyOtpParams {
 class VerifyOtpIntentV2 extends VerifyOtpParams {
   @Text({
     min: 1,
-    about: 'The code and the key that the token is bound to, sealed to the key that came with init_otp.',
+    about: 'The code and the key to bind the token to, sealed to the key from init_otp.',
   })
   encryptedOtpBundle!: string;
 
@@ -58,7 +58,7 @@ const resultKey = 'verifyOtpResult';
 export const verifyOtp = defineActivity({
   type: 'ACTIVITY_TYPE_VERIFY_OTP_V2',
   resultKey,
-  summary: 'Exchanges a correct code of init_otp for a verification token.',
+  summary: 'Exchanges a correct code from init_otp for a verification token.',
   intent: VerifyOtpIntentV2,
   result: VerifyOtpResult,
   olderVersions: [
@@ -81,7 +81,7 @@ export const verifyOtp = defineActivity({
     if (!plain && vaultId === undefined) {
       throw invalidField(
         'parameters.encryptedOtpBundle',
-        'cannot be opened: the code was sent without a key to seal it to; send it with ACTIVITY_TYPE_INIT_OTP_V3',
+        'cannot be decrypted: the code was sent without a key to seal it to; request one with ACTIVITY_TYPE_INIT_OTP_V3',
       );
     }
   },

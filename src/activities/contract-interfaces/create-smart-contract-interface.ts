@@ -17,14 +17,14 @@ class CreateSmartContractInterfaceIntent {
   smartContractInterface!: string;
 
   @OneOf(['SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM', 'SMART_CONTRACT_INTERFACE_TYPE_SOLANA'], {
-    about: 'What the address and the interface are of.',
+    about: 'Chain of the contract.',
   })
   type!: ContractInterface['type'];
 
-  @Label({ about: 'A name for people.' })
+  @Label({ about: 'A display name.' })
   label!: string;
 
-  @Text({ optional: true, about: 'A note for people.' })
+  @Text({ optional: true, about: 'A free-form note.' })
   notes?: string;
 }
 
@@ -43,7 +43,7 @@ function toRead({ type, smartContractInterface: json }: CreateSmartContractInter
 /** Says how calls of a contract are to be read, so that policies can speak of function names and arguments. */
 export const createSmartContractInterface = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE',
-  summary: 'Uploads the ABI or IDL of a contract, so that policies can speak of the functions it is called by.',
+  summary: 'Uploads the ABI or IDL of a contract, so that policies can refer to its functions.',
   intent: CreateSmartContractInterfaceIntent,
   result: CreateSmartContractInterfaceResult,
   policy: { resource: 'SMART_CONTRACT_INTERFACE', action: 'CREATE' },

@@ -16,7 +16,7 @@ class DeleteSmartContractInterfaceResult {
 /** Deletes the interface of a contract; policies can no longer read the functions it is called by. */
 export const deleteSmartContractInterface = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE',
-  summary: 'Deletes the interface of a contract; policies can no longer read the functions it is called by.',
+  summary: 'Deletes the interface of a contract; policies can no longer refer to its functions.',
   intent: DeleteSmartContractInterfaceIntent,
   result: DeleteSmartContractInterfaceResult,
   policy: { resource: 'SMART_CONTRACT_INTERFACE', action: 'DELETE' },

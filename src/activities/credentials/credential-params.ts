@@ -49,7 +49,7 @@ export class ApiKeyParams {
     optional: true,
     min: 1,
     max: longestLifeSeconds,
-    about: 'Life of the key in seconds; absent: until it is deleted.',
+    about: 'Lifetime of the key in seconds; if absent, it never expires.',
   })
   expirationSeconds?: string;
 }
@@ -71,7 +71,7 @@ export class Attestation {
   @Base64Url({ about: 'Attestation object, base64url.' })
   attestationObject!: string;
 
-  @ListOfOneOf(transports, { about: 'How browsers may reach the authenticator.' })
+  @ListOfOneOf(transports, { about: 'Transports through which browsers can reach the authenticator.' })
   transports!: string[];
 }
 
@@ -80,7 +80,7 @@ export class AuthenticatorParamsV2 {
   @Label({ about: 'The name of the authenticator.' })
   authenticatorName!: string;
 
-  @Text({ min: 1, max: 256, about: 'The challenge the passkey was made with, base64url.' })
+  @Text({ min: 1, max: 256, about: 'The challenge used to create the passkey, base64url.' })
   challenge!: string;
 
   @Nested(() => Attestation, { about: 'Proof that the passkey exists, and its public key.' })
@@ -94,7 +94,7 @@ class AuthenticatorAttestationResponse {
   @Base64Url({ about: 'Attestation object, base64url.' })
   attestationObject!: string;
 
-  @ListOfOneOf(transports, { optional: true, about: 'How browsers may reach the authenticator.' })
+  @ListOfOneOf(transports, { optional: true, about: 'Transports through which browsers can reach the authenticator.' })
   transports?: string[];
 
   @OneOf(['cross-platform', 'platform'], { optional: true, about: 'How the authenticator is attached; not used.' })
@@ -133,7 +133,7 @@ class PublicKeyCredentialWithAttestation {
   @OneOf(['cross-platform', 'platform'], { optional: true, about: 'How the authenticator is attached; not used.' })
   authenticatorAttachment?: string;
 
-  @Nested(() => AuthenticatorAttestationResponse, { about: 'What the authenticator answered.' })
+  @Nested(() => AuthenticatorAttestationResponse, { about: 'Response of the authenticator.' })
   response!: AuthenticatorAttestationResponse;
 
   @Nested(() => SimpleClientExtensionResults, { about: 'Outputs of extensions; not used.' })
@@ -145,13 +145,13 @@ export class AuthenticatorParams {
   @Label({ about: 'The name of the authenticator.' })
   authenticatorName!: string;
 
-  @Uuid({ about: 'The user it is for.' })
+  @Uuid({ about: 'The user it belongs to.' })
   userId!: string;
 
-  @Nested(() => PublicKeyCredentialWithAttestation, { about: 'The credential as browsers serialise it.' })
+  @Nested(() => PublicKeyCredentialWithAttestation, { about: 'The credential as serialized by browsers.' })
   attestation!: PublicKeyCredentialWithAttestation;
 
-  @Text({ min: 1, max: 256, about: 'The challenge the passkey was made with, base64url.' })
+  @Text({ min: 1, max: 256, about: 'The challenge used to create the passkey, base64url.' })
   challenge!: string;
 }
 
@@ -231,10 +231,10 @@ export function newCredentials({
       sent.add(name);
       return;
     }
-    const why = owner === undefined ? 'is in this request twice' : `is registered for user \`${owner}\` already`;
+    const why = owner === undefined ? 'appears twice in this request' : `is already registered for user \`${owner}\``;
     throw new CoordinatorError(
       'ALREADY_EXISTS',
-      `${field}: ${what} \`${name}\` ${why}: a credential identifies one user of an organization`,
+      `${field}: ${what} \`${name}\` ${why}: a credential identifies exactly one user of an organization`,
       category ? { category } : {},
     );
   }
@@ -340,7 +340,7 @@ export function newCredentials({
 type Created<Type extends CredentialEvent['type']> = Extract<CredentialEvent, { type: Type }>;
 
 const nouns = {
-  longLivedApiKeys: ['API keys that last', 'delete one with delete_api_keys, or send expirationSeconds'],
+  longLivedApiKeys: ['API keys that never expire', 'delete one with delete_api_keys, or send expirationSeconds'],
   expiringApiKeys: ['API keys that expire', 'send fewer at once'],
   authenticators: ['authenticators', 'delete one with delete_authenticators'],
   oauthProviders: ['OAuth providers', 'delete one with delete_oauth_providers'],
@@ -352,7 +352,7 @@ function checkRoom(limits: Limits, kind: keyof typeof nouns, held: number, more:
   const [noun, help] = nouns[kind];
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `${field}: a user may have ${limit} ${noun}: this one has ${held}, and ${more} more were sent; ${help}`,
+    `${field}: a user may have ${limit} ${noun}: this one has ${held}, and this request adds ${more}; ${help}`,
   );
 }
 

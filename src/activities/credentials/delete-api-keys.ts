@@ -4,7 +4,7 @@ import { Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteApiKeysIntent {
-  @Uuid({ about: 'The user whose keys they are.' })
+  @Uuid({ about: 'The owner of the keys.' })
   userId!: string;
 
   @UuidList({ min: 1, about: 'The keys to delete.' })

@@ -4,7 +4,7 @@ import { Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteAuthenticatorsIntent {
-  @Uuid({ about: 'The user whose passkeys they are.' })
+  @Uuid({ about: 'The owner of the passkeys.' })
   userId!: string;
 
   @UuidList({ min: 1, about: 'The authenticators to delete.' })

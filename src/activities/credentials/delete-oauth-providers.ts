@@ -4,7 +4,7 @@ import { Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteOauthProvidersIntent {
-  @Uuid({ about: 'The user whose identities they are.' })
+  @Uuid({ about: 'The owner of the identities.' })
   userId!: string;
 
   @UuidList({ min: 1, about: 'The identities to delete.' })

@@ -3,7 +3,7 @@ import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteOauth2CredentialIntent {
-  @Uuid({ about: 'The application to forget.' })
+  @Uuid({ about: 'The application to delete.' })
   oauth2CredentialId!: string;
 }
 

@@ -15,10 +15,10 @@ class OidcClaims {
   @Text({ min: 1, about: 'Issuer of the identity.' })
   iss!: string;
 
-  @Text({ min: 1, about: 'Subject: who it is at the issuer.' })
+  @Text({ min: 1, about: 'Subject: the id of the person at the issuer.' })
   sub!: string;
 
-  @Text({ min: 1, about: 'Audience: the application it was issued for.' })
+  @Text({ min: 1, about: 'Audience: the client id of the application.' })
   aud!: string;
 }
 
@@ -42,8 +42,8 @@ export class OauthProviderParamsV2 {
   @Nested(() => OidcClaims, {
     optional: true,
     about:
-      'Instead of a token: the same person for another audience, by issuer and subject of a token in the list; both ' +
-      'audiences must be client ids that the parent has listed.',
+      'Instead of a token: the same person for a further audience, with the issuer and subject of a token in the list; both ' +
+      'audiences must be client ids listed by the parent.',
   })
   oidcClaims?: OidcClaims;
 }
@@ -91,7 +91,7 @@ export async function verifiedIdentities(
   if (providers.length > most) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `${field}: a user may have ${most} OAuth providers, and ${providers.length} were sent; send fewer`,
+      `${field}: a user may have at most ${most} OAuth providers, got ${providers.length}; send fewer`,
     );
   }
   // One after the other: a token that is refused costs no request to the issuers of those behind it.
@@ -131,7 +131,7 @@ function namedIdentities(
     const own = proved[index];
     const where = `${field}[${index}]`;
     if (own) {
-      if (oidcClaims) throw invalidField(`${where}.oidcClaims`, 'must not stand beside oidcToken: send one of them');
+      if (oidcClaims) throw invalidField(`${where}.oidcClaims`, 'cannot be combined with oidcToken: send one of them');
       const { issuer, audience, subject } = own;
       // A member's application is the organization's own affair; whoever signs up chooses theirs.
       const isFree = !own.isIssuedHere && (!registrars.isOfSubOrganization || registrars.clientIds.listed.length === 0);
@@ -164,7 +164,7 @@ function checkClientId(
   const whose = isOfSubOrganization ? 'the parent organization' : 'the organization';
   throw invalidField(
     where,
-    `\`${audience}\` is no client id of ${whose}: ` +
+    `\`${audience}\` is not a client id of ${whose}: ` +
       (isIssuedHere
         ? 'an application of X or Discord is registered there with create_oauth2_credential'
         : 'list it there in walletKitSettings.oauthClientIds or socialLinkingClientIds, with update_auth_proxy_config'),

@@ -7,14 +7,14 @@ export class Oauth2CredentialParams {
   @Text({
     min: 1,
     max: 64,
-    about: 'OAUTH2_PROVIDER_X, OAUTH2_PROVIDER_DISCORD, or one of the setting OAUTH2_PROVIDERS.',
+    about: 'OAUTH2_PROVIDER_X, OAUTH2_PROVIDER_DISCORD, or one defined in the setting OAUTH2_PROVIDERS.',
   })
   provider!: string;
 
   @Text({ min: 1, max: 255, about: 'The id of the application at the provider.' })
   clientId!: string;
 
-  @Hex({ max: 8_192, about: 'Its secret, sealed to `oauthSecretEncryption` of /public/v1/discovery/keys.' })
+  @Hex({ max: 8_192, about: 'Its secret, sealed to `oauthSecretEncryption` from /public/v1/discovery/keys.' })
   encryptedClientSecret!: string;
 }
 
@@ -29,12 +29,13 @@ export function checkApplicationNew(
   except?: string,
 ): void {
   // It becomes the audience of tokens, which must be readable in an error or a log.
-  if (/[\p{Cc}\p{Cs}]/u.test(clientId)) throw invalidField('parameters.clientId', 'must not have control characters');
+  if (/[\p{Cc}\p{Cs}]/u.test(clientId))
+    throw invalidField('parameters.clientId', 'must not contain control characters');
   for (const { oauth2CredentialId, ...known } of oauth2Credentials.values()) {
     if (oauth2CredentialId === except || known.provider !== provider || known.clientId !== clientId) continue;
     throw new CoordinatorError(
       'ALREADY_EXISTS',
-      `OAuth 2.0 credential \`${oauth2CredentialId}\` is for client id \`${clientId}\` of ${provider} already: ` +
+      `OAuth 2.0 credential \`${oauth2CredentialId}\` already exists for client id \`${clientId}\` of ${provider}: ` +
         'change it with update_oauth2_credential',
     );
   }

@@ -31,9 +31,9 @@ export function checkLinkedByEmail(user: User, email: string | undefined, field:
   }
   throw new CoordinatorError(
     'PERMISSION_DENIED',
-    `${field}: the parent organization may give user \`${user.userId}\` only an identity whose token proves the user's own ` +
+    `${field}: the parent organization may add to user \`${user.userId}\` only an identity whose token proves the user's own ` +
       'verified e-mail address, by an issuer of SOCIAL_LINKING_ISSUERS and for a client id in socialLinkingClientIds; ' +
-      'else the user has to do it',
+      'otherwise the user must add it',
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }

@@ -13,18 +13,18 @@ import {
 import { defineActivity } from '../define-activity.js';
 
 class AcceptInvitationIntent {
-  @Uuid({ about: 'The invitation, as its link names it.' })
+  @Uuid({ about: 'Id of the invitation, from its link.' })
   invitationId!: string;
 
   @ListOf(() => AuthenticatorParamsV2, {
     optional: true,
-    about: 'Passkeys of the new user; needed for WEB, not taken for API.',
+    about: 'Passkeys of the new user; required for WEB, refused for API.',
   })
   authenticators?: AuthenticatorParamsV2[];
 
   @ListOf(() => ApiKeyParamsV2, {
     optional: true,
-    about: 'API keys of the new user; needed for API, not taken for WEB.',
+    about: 'API keys of the new user; required for API, refused for WEB.',
   })
   apiKeys?: ApiKeyParamsV2[];
 }
@@ -49,14 +49,17 @@ export const acceptInvitation = defineActivity({
     if (!organization.users.has(senderUserId)) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
-        `user \`${senderUserId}\`, who has sent invitation \`${invitationId}\`, is not there any more: ask for another`,
+        `user \`${senderUserId}\`, who sent invitation \`${invitationId}\`, has been deleted: ask for a new invitation`,
       );
     }
     if (accessType === 'ACCESS_TYPE_WEB' && apiKeys.length > 0) {
-      throw invalidField('parameters.apiKeys', 'the invitation is for the web: send a passkey, no API key');
+      throw invalidField('parameters.apiKeys', 'the invitation is for the web: send a passkey instead of an API key');
     }
     if (accessType === 'ACCESS_TYPE_API' && authenticators.length > 0) {
-      throw invalidField('parameters.authenticators', 'the invitation is for the API: send an API key, no passkey');
+      throw invalidField(
+        'parameters.authenticators',
+        'the invitation is for the API: send an API key instead of a passkey',
+      );
     }
     // One that ends by itself would leave a user whom nobody can be.
     const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
@@ -77,7 +80,7 @@ export const acceptInvitation = defineActivity({
     if (invitation.userId !== submitterId || invitation.expiresAt <= now) {
       throw new CoordinatorError(
         'PERMISSION_DENIED',
-        `the key that has stamped this is not that of invitation \`${invitationId}\`, or it has expired`,
+        `the key that stamped this request is not the key of invitation \`${invitationId}\`, or the invitation has expired`,
       );
     }
     const { userId, userName, userEmail, userTags } = invitedUser(organization, invitation);
@@ -88,7 +91,7 @@ export const acceptInvitation = defineActivity({
     for (const [index, event] of added.entries()) {
       // It was in a mail, and must be good for nothing once it has served.
       if (event.type === 'ApiKeyCreated' && event.data.publicKey === invitation.publicKey) {
-        throw invalidField(`parameters.apiKeys[${index}].publicKey`, 'is the key of the link: make one of your own');
+        throw invalidField(`parameters.apiKeys[${index}].publicKey`, 'is the key of the link: generate your own');
       }
     }
     return {

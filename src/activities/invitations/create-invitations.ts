@@ -18,26 +18,26 @@ import { parentsWords } from '../parents-words.js';
 import type { OutgoingMessage } from '../../ports/delivery.js';
 
 class InvitationParams {
-  @Label({ about: 'The name that the person will have as a user.' })
+  @Label({ about: 'Name of the future user.' })
   receiverUserName!: string;
 
-  @Email({ about: 'Where the invitation is sent; the e-mail address of the new user.' })
+  @Email({ about: 'E-mail address of the future user; the invitation is sent there.' })
   receiverUserEmail!: string;
 
-  @UuidList({ about: 'Tags that the new user will carry.' })
+  @UuidList({ about: 'Tags of the future user.' })
   receiverUserTags!: string[];
 
   @OneOf(accessTypes, {
-    about: 'What the person may bring in: WEB a passkey, API an API key, ALL either or both.',
+    about: 'Credentials that the person may register: WEB a passkey, API an API key, ALL either or both.',
   })
   accessType!: AccessType;
 
-  @Uuid({ about: 'The user of this organization who invites, as the mail says.' })
+  @Uuid({ about: 'The inviting user of this organization, named in the e-mail.' })
   senderUserId!: string;
 }
 
 class CreateInvitationsIntent {
-  @ListOf(() => InvitationParams, { min: 1, about: 'The people to invite; either all are or none.' })
+  @ListOf(() => InvitationParams, { min: 1, about: 'The people to invite, all or none.' })
   invitations!: InvitationParams[];
 }
 
@@ -49,7 +49,7 @@ class CreateInvitationsResult {
 /** Invites people by mail; whoever accepts becomes a user. The key of each link is in its mail and nowhere else. */
 export const createInvitations = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_INVITATIONS',
-  summary: 'Invites people by mail to become users.',
+  summary: 'Invites people by e-mail to become users.',
   intent: CreateInvitationsIntent,
   result: CreateInvitationsResult,
   policy: { resource: 'INVITATION', action: 'CREATE' },
@@ -62,7 +62,7 @@ export const createInvitations = defineActivity({
       existingUser(organization, senderUserId);
       for (const tagId of receiverUserTags) existingUserTag(organization, tagId);
       const address = contactKey(receiverUserEmail);
-      if (addresses.has(address)) throw invalidField(field, `\`${receiverUserEmail}\` is in this request twice`);
+      if (addresses.has(address)) throw invalidField(field, `\`${receiverUserEmail}\` appears twice in this request`);
       addresses.add(address);
       checkNobodyHas(organization, address, field);
     }
@@ -119,8 +119,8 @@ export const createInvitations = defineActivity({
     if (open.length + invitations.length > limits.invitations) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `an organization may have ${limits.invitations} open invitations: it has ${open.length}, and ${invitations.length} ` +
-          'more were sent; delete some first with delete_invitation',
+        `an organization may have ${limits.invitations} open invitations: it has ${open.length}, and this request adds ${invitations.length}; ` +
+          'delete some first with delete_invitation',
       );
     }
     for (const [index, { receiverUserEmail }] of invitations.entries()) {
@@ -129,7 +129,7 @@ export const createInvitations = defineActivity({
       throw new CoordinatorError(
         'ALREADY_EXISTS',
         `parameters.invitations[${index}].receiverUserEmail: invitation \`${other.invitationId}\` to ` +
-          `\`${receiverUserEmail}\` is open: delete it first with delete_invitation to send another`,
+          `\`${receiverUserEmail}\` is still open: to send a new one, delete it first with delete_invitation`,
       );
     }
     const created = invitations.map((invitation, index): OrganizationEvent => {
@@ -160,8 +160,8 @@ function checkMayInvite({ organizationId, parentOrganizationId }: OrganizationVi
   if (parentOrganizationId === undefined || parent?.features.has('FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS')) return;
   throw new CoordinatorError(
     'PERMISSION_DENIED',
-    `sub-organization \`${organizationId}\` may not invite: its parent \`${parentOrganizationId}\` has not switched ` +
-      'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS on (set_organization_feature)',
+    `sub-organization \`${organizationId}\` may not send invitations: its parent \`${parentOrganizationId}\` has not enabled ` +
+      'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS (set_organization_feature)',
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }
@@ -170,6 +170,6 @@ function checkMayInvite({ organizationId, parentOrganizationId }: OrganizationVi
 function checkNobodyHas({ users }: OrganizationView, address: string, field: string): void {
   for (const { userId, userEmail } of users.values()) {
     if (userEmail === undefined || contactKey(userEmail) !== address) continue;
-    throw new CoordinatorError('ALREADY_EXISTS', `${field}: user \`${userId}\` has \`${userEmail}\` already`);
+    throw new CoordinatorError('ALREADY_EXISTS', `${field}: user \`${userId}\` already has \`${userEmail}\``);
   }
 }

@@ -4,7 +4,7 @@ import { defineActivity } from '../define-activity.js';
 import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
 
 class CreateFiatOnRampCredentialIntent extends OnRampCredentialParams {
-  @Flag({ optional: true, about: 'It is an account of the provider’s sandbox; false when absent.' })
+  @Flag({ optional: true, about: 'True for an account in the provider’s sandbox; default false.' })
   sandboxMode?: boolean;
 }
 

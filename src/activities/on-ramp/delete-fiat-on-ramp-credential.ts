@@ -4,7 +4,7 @@ import { defineActivity } from '../define-activity.js';
 
 class DeleteFiatOnRampCredentialIntent {
   // The clients spell it so here, and otherwise in the result.
-  @Uuid({ about: 'The account to forget.' })
+  @Uuid({ about: 'The account to delete.' })
   fiatOnrampCredentialId!: string;
 }
 

@@ -13,10 +13,10 @@ const maxSealedLength = 8_192;
 
 /** An account at a fiat on-ramp; an empty text is the same as none. */
 export class OnRampCredentialParams {
-  @OneOf(onRampProviderNames, { about: 'ALPHA is the clients’ COINBASE, BETA their MOONPAY.' })
+  @OneOf(onRampProviderNames, { about: 'The clients write ALPHA for COINBASE and BETA for MOONPAY.' })
   onrampProvider!: OnRampProviderName;
 
-  @Text({ optional: true, max: 255, about: 'The project at the provider; ALPHA needs it.' })
+  @Text({ optional: true, max: 255, about: 'The project at the provider; required for ALPHA.' })
   projectId?: string;
 
   @Text({ min: 1, max: 1_024, about: 'The publishable API key.' })
@@ -25,11 +25,15 @@ export class OnRampCredentialParams {
   @Text({
     min: 1,
     max: maxSealedLength,
-    about: 'The secret API key, sealed to `onRampEncryption` of /public/v1/discovery/keys.',
+    about: 'The secret API key, sealed to `onRampEncryption` from /public/v1/discovery/keys.',
   })
   encryptedSecretApiKey!: string;
 
-  @Text({ optional: true, max: maxSealedLength, about: 'The private API key, sealed likewise; ALPHA needs it.' })
+  @Text({
+    optional: true,
+    max: maxSealedLength,
+    about: 'The private API key, sealed the same way; required for ALPHA.',
+  })
   encryptedPrivateApiKey?: string;
 }
 
@@ -38,12 +42,12 @@ export function checkOnRampParams(intent: OnRampCredentialParams): void {
   for (const name of ['projectId', 'publishableApiKey'] as const) {
     // They are shown in lists and logs, and sent in headers and addresses.
     if (/[\p{Cc}\p{Cs}]/u.test(intent[name] ?? '')) {
-      throw invalidField(`parameters.${name}`, 'must not have control characters');
+      throw invalidField(`parameters.${name}`, 'must not contain control characters');
     }
   }
   if (!hasProjects(intent.onrampProvider)) return;
   for (const name of ['projectId', 'encryptedPrivateApiKey'] as const) {
-    if (!intent[name]) throw invalidField(`parameters.${name}`, `${intent.onrampProvider} needs it`);
+    if (!intent[name]) throw invalidField(`parameters.${name}`, `is required for ${intent.onrampProvider}`);
   }
 }
 

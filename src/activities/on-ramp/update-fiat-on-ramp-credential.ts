@@ -17,7 +17,7 @@ class UpdateFiatOnRampCredentialResult {
 /** Replaces all that is known of an account at a fiat on-ramp but its mode; the keys it had are shredded. */
 export const updateFiatOnRampCredential = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_FIAT_ON_RAMP_CREDENTIAL',
-  summary: 'Replaces the provider, project and keys of a fiat on-ramp account; sandbox mode stays.',
+  summary: 'Replaces the provider, project and keys of a fiat on-ramp account; sandbox mode stays the same.',
   intent: UpdateFiatOnRampCredentialIntent,
   result: UpdateFiatOnRampCredentialResult,
   policy: { resource: 'ON_RAMP_CREDENTIALS', action: 'UPDATE' },

@@ -78,7 +78,7 @@ const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, Feature
  */
 export const createSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
-  summary: 'Creates a sub-organization with its root users and, if asked for, a wallet.',
+  summary: 'Creates a sub-organization with its root users and, optionally, a wallet.',
   intent: CreateSubOrganizationIntentV8,
   result: CreateSubOrganizationResult,
   olderVersions,
@@ -89,7 +89,7 @@ export const createSubOrganization = defineActivity({
     if (organization.parentOrganizationId !== undefined) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
-        `organization \`${organization.organizationId}\` is a sub-organization, and can have none of its own: ` +
+        `organization \`${organization.organizationId}\` is a sub-organization and cannot have sub-organizations of its own: ` +
           `create it in \`${organization.parentOrganizationId}\``,
       );
     }
@@ -164,7 +164,7 @@ function checkRootUsers(
   if (able < threshold) {
     throw invalidField(
       rootUsersField,
-      `the root quorum takes ${threshold} of them, and only ${able} could ever sign: give them credentials, or a ` +
+      `the root quorum requires ${threshold} of them, but only ${able} could ever sign: give them credentials, or a ` +
         'contact to log in with',
     );
   }

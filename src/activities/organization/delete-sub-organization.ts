@@ -7,7 +7,7 @@ import { defineActivity } from '../define-activity.js';
 class DeleteSubOrganizationIntent {
   @Flag({
     optional: true,
-    about: 'True: also wallets and private keys that were never exported, which nobody will have any more.',
+    about: 'True to delete wallets and private keys that were never exported too; they are lost for good.',
   })
   deleteWithoutExport?: boolean;
 }
@@ -23,7 +23,7 @@ class DeleteSubOrganizationResult {
  */
 export const deleteSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION',
-  summary: 'Deletes the sub-organization it is submitted in, and shreds every secret of it; its history stays.',
+  summary: 'Deletes the sub-organization in which it is submitted, and shreds all its secrets; its history remains.',
   intent: DeleteSubOrganizationIntent,
   result: DeleteSubOrganizationResult,
   policy: { resource: 'ORGANIZATION', action: 'DELETE' },
@@ -33,7 +33,7 @@ export const deleteSubOrganization = defineActivity({
     if (parentOrganizationId === undefined) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
-        `organization \`${organizationId}\` is no sub-organization: only one that has a parent can be deleted`,
+        `organization \`${organizationId}\` is not a sub-organization: only an organization with a parent can be deleted`,
       );
     }
     if (!deleteWithoutExport) checkAllExported(organization);
@@ -69,7 +69,7 @@ function checkAllExported({ wallets, privateKeys }: OrganizationView): void {
 function notExported(noun: string, id: string, remedy: string): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',
-    `${noun} has not been exported: \`${id}\` would be lost: export it with ${remedy} first, or send ` +
+    `${noun} has not been exported: \`${id}\` would be lost for good: export it with ${remedy} first, or send ` +
       'deleteWithoutExport: true',
     { category: 'REQUEST_INVALID' },
   );

@@ -31,7 +31,7 @@ export function checkFeatureValue(name: FeatureName, value: string): void {
     if (!isPasskeyOrigin(origin)) {
       throw invalidField(
         'parameters.value',
-        `must be origins separated by commas, each exactly as a browser writes it, such as https://app.example.com; \`${origin.slice(0, 128)}\` is none`,
+        `must be origins separated by commas, each exactly as a browser writes it, such as https://app.example.com, got \`${origin.slice(0, 128)}\``,
       );
     }
   }
@@ -48,7 +48,7 @@ export function checkLoginFeature(
   if (parentOrganizationId === undefined || features.has(name)) return;
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `\`${name}\` is switched off in sub-organization \`${organizationId}\`: ` +
-      'log in another way, or have its root users switch it on with set_organization_feature',
+    `\`${name}\` is disabled in sub-organization \`${organizationId}\`: ` +
+      'log in another way, or have its root users enable it with set_organization_feature',
   );
 }

@@ -10,14 +10,14 @@ class ReleaseContactIntent {
   @Text({
     min: 1,
     max: 254,
-    about: 'The e-mail address, or the phone number in E.164, that is somebody else’s by now.',
+    about: 'The e-mail address, or phone number in E.164 format, that now belongs to somebody else.',
   })
   contact!: string;
 
   @Flag({
     optional: true,
     about:
-      'True: also when it is all that the root quorum could ever log in with, and nobody gets into the sub-organization any more.',
+      'True to release the contact even if the root quorum has no other way to log in, so that the sub-organization becomes unreachable.',
   })
   leaveUnreachable?: boolean;
 }
@@ -33,7 +33,8 @@ class ReleaseContactResult {
  */
 export const releaseContact = defineActivity({
   type: 'ACTIVITY_TYPE_RELEASE_CONTACT',
-  summary: 'Ends all logins by a contact in the sub-organization it is submitted in, until the contact is proved anew.',
+  summary:
+    'Disables logins with a contact in the sub-organization in which it is submitted, until the contact is verified again.',
   intent: ReleaseContactIntent,
   result: ReleaseContactResult,
   policy: { resource: 'CONTACT', action: 'DELETE' },
@@ -64,7 +65,7 @@ function usersToRelease(
   contact: string,
 ): { readonly kind: ContactKind; readonly users: readonly User[] } {
   if (!isEmail(contact) && !isPhone(contact)) {
-    const rule = 'an e-mail address, or a phone number in E.164, such as +13214567890';
+    const rule = 'an e-mail address, or a phone number in E.164 format, such as +13214567890';
     throw invalidField('parameters.contact', `must be ${rule}, got \`${contact.slice(0, 64)}\``);
   }
   const kind = isEmail(contact) ? 'email' : 'phone-number';
@@ -72,8 +73,8 @@ function usersToRelease(
   if (users.length > 0) return { kind, users };
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no user of organization \`${organization.organizationId}\` has \`${contact}\` as a contact that is not released: ` +
-      'list_suborgs finds the organizations that have it',
+    `no user of organization \`${organization.organizationId}\` has \`${contact}\` as an active contact: ` +
+      'use list_suborgs to find the organizations that have it',
   );
 }
 
@@ -85,8 +86,8 @@ function checkStaysReachable(organization: OrganizationView, events: readonly Or
     if (!(error instanceof CoordinatorError)) throw error;
     throw new CoordinatorError(
       'FAILED_PRECONDITION',
-      `the contact is all that the root quorum of organization \`${organization.organizationId}\` could ever log in with: ` +
-        'have its users add a passkey or a key first, or send leaveUnreachable: true, after which nobody gets in any more',
+      `the root quorum of organization \`${organization.organizationId}\` has no way to log in other than this contact: ` +
+        'have its users add a passkey or a key first, or send leaveUnreachable: true, after which nobody can log in any more',
     );
   }
 }

@@ -5,12 +5,12 @@ import { defineActivity } from '../define-activity.js';
 import { Feature } from './organization-features.js';
 
 class RemoveOrganizationFeatureIntent {
-  @OneOf(featureNames, { about: 'The feature to switch off.' })
+  @OneOf(featureNames, { about: 'The feature to disable.' })
   name!: FeatureName;
 }
 
 class RemoveOrganizationFeatureResult {
-  @ListOf(() => Feature, { about: 'All features that are still on.' })
+  @ListOf(() => Feature, { about: 'All features that are still enabled.' })
   features!: Feature[];
 }
 
@@ -27,7 +27,7 @@ export const removeOrganizationFeature = defineActivity({
     if (!left.delete(name)) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `feature \`${name}\` is not on in organization \`${organization.organizationId}\``,
+        `feature \`${name}\` is not enabled in organization \`${organization.organizationId}\``,
       );
     }
     return {

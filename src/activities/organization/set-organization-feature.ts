@@ -4,15 +4,15 @@ import { defineActivity } from '../define-activity.js';
 import { checkFeatureValue, Feature } from './organization-features.js';
 
 class SetOrganizationFeatureIntent {
-  @OneOf(featureNames, { about: 'The feature to switch on.' })
+  @OneOf(featureNames, { about: 'The feature to enable.' })
   name!: FeatureName;
 
-  @Text({ about: 'Its value; may be empty for a feature that needs none. Replaces the value so far.' })
+  @Text({ about: 'Value of the feature, which replaces the previous one; empty if it needs none.' })
   value!: string;
 }
 
 class SetOrganizationFeatureResult {
-  @ListOf(() => Feature, { about: 'All features that are on.' })
+  @ListOf(() => Feature, { about: 'All enabled features.' })
   features!: Feature[];
 }
 

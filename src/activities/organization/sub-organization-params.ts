@@ -11,7 +11,7 @@ class RootUser {
   @Label({ about: 'The name of the user; need not be unique.' })
   userName!: string;
 
-  @Email({ optional: true, removable: true, about: 'E-mail address; empty: none.' })
+  @Email({ optional: true, removable: true, about: 'E-mail address; empty for none.' })
   userEmail?: string;
 
   @ListOf(() => AuthenticatorParamsV2, { optional: true, about: 'Passkeys of the user.' })
@@ -24,7 +24,7 @@ class RootUserParams extends RootUser {
 }
 
 class RootUserParamsV2 extends RootUserParams {
-  @ListOf(() => OauthProviderParams, { optional: true, about: 'Identities the user may log in with.' })
+  @ListOf(() => OauthProviderParams, { optional: true, about: 'OpenID identities with which the user can log in.' })
   oauthProviders?: OauthProviderParams[];
 }
 
@@ -32,24 +32,24 @@ class RootUserParamsV3 extends RootUser {
   @ListOf(() => ApiKeyParamsV2, { optional: true, about: 'API keys of the user.' })
   apiKeys?: ApiKeyParamsV2[];
 
-  @ListOf(() => OauthProviderParams, { optional: true, about: 'Identities the user may log in with.' })
+  @ListOf(() => OauthProviderParams, { optional: true, about: 'OpenID identities with which the user can log in.' })
   oauthProviders?: OauthProviderParams[];
 }
 
 class RootUserParamsV4 extends RootUserParamsV3 {
-  @Phone({ optional: true, removable: true, about: 'Phone number in E.164; empty: none.' })
+  @Phone({ optional: true, removable: true, about: 'Phone number in E.164 format; empty for none.' })
   userPhoneNumber?: string;
 }
 
 /** A first user of a sub-organization. */
 export class RootUserParamsV5 extends RootUser {
-  @Phone({ optional: true, removable: true, about: 'Phone number in E.164; empty: none.' })
+  @Phone({ optional: true, removable: true, about: 'Phone number in E.164 format; empty for none.' })
   userPhoneNumber?: string;
 
   @ListOf(() => ApiKeyParamsV2, { optional: true, about: 'API keys of the user.' })
   apiKeys?: ApiKeyParamsV2[];
 
-  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'Identities the user may log in with.' })
+  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'OpenID identities with which the user can log in.' })
   oauthProviders?: OauthProviderParamsV2[];
 }
 
@@ -61,7 +61,12 @@ export class WalletParams {
   @ListOf(() => WalletAccountParams, { max: maxAccountsAtOnce, about: 'Its first accounts; may be empty.' })
   accounts!: WalletAccountParams[];
 
-  @Whole({ min: 12, max: 24, optional: true, about: 'Words of its mnemonic: 12 (default), 15, 18, 21 or 24.' })
+  @Whole({
+    min: 12,
+    max: 24,
+    optional: true,
+    about: 'Number of words in its mnemonic: 12 (default), 15, 18, 21 or 24.',
+  })
   mnemonicLength?: number;
 }
 
@@ -69,7 +74,7 @@ class SubOrganizationParams {
   @Label({ about: 'The name of the sub-organization; need not be unique.' })
   subOrganizationName!: string;
 
-  @Whole({ min: 1, max: 100, about: 'How many of the root users must agree to what no policy allows.' })
+  @Whole({ min: 1, max: 100, about: 'Root quorum threshold: how many root users must approve what no policy allows.' })
   rootQuorumThreshold!: number;
 }
 
@@ -77,28 +82,31 @@ class SubOrganizationWithWallet extends SubOrganizationParams {
   @Nested(() => WalletParams, { optional: true, about: 'A first wallet.' })
   wallet?: WalletParams;
 
-  @Flag({ optional: true, about: 'Switches recovery by e-mail off.' })
+  @Flag({ optional: true, about: 'Disables recovery by e-mail.' })
   disableEmailRecovery?: boolean;
 
-  @Flag({ optional: true, about: 'Switches login by an e-mailed credential off.' })
+  @Flag({ optional: true, about: 'Disables login with an e-mailed credential.' })
   disableEmailAuth?: boolean;
 }
 
 class SubOrganizationSignup extends SubOrganizationWithWallet {
-  @Flag({ optional: true, about: 'Switches login by a code in a text message off.' })
+  @Flag({ optional: true, about: 'Disables login with a code sent by SMS.' })
   disableSmsAuth?: boolean;
 
-  @Flag({ optional: true, about: 'Switches login by an e-mailed code off.' })
+  @Flag({ optional: true, about: 'Disables login with an e-mailed code.' })
   disableOtpEmailAuth?: boolean;
 
-  @Text({ optional: true, max: 8_192, about: 'Proof of the contact of one root user (verify_otp).' })
+  @Text({ optional: true, max: 8_192, about: 'Verification token for the contact of one root user, from verify_otp.' })
   verificationToken?: string;
 
-  @Nested(() => ClientSignature, { optional: true, about: 'By the key that the verification token is bound to.' })
+  @Nested(() => ClientSignature, {
+    optional: true,
+    about: 'Signature by the key that the verification token is bound to.',
+  })
   clientSignature?: ClientSignature;
 }
 
-const rootUsersAbout = 'Its first users, who together are its root quorum.';
+const rootUsersAbout = 'Its first users, who make up its root quorum.';
 
 class CreateSubOrganizationIntent {
   @Label({ about: 'The name of the sub-organization.' })
@@ -155,7 +163,7 @@ const withCurve = ({ apiKeys = [], ...user }: RootUserParamsV2): RootUserParamsV
 const newest = 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8';
 
 function refuseVersion(version: string, why: string): never {
-  throw new CoordinatorError('UNIMPLEMENTED', `${version} is not taken: ${why}; send ${newest}`);
+  throw new CoordinatorError('UNIMPLEMENTED', `${version} is not supported: ${why}; send ${newest}`);
 }
 
 /** The older versions. The first and the third are refused: what they ask for has no counterpart in the newest. */
@@ -195,7 +203,7 @@ export const olderVersions = [
     lift: () =>
       refuseVersion(
         'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V3',
-        'a sub-organization begins without private keys, which its users make with create_private_keys',
+        'a sub-organization starts without private keys; its users create them with create_private_keys',
       ),
   },
   {

@@ -25,7 +25,7 @@ export const updateRootQuorum = defineActivity({
     if (threshold > userIds.length) {
       throw invalidField(
         'parameters.threshold',
-        `must be at most the number of users, ${userIds.length}, got \`${threshold}\``,
+        `must not exceed the number of users, ${userIds.length}, got \`${threshold}\``,
       );
     }
     for (const userId of userIds) existingUser(organization, userId);

@@ -3,7 +3,7 @@ import { defineActivity } from '../define-activity.js';
 import { CreatePolicyIntentV3, policiesCreated } from './policy-params.js';
 
 class CreatePoliciesIntent {
-  @ListOf(() => CreatePolicyIntentV3, { min: 1, about: 'The new policies; either all are created or none.' })
+  @ListOf(() => CreatePolicyIntentV3, { min: 1, about: 'The new policies. All are created, or none.' })
   policies!: CreatePolicyIntentV3[];
 }
 

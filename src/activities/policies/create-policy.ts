@@ -19,24 +19,24 @@ const operators = [
 ];
 
 class Selector {
-  @Text({ optional: true, about: 'What is looked at.' })
+  @Text({ optional: true, about: 'The value to test.' })
   subject?: string;
 
-  @OneOf(operators, { optional: true, about: 'How it is compared.' })
+  @OneOf(operators, { optional: true, about: 'The comparison operator.' })
   operator?: string;
 
-  @Text({ optional: true, about: 'What it is compared with.' })
+  @Text({ optional: true, about: 'The value to compare with.' })
   target?: string;
 }
 
 class SelectorV2 {
-  @Text({ optional: true, about: 'What is looked at.' })
+  @Text({ optional: true, about: 'The value to test.' })
   subject?: string;
 
-  @OneOf(operators, { optional: true, about: 'How it is compared.' })
+  @OneOf(operators, { optional: true, about: 'The comparison operator.' })
   operator?: string;
 
-  @TextList({ optional: true, about: 'What it is compared with.' })
+  @TextList({ optional: true, about: 'The value to compare with.' })
   targets?: string[];
 }
 
@@ -44,13 +44,13 @@ class CreatePolicyIntent {
   @Label({ about: 'The name of the policy.' })
   policyName!: string;
 
-  @ListOf(() => Selector, { about: 'Selectors, which the policy language has replaced.' })
+  @ListOf(() => Selector, { about: 'Selectors; superseded by the policy language.' })
   selectors!: Selector[];
 
-  @OneOf(effects, { about: 'What the policy does to an activity it applies to.' })
+  @OneOf(effects, { about: 'Effect of the policy when it applies.' })
   effect!: Policy['effect'];
 
-  @Text({ optional: true, about: 'A note for people.' })
+  @Text({ optional: true, about: 'A free-form note.' })
   notes?: string;
 }
 
@@ -58,13 +58,13 @@ class CreatePolicyIntentV2 {
   @Label({ about: 'The name of the policy.' })
   policyName!: string;
 
-  @ListOf(() => SelectorV2, { about: 'Selectors, which the policy language has replaced.' })
+  @ListOf(() => SelectorV2, { about: 'Selectors; superseded by the policy language.' })
   selectors!: SelectorV2[];
 
-  @OneOf(effects, { about: 'What the policy does to an activity it applies to.' })
+  @OneOf(effects, { about: 'Effect of the policy when it applies.' })
   effect!: Policy['effect'];
 
-  @Text({ optional: true, about: 'A note for people.' })
+  @Text({ optional: true, about: 'A free-form note.' })
   notes?: string;
 }
 
@@ -79,7 +79,7 @@ const type = 'ACTIVITY_TYPE_CREATE_POLICY_V3';
 function refuseSelectors(): never {
   throw new CoordinatorError(
     'UNIMPLEMENTED',
-    `policies with selectors are not taken: send ${type} with \`condition\` and \`consensus\` expressions of the policy language instead of \`selectors\``,
+    `policies with selectors are not supported: send ${type} with \`condition\` and \`consensus\` expressions of the policy language instead of \`selectors\``,
   );
 }
 

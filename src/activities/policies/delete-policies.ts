@@ -3,7 +3,7 @@ import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePoliciesIntent {
-  @UuidList({ min: 1, about: 'The policies to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The policies to delete, all or none.' })
   policyIds!: string[];
 }
 

@@ -17,22 +17,22 @@ export const effects: readonly Policy['effect'][] = ['EFFECT_ALLOW', 'EFFECT_DEN
 
 /** One new policy, as `create_policy` takes it alone and `create_policies` in a list. */
 export class CreatePolicyIntentV3 {
-  @Label({ about: 'The name of the policy; no other policy of the organization may have it.' })
+  @Label({ about: 'The name of the policy; must be unique within the organization.' })
   policyName!: string;
 
-  @OneOf(effects, { about: 'What the policy does to an activity it applies to.' })
+  @OneOf(effects, { about: 'Effect of the policy when it applies.' })
   effect!: Policy['effect'];
 
-  @Text({ optional: true, max: maxTextLength, about: 'When the policy applies; absent: to every activity.' })
+  @Text({ optional: true, max: maxTextLength, about: 'When the policy applies; if absent, to every activity.' })
   condition?: string;
 
-  @Text({ optional: true, max: maxTextLength, about: 'Who must approve; absent: the submitter alone is enough.' })
+  @Text({ optional: true, max: maxTextLength, about: 'Who must approve; if absent, the submitter alone is enough.' })
   consensus?: string;
 
-  @Text({ optional: true, about: 'A note for people.' })
+  @Text({ optional: true, about: 'A free-form note.' })
   notes?: string;
 
-  @Text({ optional: true, max: maxTextLength, about: 'When the policy is active; absent: always.' })
+  @Text({ optional: true, max: maxTextLength, about: 'When the policy is active; if absent, always.' })
   time?: string;
 }
 
@@ -49,7 +49,7 @@ export function policiesCreated(
   if (count + policies.length > limits.policies) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `an organization may have ${limits.policies} policies: it has ${count}, and ${policies.length} more were sent; delete some first`,
+      `an organization may have ${limits.policies} policies: it has ${count}, and this request adds ${policies.length}; delete some first`,
     );
   }
   checkRoom(policies, context);
@@ -57,7 +57,7 @@ export function policiesCreated(
   const events = policies.map((policy, index): Extract<PolicyEvent, { type: 'PolicyCreated' }> => {
     const { policyName, effect, condition, consensus, time, notes = '' } = policy;
     checkPolicyNameFree(organization, policyName);
-    if (names.has(policyName)) throw policyNameTaken(policyName, 'this request names it twice');
+    if (names.has(policyName)) throw policyNameTaken(policyName, 'it appears twice in this request');
     names.add(policyName);
     const clauses = presentMembers({ condition, consensus, time });
     const where = policies.length > 1 ? ` (policies[${index}], \`${policyName}\`)` : '';
@@ -87,7 +87,7 @@ export function checkRoom(
   if (before + added <= most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the clauses of all policies of an organization may have ${most} characters together: its others have ${before}, and ${added} were sent; shorten or delete some first`,
+    `the clauses of all policies of an organization may have ${most} characters in total: the existing ones have ${before}, and this request adds ${added}; shorten or delete some first`,
   );
 }
 
@@ -117,7 +117,7 @@ export function checkBudget(
   const { approvals, elements } = reckoned;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `all policies of an organization may take ${most} steps together, with ${approvals} approvals and lists of ${elements} elements: its others could take ${before}, and what was sent ${added}; simplify or delete some first`,
+    `all policies of an organization may take ${most} steps in total, with ${approvals} approvals and lists of ${elements} elements: the existing ones could take ${before}, and this request adds ${added}; simplify or delete some first`,
   );
 }
 

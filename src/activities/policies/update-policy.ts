@@ -10,7 +10,7 @@ class UpdatePolicyIntent {
   @Uuid({ about: 'The policy to change.' })
   policyId!: string;
 
-  @Label({ optional: true, about: 'The new name; no other policy of the organization may have it.' })
+  @Label({ optional: true, about: 'The new name; must be unique within the organization.' })
   policyName?: string;
 
   @OneOf(effects, { optional: true, about: 'The new effect.' })
@@ -22,12 +22,12 @@ class UpdatePolicyIntent {
   @Text({ optional: true, max: maxTextLength, about: 'The new consensus.' })
   policyConsensus?: string;
 
-  @Text({ optional: true, about: 'The new note; an empty one removes it.' })
+  @Text({ optional: true, about: 'The new note; empty to remove it.' })
   policyNotes?: string;
 }
 
 class UpdatePolicyIntentV2 extends UpdatePolicyIntent {
-  @Text({ optional: true, max: maxTextLength, about: 'The new time in which the policy is active.' })
+  @Text({ optional: true, max: maxTextLength, about: 'New active time of the policy.' })
   time?: string;
 }
 
@@ -39,7 +39,7 @@ class UpdatePolicyResultV2 {
 /** Updates a policy; fields that are not sent stay unchanged. */
 export const updatePolicy = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_POLICY_V2',
-  summary: 'Updates a policy; fields that are not sent stay unchanged.',
+  summary: 'Updates a policy; omitted fields stay unchanged.',
   intent: UpdatePolicyIntentV2,
   result: UpdatePolicyResultV2,
   olderVersions: [

@@ -8,10 +8,10 @@ import { Label, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class CreatePrivateKeyTagIntent {
-  @Label({ about: 'The name of the tag; no other private key tag of the organization may have it.' })
+  @Label({ about: 'The name of the tag; must be unique among private key tags of the organization.' })
   privateKeyTagName!: string;
 
-  @UuidList({ max: 1_000, about: 'Private keys that carry it from the beginning; may be empty.' })
+  @UuidList({ max: 1_000, about: 'Private keys to tag at once; may be empty.' })
   privateKeyIds!: string[];
 }
 

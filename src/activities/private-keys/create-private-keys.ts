@@ -6,21 +6,21 @@ import { addressFormats } from '../wallets/wallet-params.js';
 import { AddressResult, checkAddressFormats, privateKeyCreated, recalledPrivateKeys } from './private-key-params.js';
 
 class PrivateKeyParams {
-  @Label({ about: 'The name of the key; no other private key of the organization may have it.' })
+  @Label({ about: 'The name of the key; must be unique within the organization.' })
   privateKeyName!: string;
 
-  @OneOf(CURVES, { about: 'Its curve; every address format must have addresses on it.' })
+  @OneOf(CURVES, { about: 'Its curve; must suit every address format.' })
   curve!: Curve;
 
-  @UuidList({ about: 'The private key tags that it carries from the beginning; may be empty.' })
+  @UuidList({ about: 'Ids of its private key tags; may be empty.' })
   privateKeyTags!: string[];
 
-  @ListOfOneOf(addressFormats, { about: 'How its addresses are written; may be empty.' })
+  @ListOfOneOf(addressFormats, { about: 'Address formats; may be empty.' })
   addressFormats!: AddressFormat[];
 }
 
 class CreatePrivateKeysIntent {
-  @ListOf(() => PrivateKeyParams, { min: 1, about: 'The new private keys; either all are created or none.' })
+  @ListOf(() => PrivateKeyParams, { min: 1, about: 'The new private keys, all or none.' })
   privateKeys!: PrivateKeyParams[];
 }
 
@@ -36,7 +36,7 @@ class CreatePrivateKeysResult {
   @ListOf(() => PrivateKeyResult, { about: 'In the order of the intent.' })
   privateKeys!: PrivateKeyResult[];
 
-  @UuidList({ about: 'The ids once more, where clients of the first version look for them.' })
+  @UuidList({ about: 'The same ids, where clients of version 1 expect them.' })
   privateKeyIds!: string[];
 }
 

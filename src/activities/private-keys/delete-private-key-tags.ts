@@ -5,7 +5,7 @@ import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePrivateKeyTagsIntent {
-  @UuidList({ min: 1, about: 'The private key tags to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The private key tags to delete, all or none.' })
   privateKeyTagIds!: string[];
 }
 
@@ -13,14 +13,14 @@ class DeletePrivateKeyTagsResult {
   @UuidList()
   privateKeyTagIds!: string[];
 
-  @UuidList({ max: 1_000, about: 'The private keys that carried any of the tags.' })
+  @UuidList({ max: 1_000, about: 'The private keys that had any of the tags.' })
   privateKeyIds!: string[];
 }
 
 /** Deletes private key tags; whichever key carries one no longer does. */
 export const deletePrivateKeyTags = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS',
-  summary: 'Deletes private key tags; whichever key carries one no longer does.',
+  summary: 'Deletes private key tags and removes them from all private keys.',
   intent: DeletePrivateKeyTagsIntent,
   result: DeletePrivateKeyTagsResult,
   policy: { resource: 'PRIVATE_KEY', action: 'DELETE' },

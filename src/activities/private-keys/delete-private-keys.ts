@@ -4,10 +4,10 @@ import { Flag, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeletePrivateKeysIntent {
-  @UuidList({ min: 1, about: 'The private keys to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The private keys to delete, all or none.' })
   privateKeyIds!: string[];
 
-  @Flag({ optional: true, about: 'Also keys that were never exported, which nobody will have any more.' })
+  @Flag({ optional: true, about: 'True to delete keys that were never exported too; they are lost for good.' })
   deleteWithoutExport?: boolean;
 }
 
@@ -30,7 +30,7 @@ export const deletePrivateKeys = defineActivity({
       if (exported || deleteWithoutExport) continue;
       throw new CoordinatorError(
         'INVALID_ARGUMENT',
-        `private key has not been exported: \`${privateKeyId}\` would be lost for good, export it first or send ` +
+        `private key has not been exported: \`${privateKeyId}\` would be lost for good: export it with export_private_key first, or send ` +
           `deleteWithoutExport`,
         { category: 'REQUEST_INVALID' },
       );

@@ -29,7 +29,7 @@ class ExportPrivateKeyResult {
 /** Hands out a private key, sealed to a key of the caller's; it is marked as exported from then on. */
 export const exportPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_EXPORT_PRIVATE_KEY',
-  summary: "Hands out a private key, sealed to the caller's target key.",
+  summary: "Exports a private key, sealed to the caller's target key.",
   intent: ExportPrivateKeyIntent,
   result: ExportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'EXPORT' },

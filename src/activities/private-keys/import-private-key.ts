@@ -9,19 +9,19 @@ import { addressFormats } from '../wallets/wallet-params.js';
 import { AddressResult, checkAddressFormats, privateKeyCreated, recalledPrivateKeys } from './private-key-params.js';
 
 class ImportPrivateKeyIntent {
-  @Uuid({ about: 'The user for whom init_import_private_key has made the bundle.' })
+  @Uuid({ about: 'The user for whom init_import_private_key created the bundle.' })
   userId!: string;
 
-  @Label({ about: 'The name of the key; no other private key of the organization may have it.' })
+  @Label({ about: 'The name of the key; must be unique within the organization.' })
   privateKeyName!: string;
 
   @Text({ min: 1, about: 'The key, sealed to the target key of the import bundle (client protocol 7.4).' })
   encryptedBundle!: string;
 
-  @OneOf(CURVES, { about: 'Its curve; every address format must have addresses on it.' })
+  @OneOf(CURVES, { about: 'Its curve; must suit every address format.' })
   curve!: Curve;
 
-  @ListOfOneOf(addressFormats, { about: 'How its addresses are written; may be empty.' })
+  @ListOfOneOf(addressFormats, { about: 'Address formats; may be empty.' })
   addressFormats!: AddressFormat[];
 }
 
@@ -36,7 +36,7 @@ class ImportPrivateKeyResult {
 /** Takes in a private key that a user has sealed to the target key of a waiting import, which ends with it. */
 export const importPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_IMPORT_PRIVATE_KEY',
-  summary: 'Imports a private key that was encrypted to the target key of init_import_private_key.',
+  summary: 'Imports a private key, encrypted to the target key from init_import_private_key.',
   intent: ImportPrivateKeyIntent,
   result: ImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },
@@ -65,7 +65,7 @@ export const importPrivateKey = defineActivity({
     if (pending.importId !== importId) {
       throw new CoordinatorError(
         'ABORTED',
-        `another import was begun for user \`${userId}\` meanwhile: seal the private key to its target key`,
+        `a newer import has been started for user \`${userId}\`: seal the private key to its target key`,
       );
     }
     const privateKeyId = newId();

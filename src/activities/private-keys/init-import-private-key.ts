@@ -4,20 +4,19 @@ import { defineActivity } from '../define-activity.js';
 import { checkRoomForImport, pendingImportOf, recalledImport } from '../wallets/import-params.js';
 
 class InitImportPrivateKeyIntent {
-  @Uuid({ about: 'The user who is to import; a bundle that waits for this user already can no longer be used.' })
+  @Uuid({ about: 'The user who will import. An earlier pending bundle for this user becomes invalid.' })
   userId!: string;
 }
 
 class InitImportPrivateKeyResult {
-  @Text({ about: 'Tells the key to which the private key is to be sealed, signed (client protocol 7.4).' })
+  @Text({ about: 'The signed target key to which the private key must be sealed (client protocol 7.4).' })
   importBundle!: string;
 }
 
 /** Makes a target key for one import of a private key by one user. */
 export const initImportPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY',
-  summary:
-    'Begins the import of a private key: creates a target key, to which the key is encrypted for import_private_key.',
+  summary: 'Starts the import of a private key: creates the target key to encrypt it to for import_private_key.',
   intent: InitImportPrivateKeyIntent,
   result: InitImportPrivateKeyResult,
   policy: { resource: 'PRIVATE_KEY', action: 'IMPORT' },

@@ -10,7 +10,7 @@ import { addressFormats } from '../wallets/wallet-params.js';
 
 /** An address as results have it. */
 export class AddressResult {
-  @OneOf(addressFormats, { about: 'How it is written.' })
+  @OneOf(addressFormats, { about: 'Address format.' })
   format!: AddressFormat;
 
   @Text()
@@ -22,7 +22,7 @@ export function checkAddressFormats(formats: readonly AddressFormat[], curve: Cu
   for (const [index, format] of formats.entries()) {
     const at = `${field}[${index}]`;
     checkAddressFormat(format, curve, at);
-    if (formats.indexOf(format) < index) throw invalidField(at, `names \`${format}\` once more`);
+    if (formats.indexOf(format) < index) throw invalidField(at, `lists \`${format}\` twice`);
   }
 }
 

@@ -13,13 +13,13 @@ class UpdatePrivateKeyTagIntent {
   @Uuid({ about: 'The tag to change.' })
   privateKeyTagId!: string;
 
-  @Label({ optional: true, about: 'The new name; no other private key tag of the organization may have it.' })
+  @Label({ optional: true, about: 'The new name; must be unique among private key tags of the organization.' })
   newPrivateKeyTagName?: string;
 
-  @UuidList({ max: 1_000, optional: true, about: 'Private keys that carry it from now on.' })
+  @UuidList({ max: 1_000, optional: true, about: 'Private keys to add the tag to.' })
   addPrivateKeyIds?: string[];
 
-  @UuidList({ max: 1_000, optional: true, about: 'Private keys that no longer carry it.' })
+  @UuidList({ max: 1_000, optional: true, about: 'Private keys to remove the tag from.' })
   removePrivateKeyIds?: string[];
 }
 
@@ -31,7 +31,7 @@ class UpdatePrivateKeyTagResult {
 /** Renames a private key tag, and says which keys come to carry it and which no longer do. */
 export const updatePrivateKeyTag = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG',
-  summary: 'Renames a private key tag, gives it to private keys and takes it from private keys.',
+  summary: 'Renames a private key tag, and adds it to or removes it from private keys.',
   intent: UpdatePrivateKeyTagIntent,
   result: UpdatePrivateKeyTagResult,
   policy: { resource: 'PRIVATE_KEY', action: 'UPDATE' },
@@ -43,7 +43,7 @@ export const updatePrivateKeyTag = defineActivity({
     if (both !== undefined) {
       throw invalidField(
         'parameters.removePrivateKeyIds',
-        `names private key \`${both}\`, which addPrivateKeyIds names as well`,
+        `lists private key \`${both}\`, which is also in addPrivateKeyIds`,
       );
     }
     for (const privateKeyId of [...addPrivateKeyIds, ...removePrivateKeyIds]) {

@@ -16,17 +16,20 @@ import { Readings } from '../readings.js';
 import { keyResources, signsWithSchnorr, type BytesToSign } from './signing-params.js';
 
 const encodingAbout =
-  'How a payload is written: hexadecimal (0x or not, any case), text, the JSON of EIP-712 typed data ' +
+  'Encoding of the payload: hexadecimal (with or without 0x, any case), text, the JSON of EIP-712 typed data ' +
   '`{ types, domain, primaryType, message }`, or the JSON of an EIP-7702 authorization `{ address, chainId, nonce }`. ' +
-  'The last two need a key on CURVE_SECP256K1 and HASH_FUNCTION_NO_OP; their digest is calculated here.';
+  'The last two require a key on CURVE_SECP256K1 and HASH_FUNCTION_NO_OP; the server computes their digest.';
 
 const hashFunctionAbout =
-  'What is done to the bytes before they are signed. HASH_FUNCTION_NO_OP takes 32 bytes, a digest. Keys on ' +
-  'CURVE_ED25519 take HASH_FUNCTION_NOT_APPLICABLE and nothing else, other keys never.';
+  'How the bytes are hashed before signing. HASH_FUNCTION_NO_OP takes a 32-byte digest. Keys on ' +
+  'CURVE_ED25519 require HASH_FUNCTION_NOT_APPLICABLE; other keys refuse it.';
 
 /** One signature, in lower-case hex without 0x. */
 export class SignRawPayloadResult {
-  @Hex({ max: 64, about: '32 bytes, zero padded; with `s` the 64-byte signature of Ed25519 and BIP-340.' })
+  @Hex({
+    max: 64,
+    about: '32 bytes, zero padded; `r` and `s` together are the 64-byte signature of Ed25519 and BIP-340.',
+  })
   r!: string;
 
   @Hex({ max: 64, about: '32 bytes, zero padded; never in the upper half of the order (ECDSA).' })

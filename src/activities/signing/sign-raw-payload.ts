@@ -5,7 +5,7 @@ import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-pa
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
 
 class RawPayloadParams extends PayloadParams {
-  @Text({ min: 1, max: 2_000_000, about: 'What is to be signed.' })
+  @Text({ min: 1, max: 2_000_000, about: 'The payload to sign.' })
   payload!: string;
 }
 

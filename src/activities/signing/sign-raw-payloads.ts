@@ -12,7 +12,7 @@ class SignRawPayloadsIntent extends PayloadParams {
   @Text({ min: 1, max: 256, about: signWithAbout })
   signWith!: string;
 
-  @TextList({ min: 1, max: maxPayloads, about: 'What is to be signed; all of it or nothing.' })
+  @TextList({ min: 1, max: maxPayloads, about: 'The payloads to sign, all or none.' })
   payloads!: string[];
 }
 

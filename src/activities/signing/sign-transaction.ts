@@ -15,8 +15,8 @@ class TransactionParams {
     min: 1,
     max: 2_000_000,
     about:
-      'Hexadecimal (0x or not, any case) of: the unsigned transaction in RLP (Ethereum); the serialized transaction or ' +
-      'its message (Solana); `raw_data` (Tron); a PSBT of version 0 (Bitcoin).',
+      'In hexadecimal (with or without 0x, any case): the unsigned transaction in RLP (Ethereum); the serialized transaction or ' +
+      'its message (Solana); `raw_data` (Tron); a version 0 PSBT (Bitcoin).',
   })
   unsignedTransaction!: string;
 
@@ -37,7 +37,7 @@ class SignTransactionIntentV2 extends TransactionParams {
 class SignTransactionResult {
   @Text({
     max: 4_000_000,
-    about: 'In lower-case hexadecimal without 0x; of Bitcoin the PSBT with its signatures, not finalized.',
+    about: 'In lower-case hexadecimal without 0x. For Bitcoin, the PSBT with its signatures, not finalized.',
   })
   signedTransaction!: string;
 }
@@ -46,7 +46,7 @@ class SignTransactionResult {
 export const signTransaction = defineActivity({
   type: 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2',
   resultKey: 'signTransactionResult',
-  summary: 'Signs a transaction of Ethereum, Solana, Tron or Bitcoin.',
+  summary: 'Signs an Ethereum, Solana, Tron or Bitcoin transaction.',
   intent: SignTransactionIntentV2,
   result: SignTransactionResult,
   olderVersions: [

@@ -7,7 +7,7 @@ import type { KeyringPort, RawSignature } from '../../ports/keyring.js';
 import { walletAccountValue, walletValue } from '../wallets/wallet-params.js';
 
 /** What `signWith` may be, for the reference. */
-export const signWithAbout = 'An address of a wallet account or of a private key, or the id of a private key.';
+export const signWithAbout = 'Address of a wallet account or private key, or id of a private key.';
 
 /** Policies of signing speak of this pair (client protocol 9.6), for keys of wallets too. */
 export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as const;

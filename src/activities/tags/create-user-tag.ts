@@ -4,10 +4,10 @@ import { Label, Uuid, UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class CreateUserTagIntent {
-  @Label({ about: 'The name of the tag; no other user tag of the organization may have it.' })
+  @Label({ about: 'The name of the tag; must be unique among user tags of the organization.' })
   userTagName!: string;
 
-  @UuidList({ optional: true, about: 'Users who carry it from the beginning.' })
+  @UuidList({ optional: true, about: 'Users to tag at once.' })
   userIds?: string[];
 }
 
@@ -32,7 +32,7 @@ export const createUserTag = defineActivity({
     if (organization.userTags.size >= most) {
       throw new CoordinatorError(
         'RESOURCE_EXHAUSTED',
-        `the organization has ${most} user tags, and may not have more: delete one with delete_user_tags`,
+        `the organization has ${most} user tags, which is the limit: delete one with delete_user_tags`,
       );
     }
     checkUserTagNameFree(organization, userTagName);

@@ -5,7 +5,7 @@ import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteUserTagsIntent {
-  @UuidList({ min: 1, about: 'The user tags to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The user tags to delete, all or none.' })
   userTagIds!: string[];
 }
 
@@ -13,14 +13,14 @@ class DeleteUserTagsResult {
   @UuidList()
   userTagIds!: string[];
 
-  @UuidList({ about: 'The users who carried any of the tags.' })
+  @UuidList({ about: 'The users who had any of the tags.' })
   userIds!: string[];
 }
 
 /** Deletes user tags; whoever carries one no longer does. */
 export const deleteUserTags = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_USER_TAGS',
-  summary: 'Deletes user tags; whoever carries one no longer does.',
+  summary: 'Deletes user tags and removes them from all users.',
   intent: DeleteUserTagsIntent,
   result: DeleteUserTagsResult,
   policy: { resource: 'USER', action: 'DELETE' },

@@ -8,13 +8,13 @@ class UpdateUserTagIntent {
   @Uuid({ about: 'The tag to change.' })
   userTagId!: string;
 
-  @Label({ optional: true, about: 'The new name; no other user tag of the organization may have it.' })
+  @Label({ optional: true, about: 'The new name; must be unique among user tags of the organization.' })
   newUserTagName?: string;
 
-  @UuidList({ optional: true, about: 'Users who carry it from now on.' })
+  @UuidList({ optional: true, about: 'Users to add the tag to.' })
   addUserIds?: string[];
 
-  @UuidList({ optional: true, about: 'Users who no longer carry it.' })
+  @UuidList({ optional: true, about: 'Users to remove the tag from.' })
   removeUserIds?: string[];
 }
 
@@ -26,7 +26,7 @@ class UpdateUserTagResult {
 /** Renames a user tag, and says who comes to carry it and who no longer does. */
 export const updateUserTag = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_USER_TAG',
-  summary: 'Renames a user tag, gives it to users and takes it from users.',
+  summary: 'Renames a user tag, and adds it to or removes it from users.',
   intent: UpdateUserTagIntent,
   result: UpdateUserTagResult,
   policy: { resource: 'USER', action: 'UPDATE' },
@@ -35,7 +35,7 @@ export const updateUserTag = defineActivity({
     existingUserTag(organization, userTagId);
     const both = addUserIds.find((userId) => removeUserIds.includes(userId));
     if (both !== undefined) {
-      throw invalidField('parameters.removeUserIds', `names user \`${both}\`, whom addUserIds names as well`);
+      throw invalidField('parameters.removeUserIds', `lists user \`${both}\`, who is also in addUserIds`);
     }
     const events: OrganizationEvent[] = userTagMoves(organization, userTagId, {
       add: addUserIds,

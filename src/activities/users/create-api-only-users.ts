@@ -10,7 +10,7 @@ class ApiOnlyUserParams extends NamedUserParams {
 }
 
 class CreateApiOnlyUsersIntent {
-  @ListOf(() => ApiOnlyUserParams, { min: 1, about: 'The new users; either all are created or none.' })
+  @ListOf(() => ApiOnlyUserParams, { min: 1, about: 'The new users. All are created, or none.' })
   apiOnlyUsers!: ApiOnlyUserParams[];
 }
 
@@ -22,7 +22,7 @@ class CreateApiOnlyUsersResult {
 /** Creates users that have API keys and no other way to authenticate. */
 export const createApiOnlyUsers = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_API_ONLY_USERS',
-  summary: 'Creates users that have API keys and no other way to authenticate.',
+  summary: 'Creates users who can authenticate only with API keys.',
   intent: CreateApiOnlyUsersIntent,
   result: CreateApiOnlyUsersResult,
   policy: { resource: 'USER', action: 'CREATE' },

@@ -6,22 +6,22 @@ import { newUsers, recalledUsers } from './new-users.js';
 import { liftUser, liftUserV2, UserParams, UserParamsV2, UserParamsV3, UserParamsV4 } from './user-params.js';
 
 class CreateUsersIntent {
-  @ListOf(() => UserParams, { min: 1, about: 'The new users; either all are created or none.' })
+  @ListOf(() => UserParams, { min: 1, about: 'The new users. All are created, or none.' })
   users!: UserParams[];
 }
 
 class CreateUsersIntentV2 {
-  @ListOf(() => UserParamsV2, { min: 1, about: 'The new users; either all are created or none.' })
+  @ListOf(() => UserParamsV2, { min: 1, about: 'The new users. All are created, or none.' })
   users!: UserParamsV2[];
 }
 
 class CreateUsersIntentV3 {
-  @ListOf(() => UserParamsV3, { min: 1, about: 'The new users; either all are created or none.' })
+  @ListOf(() => UserParamsV3, { min: 1, about: 'The new users. All are created, or none.' })
   users!: UserParamsV3[];
 }
 
 class CreateUsersIntentV4 {
-  @ListOf(() => UserParamsV4, { min: 1, about: 'The new users; either all are created or none.' })
+  @ListOf(() => UserParamsV4, { min: 1, about: 'The new users. All are created, or none.' })
   users!: UserParamsV4[];
 }
 

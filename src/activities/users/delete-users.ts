@@ -4,7 +4,7 @@ import { UuidList } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteUsersIntent {
-  @UuidList({ min: 1, about: 'The users to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The users to delete, all or none.' })
   userIds!: string[];
 }
 
@@ -31,7 +31,7 @@ export const deleteUsers = defineActivity({
       if (organization.rootQuorum.userIds.includes(userId)) {
         throw new CoordinatorError(
           'FAILED_PRECONDITION',
-          `user \`${userId}\` is a member of the root quorum: take the user out of it with update_root_quorum first`,
+          `user \`${userId}\` is a member of the root quorum: remove the user from it with update_root_quorum first`,
         );
       }
       return { type: 'UserDeleted', data: { userId } } as const;

@@ -7,10 +7,10 @@ class UpdateUserEmailIntent {
   @Uuid({ about: 'The user whose address changes.' })
   userId!: string;
 
-  @Email({ removable: true, about: 'The new e-mail address; empty: none.' })
+  @Email({ removable: true, about: 'The new e-mail address; empty to remove it.' })
   userEmail!: string;
 
-  @Text({ optional: true, about: "Proof that the address is the user's." })
+  @Text({ optional: true, about: 'Verification token for the address, from verify_otp.' })
   verificationToken?: string;
 }
 

@@ -7,10 +7,10 @@ class UpdateUserPhoneNumberIntent {
   @Uuid({ about: 'The user whose number changes.' })
   userId!: string;
 
-  @Phone({ removable: true, about: 'The new phone number in E.164; empty: none.' })
+  @Phone({ removable: true, about: 'The new phone number in E.164 format; empty to remove it.' })
   userPhoneNumber!: string;
 
-  @Text({ optional: true, about: "Proof that the number is the user's." })
+  @Text({ optional: true, about: 'Verification token for the number, from verify_otp.' })
   verificationToken?: string;
 }
 

@@ -11,17 +11,17 @@ class UpdateUserIntent {
   @Label({ optional: true, about: 'The new name.' })
   userName?: string;
 
-  @Email({ optional: true, about: 'The new e-mail address; update_user_email can remove it.' })
+  @Email({ optional: true, about: 'The new e-mail address; to remove it, use update_user_email.' })
   userEmail?: string;
 
   @UuidList({
     optional: true,
     about:
-      'Tags the user carries from now on, instead of those so far. Empty: they stay; update_user_tag removes them.',
+      'New tags of the user, replacing the current ones. If empty, they stay; to remove them, use update_user_tag.',
   })
   userTagIds?: string[];
 
-  @Phone({ optional: true, about: 'The new phone number in E.164; update_user_phone_number can remove it.' })
+  @Phone({ optional: true, about: 'The new phone number in E.164 format; to remove it, use update_user_phone_number.' })
   userPhoneNumber?: string;
 }
 
@@ -33,7 +33,7 @@ class UpdateUserResult {
 /** Updates a user; fields that are not sent stay unchanged. */
 export const updateUser = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_USER',
-  summary: 'Updates a user; fields that are not sent stay unchanged.',
+  summary: 'Updates a user; omitted fields stay unchanged.',
   intent: UpdateUserIntent,
   result: UpdateUserResult,
   policy: { resource: 'USER', action: 'UPDATE' },

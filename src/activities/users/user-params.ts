@@ -14,17 +14,17 @@ export class NamedUserParams {
   @Label({ about: 'The name of the user; need not be unique.' })
   userName!: string;
 
-  @Email({ optional: true, removable: true, about: 'E-mail address; empty: none.' })
+  @Email({ optional: true, removable: true, about: 'E-mail address; empty for none.' })
   userEmail?: string;
 
-  @UuidList({ optional: true, about: 'Tags the user carries.' })
+  @UuidList({ optional: true, about: 'Tags of the user.' })
   userTags?: string[];
 }
 
 /** A new user, first version. */
 export class UserParams extends NamedUserParams {
   @OneOf(['ACCESS_TYPE_WEB', 'ACCESS_TYPE_API', 'ACCESS_TYPE_ALL'], {
-    about: 'Not used: what a user may do follows from credentials and policies.',
+    about: 'Not used: credentials and policies decide what a user may do.',
   })
   accessType!: string;
 
@@ -45,7 +45,7 @@ export class UserParamsV2 extends NamedUserParams {
 }
 
 class ReachableUserParams extends NamedUserParams {
-  @Phone({ optional: true, removable: true, about: 'Phone number in E.164; empty: none.' })
+  @Phone({ optional: true, removable: true, about: 'Phone number in E.164 format; empty for none.' })
   userPhoneNumber?: string;
 
   @ListOf(() => ApiKeyParamsV2, { optional: true, about: 'API keys of the user.' })
@@ -57,13 +57,13 @@ class ReachableUserParams extends NamedUserParams {
 
 /** A new user, third version: phone number, curves, OAuth providers. */
 export class UserParamsV3 extends ReachableUserParams {
-  @ListOf(() => OauthProviderParams, { optional: true, about: 'Identities the user may log in with.' })
+  @ListOf(() => OauthProviderParams, { optional: true, about: 'OpenID identities with which the user can log in.' })
   oauthProviders?: OauthProviderParams[];
 }
 
 /** A new user. Lists that are absent are empty. */
 export class UserParamsV4 extends ReachableUserParams {
-  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'Identities the user may log in with.' })
+  @ListOf(() => OauthProviderParamsV2, { optional: true, about: 'OpenID identities with which the user can log in.' })
   oauthProviders?: OauthProviderParamsV2[];
 }
 

@@ -13,7 +13,7 @@ import {
 } from './wallet-params.js';
 
 class CreateWalletAccountsIntent {
-  @Uuid({ about: 'The wallet to derive from.' })
+  @Uuid({ about: 'The wallet from which to derive.' })
   walletId!: string;
 
   @ListOf(() => WalletAccountParams, { min: 1, max: maxAccountsAtOnce, about: 'The accounts to derive.' })
@@ -21,7 +21,7 @@ class CreateWalletAccountsIntent {
 
   @Flag({
     optional: true,
-    about: 'False: only answers the addresses; nothing is kept, and nothing can sign with them.',
+    about: 'False to return the addresses only: no account is stored, and nothing can sign with them.',
   })
   persist?: boolean;
 }
@@ -34,7 +34,8 @@ class CreateWalletAccountsResult {
 /** Derives accounts of a wallet. */
 export const createWalletAccounts = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_WALLET_ACCOUNTS',
-  summary: 'Derives accounts of a wallet, at paths that it has no account at with that curve and address format.',
+  summary:
+    'Derives wallet accounts. The wallet must not have an account with the same path, curve and address format yet.',
   intent: CreateWalletAccountsIntent,
   result: CreateWalletAccountsResult,
   policy: { resource: 'WALLET', action: 'CREATE' },

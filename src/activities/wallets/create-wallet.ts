@@ -13,13 +13,18 @@ import {
 } from './wallet-params.js';
 
 class CreateWalletIntent {
-  @Label({ about: 'The name of the wallet; no other wallet of the organization may have it.' })
+  @Label({ about: 'The name of the wallet; must be unique within the organization.' })
   walletName!: string;
 
   @ListOf(() => WalletAccountParams, { max: maxAccountsAtOnce, about: 'Its first accounts; may be empty.' })
   accounts!: WalletAccountParams[];
 
-  @Whole({ min: 12, max: 24, optional: true, about: 'Words of its mnemonic: 12 (default), 15, 18, 21 or 24.' })
+  @Whole({
+    min: 12,
+    max: 24,
+    optional: true,
+    about: 'Number of words in its mnemonic: 12 (default), 15, 18, 21 or 24.',
+  })
   mnemonicLength?: number;
 }
 
@@ -34,7 +39,7 @@ class CreateWalletResult {
 /** Creates a wallet from fresh entropy, and its first accounts. */
 export const createWallet = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_WALLET',
-  summary: 'Creates a wallet from fresh entropy (BIP-39), and derives its first accounts.',
+  summary: 'Creates a wallet from fresh entropy (BIP-39) and derives its first accounts.',
   intent: CreateWalletIntent,
   result: CreateWalletResult,
   policy: { resource: 'WALLET', action: 'CREATE' },

@@ -6,13 +6,13 @@ import { defineActivity } from '../define-activity.js';
 import { walletValue } from './wallet-params.js';
 
 class DeleteWalletAccountsIntent {
-  @UuidList({ min: 1, about: 'The accounts to delete, of one wallet or of several; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The accounts to delete, from one wallet or several, all or none.' })
   walletAccountIds!: string[];
 
   @Flag({
     optional: true,
     about:
-      'True: deletes accounts too that were never exported, neither themselves nor with their wallet. Ignored for ' +
+      'True to also delete accounts that were never exported, neither on their own nor with their wallet. Ignored for ' +
       'those that were.',
   })
   deleteWithoutExport?: boolean;
@@ -27,8 +27,8 @@ class DeleteWalletAccountsResult {
 export const deleteWalletAccounts = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WALLET_ACCOUNTS',
   summary:
-    'Removes accounts from their wallets, so that nothing signs with them any more. Their keys still follow from the ' +
-    'wallet: create_wallet_accounts derives them again, and only delete_wallets destroys them.',
+    'Removes accounts from their wallets, so that they can no longer sign. Their keys can still be derived from the ' +
+    'wallet: create_wallet_accounts restores them, and only delete_wallets destroys them.',
   intent: DeleteWalletAccountsIntent,
   result: DeleteWalletAccountsResult,
   policy: { resource: 'WALLET', action: 'DELETE' },
@@ -65,7 +65,7 @@ function byWallet(
     if (!account) {
       throw invalidField(
         `parameters.walletAccountIds[${index}]`,
-        `wallet account not part of your organization: \`${walletAccountId}\`: list_wallet_accounts names them all`,
+        `wallet account not part of your organization: \`${walletAccountId}\`: see list_wallet_accounts`,
       );
     }
     const accounts = wallets.get(account.walletId);

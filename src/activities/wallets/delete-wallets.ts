@@ -5,10 +5,10 @@ import { defineActivity } from '../define-activity.js';
 import { walletValue } from './wallet-params.js';
 
 class DeleteWalletsIntent {
-  @UuidList({ min: 1, about: 'The wallets to delete; either all are deleted or none.' })
+  @UuidList({ min: 1, about: 'The wallets to delete, all or none.' })
   walletIds!: string[];
 
-  @Flag({ optional: true, about: 'True: deletes wallets that were never exported too. Ignored for those that were.' })
+  @Flag({ optional: true, about: 'True to also delete wallets that were never exported. Ignored for those that were.' })
   deleteWithoutExport?: boolean;
 }
 
@@ -21,8 +21,8 @@ class DeleteWalletsResult {
 export const deleteWallets = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WALLETS',
   summary:
-    'Deletes wallets with all their accounts, and shreds their seeds and keys: only an export, or a backup of the ' +
-    'store, has them from then on.',
+    'Deletes wallets with all their accounts, and shreds their seeds and keys. After that, only an export or a backup of the ' +
+    'store holds them.',
   intent: DeleteWalletsIntent,
   result: DeleteWalletsResult,
   policy: { resource: 'WALLET', action: 'DELETE' },
@@ -37,7 +37,7 @@ export const deleteWallets = defineActivity({
       if (!exported && !deleteWithoutExport) {
         throw new CoordinatorError(
           'INVALID_ARGUMENT',
-          `wallet has not been exported: \`${walletId}\` would be lost: export it with export_wallet first, or send ` +
+          `wallet has not been exported: \`${walletId}\` would be lost for good: export it with export_wallet first, or send ` +
             'deleteWithoutExport: true',
           { category: 'REQUEST_INVALID' },
         );

@@ -7,7 +7,8 @@ import { Hex } from '../../wire/fields.js';
 export function TargetPublicKey(): PropertyDecorator {
   return Hex({
     max: 130,
-    about: 'P-256 public key that the bundle is sealed to, hex, uncompressed or compressed. Make a new one each time.',
+    about:
+      'P-256 public key to which the bundle is sealed, hex, uncompressed or compressed. Generate a new one for each export.',
   });
 }
 

@@ -8,7 +8,7 @@ import { checkTargetPublicKey, TargetPublicKey, targetPublicKeyType, targetPubli
 import { walletAccountValue, walletValue } from './wallet-params.js';
 
 class ExportWalletAccountIntent {
-  @Text({ min: 1, max: 200, about: 'Address of the account; hexadecimal ones in any letter case.' })
+  @Text({ min: 1, max: 200, about: 'Address of the account; hexadecimal addresses in any letter case.' })
   address!: string;
 
   @TargetPublicKey()
@@ -16,7 +16,7 @@ class ExportWalletAccountIntent {
 }
 
 class ExportWalletAccountResult {
-  @Text({ about: 'As the account has it.' })
+  @Text({ about: 'Address of the account, in canonical form.' })
   address!: string;
 
   @Text({ about: 'The 32 bytes of the private key, sealed to the target key and signed (client protocol 7.3).' })
@@ -66,10 +66,7 @@ export const exportWalletAccount = defineActivity({
   decide({ address: asked }, { organization }, { walletAccountId, exportBundle }) {
     const { walletId, address, ...account } = accountAt(organization, asked);
     if (account.walletAccountId !== walletAccountId) {
-      throw new CoordinatorError(
-        'ABORTED',
-        `another account came to be named by \`${asked}\` meanwhile: send the request again`,
-      );
+      throw new CoordinatorError('ABORTED', `\`${asked}\` now refers to a different account: send the request again`);
     }
     return {
       events: [{ type: 'WalletAccountExported', data: { walletId, walletAccountId } }],
@@ -87,7 +84,7 @@ function accountAt({ organizationId, addresses, walletAccounts }: OrganizationVi
   }
   throw new CoordinatorError(
     'NOT_FOUND',
-    `Could not find wallet account with address: \`${address}\` in organization \`${organizationId}\`: ` +
-      'list_wallet_accounts names them all',
+    `Could not find wallet account with address: \`${address}\` in organization \`${organizationId}\`: see ` +
+      'list_wallet_accounts',
   );
 }

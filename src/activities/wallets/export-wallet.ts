@@ -15,8 +15,8 @@ class ExportWalletIntent {
   @OneOf(MNEMONIC_LANGUAGES, {
     optional: true,
     about:
-      "Language of the words; the wallet's own by default, which is English unless it was imported. BIP-39 makes the " +
-      'seed from the words: in another language they derive other keys elsewhere.',
+      "Language of the words; default: the wallet's own, which is English unless it was imported. BIP-39 derives the " +
+      'seed from the words, so in another language other software derives different keys.',
   })
   language?: MnemonicLanguage;
 }

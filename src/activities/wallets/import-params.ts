@@ -44,7 +44,7 @@ export function existingImport(
   const init = kind === 'wallet' ? 'init_import_wallet' : 'init_import_private_key';
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `no import of a ${kind.replace('-', ' ')} waits for user \`${userId}\`: a target key serves one import, so begin ` +
-      `with ${init} and seal to the key that it answers`,
+    `no ${kind.replace('-', ' ')} import is pending for user \`${userId}\`: a target key works for one import, so start ` +
+      `with ${init} and seal to the key that it returns`,
   );
 }

@@ -15,10 +15,10 @@ import {
 } from './wallet-params.js';
 
 class ImportWalletIntent {
-  @Uuid({ about: 'The user for whom init_import_wallet was asked.' })
+  @Uuid({ about: 'The user for whom init_import_wallet created the bundle.' })
   userId!: string;
 
-  @Label({ about: 'The name of the wallet; no other wallet of the organization may have it.' })
+  @Label({ about: 'The name of the wallet; must be unique within the organization.' })
   walletName!: string;
 
   @Text({ min: 1, max: 16_384, about: 'The mnemonic, sealed to the target key of the import (client protocol 7.4).' })
@@ -40,7 +40,7 @@ class ImportWalletResult {
 export const importWallet = defineActivity({
   type: 'ACTIVITY_TYPE_IMPORT_WALLET',
   summary:
-    'Imports a wallet from its mnemonic, sealed to the key of init_import_wallet, and derives its first accounts.',
+    'Imports a wallet from its mnemonic, sealed to the key from init_import_wallet, and derives its first accounts.',
   intent: ImportWalletIntent,
   result: ImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },
@@ -71,7 +71,7 @@ export const importWallet = defineActivity({
     if (pending.importId !== importId) {
       throw new CoordinatorError(
         'ABORTED',
-        `another import was begun for user \`${userId}\` meanwhile: seal the mnemonic to its target key`,
+        `a newer import has been started for user \`${userId}\`: seal the mnemonic to its target key`,
       );
     }
     const walletId = newId();

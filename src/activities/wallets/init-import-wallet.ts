@@ -6,21 +6,21 @@ import { checkRoomForImport, pendingImportOf, recalledImport } from './import-pa
 class InitImportWalletIntent {
   @Uuid({
     about:
-      'The user who will import, whom the bundle names to their client; policies decide who may ask for it. An ' +
-      'earlier import of a wallet that still waits for this user ends.',
+      'The user who will import, whom the bundle names to their client; policies decide who may start it. A ' +
+      'wallet import that is still pending for this user is cancelled.',
   })
   userId!: string;
 }
 
 class InitImportWalletResult {
-  @Text({ about: 'The target key to seal the mnemonic to, signed (client protocol 7.4).' })
+  @Text({ about: 'The signed target key to which the mnemonic must be sealed (client protocol 7.4).' })
   importBundle!: string;
 }
 
 /** Makes a target key for one import of a wallet. */
 export const initImportWallet = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_WALLET',
-  summary: 'Begins the import of a wallet: creates a target key for one import, to which the mnemonic is encrypted.',
+  summary: 'Starts the import of a wallet: creates the target key to encrypt the mnemonic to, for one import.',
   intent: InitImportWalletIntent,
   result: InitImportWalletResult,
   policy: { resource: 'WALLET', action: 'IMPORT' },

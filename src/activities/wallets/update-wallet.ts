@@ -7,7 +7,7 @@ class UpdateWalletIntent {
   @Uuid({ about: 'The wallet to change.' })
   walletId!: string;
 
-  @Label({ optional: true, about: 'The new name; no other wallet of the organization may have it.' })
+  @Label({ optional: true, about: 'The new name; must be unique within the organization.' })
   walletName?: string;
 }
 

@@ -16,19 +16,19 @@ export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFo
 
 /** An account as a client asks for it (client protocol 6.3, create_wallet). */
 export class WalletAccountParams {
-  @OneOf(CURVES, { about: 'The curve of its key; the address format must have addresses on it.' })
+  @OneOf(CURVES, { about: 'The curve of its key; must suit the address format.' })
   curve!: Curve;
 
-  @OneOf(['PATH_FORMAT_BIP32'], { about: 'How `path` is written.' })
+  @OneOf(['PATH_FORMAT_BIP32'], { about: 'Format of `path`.' })
   pathFormat!: 'PATH_FORMAT_BIP32';
 
   @Text({ min: 1, max: 160, about: "Derivation path such as `m/44'/60'/0'/0/0`." })
   path!: string;
 
-  @OneOf(addressFormats, { about: 'How its address is written.' })
+  @OneOf(addressFormats, { about: 'Address format.' })
   addressFormat!: AddressFormat;
 
-  @Label({ optional: true, about: 'A name for people.' })
+  @Label({ optional: true, about: 'A display name.' })
   name?: string;
 }
 
@@ -64,7 +64,7 @@ export function checkAccountsNew(
     if (known.has(keyOf(account))) {
       throw new CoordinatorError(
         'ALREADY_EXISTS',
-        `parameters.accounts[${index}]: the wallet has an account at path \`${account.path}\` on ${account.curve} with ` +
+        `parameters.accounts[${index}]: the wallet already has an account at path \`${account.path}\` on ${account.curve} with ` +
           `${account.addressFormat}: choose another path or format`,
         { category: 'REQUEST_INVALID' },
       );
@@ -125,7 +125,7 @@ export function walletAccountValue(account: WalletAccount, { walletAccounts }: O
     );
     return others.has(other.toLowerCase());
   };
-  return { address: new AmbiguousText(address, 'the account has the same key as the one of that address', mayBe) };
+  return { address: new AmbiguousText(address, 'the account has the same key as the account at that address', mayBe) };
 }
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of so many words */

@@ -9,16 +9,16 @@ import { defineActivity } from '../define-activity.js';
 import { checkWebhookUrl, maxWebhookUrl, WebhookEndpointShape, WebhookSubscriptionParams } from './webhook-params.js';
 
 class CreateWebhookEndpointIntent {
-  @Text({ min: 1, max: maxWebhookUrl, about: 'Where deliveries go: https, at a public address.' })
+  @Text({ min: 1, max: maxWebhookUrl, about: 'URL to deliver to: https, at a public address.' })
   url!: string;
 
-  @Label({ about: 'A name for people.' })
+  @Label({ about: 'A display name.' })
   name!: string;
 
   @ListOf(() => WebhookSubscriptionParams, {
     optional: true,
     max: 4,
-    about: 'What the endpoint is told of; ACTIVITY_UPDATES when there are none.',
+    about: 'Event subscriptions; default: ACTIVITY_UPDATES.',
   })
   subscriptions?: WebhookSubscriptionParams[];
 }
@@ -34,7 +34,7 @@ class CreateWebhookEndpointResult {
 /** Has updates delivered to a URL from now on. */
 export const createWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT',
-  summary: 'Creates a webhook endpoint: signed updates are delivered to its URL from now on.',
+  summary: 'Creates a webhook endpoint: from now on, signed updates are delivered to its URL.',
   intent: CreateWebhookEndpointIntent,
   result: CreateWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'CREATE' },

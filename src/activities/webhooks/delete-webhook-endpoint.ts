@@ -15,7 +15,7 @@ class DeleteWebhookEndpointResult {
 /** Deletes a webhook endpoint and everything that waits to be delivered to it. */
 export const deleteWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT',
-  summary: 'Deletes a webhook endpoint and everything that waits to be delivered to it.',
+  summary: 'Deletes a webhook endpoint and drops its pending deliveries.',
   intent: DeleteWebhookEndpointIntent,
   result: DeleteWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'DELETE' },

@@ -8,13 +8,16 @@ class UpdateWebhookEndpointIntent {
   @Uuid({ about: 'The endpoint to change.' })
   endpointId!: string;
 
-  @Text({ optional: true, min: 1, max: maxWebhookUrl, about: 'The new URL; what waits is delivered there too.' })
+  @Text({ optional: true, min: 1, max: maxWebhookUrl, about: 'The new URL, also for pending deliveries.' })
   url?: string;
 
   @Label({ optional: true, about: 'The new name.' })
   name?: string;
 
-  @Flag({ optional: true, about: 'False stops deliveries at once and drops those that wait; true begins anew.' })
+  @Flag({
+    optional: true,
+    about: 'False stops deliveries at once and drops pending ones; true resumes with new events.',
+  })
   isActive?: boolean;
 }
 
@@ -29,7 +32,7 @@ class UpdateWebhookEndpointResult {
 /** Changes the URL or name of a webhook endpoint, pauses it or resumes it. */
 export const updateWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT',
-  summary: 'Changes the URL or name of a webhook endpoint, pauses it or resumes it.',
+  summary: 'Changes the URL or name of a webhook endpoint, or pauses or resumes it.',
   intent: UpdateWebhookEndpointIntent,
   result: UpdateWebhookEndpointResult,
   policy: { resource: 'WEBHOOK_ENDPOINT', action: 'UPDATE' },

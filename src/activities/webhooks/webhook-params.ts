@@ -6,18 +6,18 @@ class WebhookSubscriptionOptions {
   @Text({
     optional: true,
     max: 4096,
-    about: 'A JSON object as text. For ACTIVITY_UPDATES: `types` and `statuses`, the only ones to be told of.',
+    about: 'JSON object as text. For ACTIVITY_UPDATES: `types` and `statuses` to deliver; all others are skipped.',
   })
   filtersJson?: string;
 
-  @Flag({ optional: true, about: 'Default true.' })
+  @Flag({ optional: true, about: 'Default: true.' })
   isActive?: boolean;
 }
 
 /** What a new endpoint is to be told of. */
 export class WebhookSubscriptionParams extends WebhookSubscriptionOptions {
   @OneOf(['ACTIVITY_UPDATES'], {
-    about: 'Other event types are refused: this server does not watch chains, so they would never happen.',
+    about: 'Other event types are refused: they concern chains, which this server does not watch.',
   })
   eventType!: WebhookEventType;
 }
@@ -42,7 +42,7 @@ export class WebhookEndpointShape {
   @Text()
   name!: string;
 
-  @Flag({ about: 'Nothing is delivered while it is false, and what happens meanwhile never will be.' })
+  @Flag({ about: 'While false, nothing is delivered, and events from that time are never delivered later.' })
   isActive!: boolean;
 
   @ListOf(() => WebhookSubscriptionShape)
@@ -63,6 +63,6 @@ export function checkWebhookUrl(text: string): void {
     throw refuse(`must be an absolute URL such as https://app.example.com/hooks, got \`${text.slice(0, 64)}\``);
   }
   // It would be shown to everybody who may read the organization, and sent on as nobody expects.
-  if (url.username !== '' || url.password !== '') throw refuse('must not have a user or a password: leave them out');
-  if (url.hash !== '') throw refuse('must not have a fragment: it is not sent');
+  if (url.username !== '' || url.password !== '') throw refuse('must not contain a user or password: leave them out');
+  if (url.hash !== '') throw refuse('must not have a fragment, because fragments are not sent');
 }

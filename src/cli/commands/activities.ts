@@ -14,12 +14,15 @@ interface ListOptions extends ProfileOptions {
 /** `countersign activities list`. */
 export function mountActivitiesList(parent: CliCommand): void {
   withProfile(parent.command('list', { isDefault: true }))
-    .summary('list activities, the newest first')
-    .description('Lists activities, the newest first.')
-    .option('--waiting-for-me', 'only those that wait for approvals and that you may approve or reject')
-    .option('--status <status>', 'only those that are waiting, completed, failed, rejected, created or pending')
-    .option('--limit <number>', 'how many at most', wholeNumber, 20)
-    .example('countersign activities --waiting-for-me', 'List what waits for your vote')
+    .summary('list activities, newest first')
+    .description('Lists activities, newest first.')
+    .option('--waiting-for-me', 'only activities that are waiting for your vote')
+    .option(
+      '--status <status>',
+      'only activities with this status: waiting, completed, failed, rejected, created or pending',
+    )
+    .option('--limit <number>', 'maximum number to list', wholeNumber, 20)
+    .example('countersign activities --waiting-for-me', 'List what is waiting for your vote')
     .answers((options: ListOptions) => list(parent.terminal, options));
 }
 
@@ -27,9 +30,9 @@ export function mountActivitiesList(parent: CliCommand): void {
 export function mountActivitiesShow(parent: CliCommand): void {
   withProfile(parent.command('show'))
     .argument('<activity>', 'its id')
-    .summary('show what an activity does, and who has voted')
-    .description('Shows an activity: who asks for what, decoded where the coordinator can read it, and every vote.')
-    .example('countersign activities show "$ACTIVITY"', 'Look at an activity before approving it')
+    .summary('show what an activity does and who has voted')
+    .description('Shows an activity: who requested what, decoded as far as the coordinator can, and every vote.')
+    .example('countersign activities show "$ACTIVITY"', 'Review an activity before approving it')
     .answers(async (options: ProfileOptions, id: string) => {
       const { activityOf, described } = await import('../activities.js');
       const activity = await activityOf(await profileClient(parent.terminal, options), id);
@@ -65,7 +68,7 @@ async function list(terminal: Terminal, options: ListOptions): Promise<Outcome> 
     votes[0]?.user?.userName ?? '',
     createdAt,
   ]);
-  const none = options.waitingForMe ? 'Nothing waits for you.\n' : 'There are none.\n';
+  const none = options.waitingForMe ? 'Nothing is waiting for you.\n' : 'There are none.\n';
   return {
     text: rows.length > 0 ? table(terminal, ['ACTIVITY', 'TYPE', 'STATUS', 'BY', 'SUBMITTED'], rows) : none,
     json: { activities: shown },

@@ -6,10 +6,10 @@ export function mountCompletion(parent: CliCommand): void {
   parent
     .command('completion')
     .addArgument(new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
-    .summary('print a script that completes commands in your shell')
+    .summary('print a completion script for your shell')
     .description(
-      'Prints a script that completes commands, options, and names of activities and queries. For good: add ' +
-        '`source <(countersign completion bash)` to ~/.bashrc, the same with zsh to ~/.zshrc, or save it as ' +
+      'Prints a script that completes commands, options, and the names of activities and queries. To install it, add ' +
+        '`source <(countersign completion bash)` to ~/.bashrc, the same with zsh to ~/.zshrc, or save the script as ' +
         '~/.config/fish/completions/countersign.fish.',
     )
     .example('countersign completion bash', 'Print the script for bash')

@@ -12,7 +12,7 @@ export function mountHistoryFork(parent: CliCommand): void {
         'that follows from it, and what stays as it was. What a verb took from outside, such as a new key, is taken from the ' +
         'record; where there is none, it says so. Changes nothing, and may run beside the coordinator.',
     )
-    .requiredOption('--organization <id>', 'whose history')
+    .requiredOption('--organization <id>', 'organization to export')
     .option('--skip <revision>', 'leave that event out; a request with all that followed from it')
     .option('--edit <revision>', 'have what --file says there instead')
     .option('--insert <revision>', 'have what --file says before that event')

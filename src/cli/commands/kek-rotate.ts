@@ -11,13 +11,13 @@ interface RotateOptions extends StoreOptions {
 /** `countersign kek rotate`; see docs/how-to/rotate-the-kek.md. */
 export function mountKekRotate(parent: CliCommand): void {
   withStore(parent.command('rotate'))
-    .summary('wrap every data key under a new key-encryption key')
+    .summary('encrypt every data key with a new key-encryption key')
     .description(
-      'Wraps every data key of the store under a new key-encryption key. Asks first. Stop the coordinator before, unless the ' +
-        'keys are in KEK and the store is an EventStoreDB. An interrupted rotation is finished by running it again.',
+      'Encrypts every data key of the store with a new key-encryption key. Asks for confirmation. Stop the coordinator first, unless the ' +
+        'keys are in KEK and the store is an EventStoreDB. To finish an interrupted rotation, run the command again.',
     )
-    .option('--yes', 'do it without asking')
-    .example('countersign kek rotate --data-dir ./data --yes', 'Rotate the key of a coordinator that is stopped')
+    .option('--yes', 'do not ask for confirmation')
+    .example('countersign kek rotate --data-dir ./data --yes', 'Rotate the key of a stopped coordinator')
     .answers((options: RotateOptions) => rotate(parent.terminal, options));
 }
 
@@ -26,7 +26,7 @@ const world = { clock: { now: () => Date.now() }, randomness: { bytes: (count: n
 async function rotate(terminal: Terminal, options: RotateOptions): Promise<Outcome> {
   const { eventStore, dataDir, kek, kekFile } = storeSettings(terminal, options);
   const place = eventStore === 'sqlite:' ? eventsFile(dataDir) : 'EVENT_STORE';
-  const question = `Wrap every data key of ${place} under a new key-encryption key?`;
+  const question = `Encrypt every data key of ${place} with a new key-encryption key?`;
   if (!options.yes && !(await terminal.confirm(question))) {
     return { text: 'Nothing was changed.\n', json: { rotated: false } };
   }
@@ -36,11 +36,11 @@ async function rotate(terminal: Terminal, options: RotateOptions): Promise<Outco
     const rotation = await rotateKek({ ...world, store }, { kek, kekFile });
     const { kekId, vaults, dataKeys, rewrapped, leftToDo } = rotation;
     const text = [
-      `The key-encryption key is ${kekId} now.`,
-      `${dataKeys} data keys in ${vaults} vaults open under it alone; ${rewrapped} of them were rewrapped.`,
+      `The key-encryption key is now ${kekId}.`,
+      `${dataKeys} data keys in ${vaults} vaults can be opened with it alone; ${rewrapped} of them were re-encrypted.`,
       leftToDo === undefined
-        ? `${kekFile} holds the new key only. Make a copy of it now; older backups of the events need the old key.\n` +
-          'The old key is kept beside it, as `old-…` with its id: move it to your backups, or destroy it with them.'
+        ? `${kekFile} now holds only the new key. Make a copy of it; older backups of the events still need the old key.\n` +
+          'The old key is kept next to it, as `old-…` with its id: move it to your backups, or destroy it together with them.'
         : `Left to do: ${leftToDo}.`,
       '',
     ].join('\n');

@@ -32,40 +32,40 @@ interface LoginOptions {
 export function mountLogin(parent: CliCommand): void {
   parent
     .command('login')
-    .summary('make a profile: who you are, and where')
+    .summary('create a profile: who you are, and at which coordinator')
     .description(
-      'Makes a key for this machine, registers it at a coordinator, and keeps both in a profile that only you can read. ' +
-        'You prove who you are with a key that the coordinator knows: the root key of a coordinator on this machine ' +
-        '(--data-dir), or an API key in a file (--key-file); its private part is not kept. With --new-key you get a public ' +
-        'key for somebody else to register; with --email, a code by mail and a key for a session.',
+      'Creates a key for this machine, registers it at a coordinator, and keeps both in a profile that only you can read. ' +
+        'To prove who you are, use a key that the coordinator knows: the root key of a coordinator on this machine ' +
+        '(--data-dir), or an API key in a file (--key-file); its private key is not kept. With --new-key, you get a public ' +
+        'key for somebody else to register; with --email, you get a code by e-mail and a session key.',
     )
     .option('--profile <name>', 'name of the profile', 'default')
     .option(
       '--address <url>',
-      'where the coordinator is, such as https://countersign.example.com; else that of the profile in use',
+      'URL of the coordinator, such as https://countersign.example.com; default: that of the current profile',
     )
-    .option('--organization <id>', 'your organization there; else that of the profile in use')
+    .option('--organization <id>', 'your organization; default: that of the current profile')
     .option(
       '--data-dir <folder>',
-      'prove it with root.json in this folder; DATA_DIR, or ./data, unless another way is chosen',
+      'log in with root.json in this folder; default, if no other way is chosen: DATA_DIR or ./data',
     )
     .option(
       '--key-file <file>',
-      'prove it with an API key: 64 hex digits, or JSON such as root.json; - reads standard input',
+      'log in with an API key: 64 hex digits, or JSON such as root.json; - reads standard input',
     )
-    .option('--keep-key', 'keep the key of --key-file or root.json itself, and register none')
-    .option('--new-key', 'prove nothing: make a key, and show the public part for somebody to register')
+    .option('--keep-key', 'keep the key from --key-file or root.json itself, and register no new one')
+    .option('--new-key', 'do not log in: create a key, and print its public key for somebody to register')
     .option(
       '--email <address>',
-      'prove it with a code sent by mail, through the auth proxy; the key lasts as long as the session',
+      'log in with a code sent by e-mail, through the auth proxy; the key lasts as long as the session',
     )
-    .option('--auth-proxy-config <id>', 'configuration of the auth proxy, for --email')
-    .option('--auth-proxy <url>', 'where the auth proxy is, for --email, if not at --address')
-    .option('--yes', 'replace a profile of that name without asking')
+    .option('--auth-proxy-config <id>', 'id of the auth proxy configuration, for --email')
+    .option('--auth-proxy <url>', 'URL of the auth proxy, for --email; default: that of --address')
+    .option('--yes', 'replace an existing profile without asking')
     .example('countersign login --data-dir ./data', 'Log in as the root user of a coordinator on this machine')
     .example(
       'countersign login --profile alice --new-key --address "$API" --organization "$ORGANIZATION"',
-      'Make a key as a new user; the public part goes to whoever creates users',
+      'Create a key as a new user; give the public key to somebody who may create users',
     )
     .answers((options: LoginOptions) => login(parent.terminal, options));
 }
@@ -93,7 +93,7 @@ async function login(terminal: Terminal, options: LoginOptions): Promise<Outcome
   const { address, organizationId, apiKeyId, userId, key } = outcome.profile;
   const file = profiles.fileOf(name);
   return {
-    text: `${outcome.text}\nProfile \`${name}\` is in ${file}; ${isUsed ? 'commands use it from now on' : `use it with --profile ${name}`}.\n`,
+    text: `${outcome.text}\nProfile \`${name}\` is in ${file}; ${isUsed ? 'commands now use it' : `use it with --profile ${name}`}.\n`,
     json: { profile: name, file, address, organizationId, userId, apiKeyId, publicKey: key.publicKey, ...outcome.json },
     exitCode: outcome.waits ? exitCodes.waiting : exitCodes.done,
   };
@@ -113,7 +113,7 @@ function awaitingRegistration(options: LoginOptions, before: Profile | undefined
   return {
     profile,
     text:
-      `Your public key is\n\n  ${profile.key.publicKey}\n\nIt is registered nowhere yet. Whoever may create users does it with\n\n` +
+      `Your public key is\n\n  ${profile.key.publicKey}\n\nIt is not registered yet. Somebody who may create users can register it with\n\n` +
       `  countersign users create <your name> --public-key ${profile.key.publicKey}\n`,
     json: { registered: false },
   };
@@ -161,7 +161,7 @@ async function byKey(terminal: Terminal, options: LoginOptions): Promise<LoggedI
   return {
     profile: { ...place, key, userId: userId!, ...(apiKeyId ? { apiKeyId } : {}) },
     text: waits
-      ? `The new key waits for approvals, and is good once it has them. Approve it with\n\n  countersign approve ${fingerprint}\n`
+      ? `The new key is waiting for approvals, and cannot be used before. Approve it with\n\n  countersign approve ${fingerprint}\n`
       : `${hello}\nA new API key was registered: ${key.publicKey}`,
     json: { username, registered: !waits, ...(waits ? { activityId: id, fingerprint } : {}) },
     waits,
@@ -201,7 +201,7 @@ function keyIn(text: string, file: string): GivenKey {
   const secret = apiPrivateKey ?? privateKey;
   if (typeof secret !== 'string' || !/^[0-9a-f]{64}$/i.test(secret)) {
     throw new BadUsage(
-      `${file} holds no P-256 private key: it must be 64 hex digits, or JSON with \`apiPrivateKey\` or \`privateKey\` of as many`,
+      `${file} contains no P-256 private key: it must be 64 hex digits, or JSON with such an \`apiPrivateKey\` or \`privateKey\``,
     );
   }
   return {
@@ -229,7 +229,7 @@ async function byEmail(
   const key = newKeyPair();
   const { publicKey } = key;
   const { otpId } = await ask<{ otpId: string }>('otp_init', { otpType: 'OTP_TYPE_EMAIL', contact: email });
-  const otpCode = await terminal.ask(`The code that was mailed to ${email}:`);
+  const otpCode = await terminal.ask(`Code sent to ${email}:`);
   const { verificationToken } = await ask<{ verificationToken: string }>('otp_verify', { otpId, otpCode, publicKey });
   const { id: tokenId } = claimsOf<{ id: string }>(verificationToken);
   const { session } = await ask<{ session: string }>('otp_login', {

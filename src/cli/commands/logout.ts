@@ -13,13 +13,16 @@ interface LogoutOptions extends Pick<ProfileOptions, 'profile'> {
 export function mountLogout(parent: CliCommand): void {
   parent
     .command('logout')
-    .summary('remove a profile, and the key in it')
+    .summary('remove a profile and its key')
     .description(
-      'Deletes the API key that `login` registered at the coordinator, then the profile with its only copy. A key that somebody ' +
-        'else registered stays known to the coordinator, but nobody has it any more. Asks first.',
+      'Deletes the API key that `login` registered at the coordinator, then the profile, which holds the only copy. A key that somebody ' +
+        'else registered remains known to the coordinator, but nobody has it any more. Asks for confirmation.',
     )
-    .option('--profile <name>', 'which profile; else COUNTERSIGN_PROFILE, or the one that `profiles use` chose')
-    .option('--yes', 'do it without asking')
+    .option(
+      '--profile <name>',
+      'profile to remove; default: COUNTERSIGN_PROFILE, or the one chosen with `profiles use`',
+    )
+    .option('--yes', 'do not ask for confirmation')
     .example('countersign logout --profile laptop --yes', 'Remove a profile in a script')
     .answers((options: LogoutOptions) => logout(parent.terminal, options));
 }
@@ -29,23 +32,23 @@ async function logout(terminal: Terminal, options: LogoutOptions): Promise<Outco
   const name = options.profile ?? (await profiles.current());
   const profile = await profiles.read(name);
   const { apiKeyId, userId, address, key } = profile;
-  const question = `Remove the profile \`${name}\` (${address}), and its key ${key.publicKey.slice(0, 12)}…?`;
+  const question = `Remove the profile \`${name}\` (${address}) and its key ${key.publicKey.slice(0, 12)}…?`;
   if (!options.yes && !(await terminal.confirm(question))) {
     return { text: 'Nothing was changed.\n', json: { profile: name, removed: false } };
   }
-  let left = 'The coordinator still knows the key; nobody has its private part any more.';
+  let left = 'The coordinator still knows the key, but nobody has the private key any more.';
   let isDeleted = false;
   if (apiKeyId !== undefined && userId !== undefined) {
     try {
       await clientOf(profile).perform('ACTIVITY_TYPE_DELETE_API_KEYS', { userId, apiKeyIds: [apiKeyId] });
       isDeleted = true;
     } catch (error) {
-      left = `The coordinator still knows the key, as it could not be deleted there: ${explained(error).message}`;
+      left = `The coordinator still knows the key, because deleting it there failed: ${explained(error).message}`;
     }
   }
   await profiles.remove(name);
   return {
-    text: `Profile \`${name}\` is removed.${isDeleted ? ' Its key was deleted at the coordinator.' : ` ${left}`}\n`,
+    text: `Removed profile \`${name}\`.${isDeleted ? ' Its key was deleted at the coordinator.' : ` ${left}`}\n`,
     json: { profile: name, removed: true, keyDeleted: isDeleted },
   };
 }

@@ -40,15 +40,15 @@ export function mountPolicies(policies: CliCommand): void {
   withProfile(policies.command('create'))
     .argument('<name>', 'name of the policy')
     .summary('create a policy')
-    .description('Creates a policy. The language is in docs/reference/policy-language.md.')
+    .description('Creates a policy, written in the policy language (docs/reference/policy-language.md).')
     .option('--effect <effect>', 'allow or deny', 'allow')
-    .option('--condition <expression>', 'when it applies; to everything when absent')
-    .option('--consensus <expression>', 'who must approve; the submitter alone is enough when absent')
-    .option('--time <expression>', 'when it is active; always when absent')
+    .option('--condition <expression>', 'when it applies; default: always')
+    .option('--consensus <expression>', 'who must approve; default: the submitter alone is enough')
+    .option('--time <expression>', 'when it is active; default: always')
     .option('--notes <text>', 'a note for people')
     .example(
       `countersign policies create "two people rename" --condition "activity.kind == 'UPDATE_USER_NAME'" --consensus "approvers.count() >= 2"`,
-      'Let two people together rename users',
+      'Require two people to rename a user',
     )
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
 
@@ -62,8 +62,8 @@ export function mountPolicies(policies: CliCommand): void {
   withProfile(policies.command('delete'))
     .argument('<policies...>', 'by name or id')
     .summary('delete policies')
-    .description('Deletes policies. Asks first.')
-    .option('--yes', 'do it without asking')
+    .description('Deletes policies. Asks for confirmation.')
+    .option('--yes', 'do not ask for confirmation')
     .example('countersign policies delete "an old rule" --yes', 'Delete a policy in a script')
     .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
 }

@@ -19,11 +19,11 @@ export function mountProfilesUse(parent: CliCommand): void {
     .command('use')
     .argument('<name>', 'the profile')
     .summary('choose the profile that commands use')
-    .description('Chooses the profile that commands use unless --profile or COUNTERSIGN_PROFILE names another.')
-    .example('countersign profiles use default', 'Speak as the profile `default` from now on')
+    .description('Chooses the profile that commands use by default. --profile and COUNTERSIGN_PROFILE override it.')
+    .example('countersign profiles use default', 'Use the profile `default` from now on')
     .answers(async (_options: object, name: string) => {
       await Profiles.of(parent.terminal).use(name);
-      return { text: `Commands use the profile \`${name}\` from now on.\n`, json: { profile: name } };
+      return { text: `Commands now use the profile \`${name}\`.\n`, json: { profile: name } };
     });
 }
 
@@ -31,10 +31,12 @@ export function mountProfilesUse(parent: CliCommand): void {
 export function mountProfilesKey(parent: CliCommand): void {
   parent
     .command('key')
-    .argument('[name]', 'the profile; the one in use when absent')
+    .argument('[name]', 'the profile; default: the current one')
     .summary('print the public key of a profile')
-    .description('Prints the public key of a profile, for whoever is to register it. No command prints a private key.')
-    .example('countersign profiles key alice', 'Print the key that Alice gives to whoever creates users')
+    .description(
+      'Prints the public key of a profile, so that somebody can register it. No command prints a private key.',
+    )
+    .example('countersign profiles key alice', 'Print the key that Alice needs to have registered')
     .answers(async (_options: object, name: string | undefined) => {
       const profiles = Profiles.of(parent.terminal);
       const { key } = await profiles.read(name ?? (await profiles.current()));
@@ -61,7 +63,7 @@ async function list(terminal: Terminal): Promise<Outcome> {
     text:
       rows.length > 0
         ? table(terminal, ['  PROFILE', 'ADDRESS', 'ORGANIZATION', 'KEY'], rows)
-        : 'No profile yet: make one with countersign login.\n',
+        : 'No profiles yet: create one with countersign login.\n',
     json: { profiles: all },
   };
 }

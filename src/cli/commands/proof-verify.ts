@@ -19,21 +19,21 @@ interface ProofOptions {
 export function mountProofVerify(parent: CliCommand): void {
   parent
     .command('verify')
-    .summary('verify a boot proof, and app proofs by its key')
-    .description('Verifies a boot proof, and app proofs by its key, without a network.')
-    .requiredOption('--boot-proof <file>', 'JSON: a boot proof, or the answer of get_boot_proof')
-    .requiredOption('--root <file>', 'PEM: the root certificate to trust, from somebody you trust')
-    .option('--app-proof <file>', 'JSON: an app proof, a list of them, or the answer of list_app_proofs')
+    .summary('verify a boot proof and its app proofs')
+    .description('Verifies a boot proof, and app proofs signed by its key, offline.')
+    .requiredOption('--boot-proof <file>', 'JSON: a boot proof, or the response of get_boot_proof')
+    .requiredOption('--root <file>', 'PEM: the root certificate to trust, from a source you trust')
+    .option('--app-proof <file>', 'JSON: an app proof, a list of them, or the response of list_app_proofs')
     .option(
       '--pcr <number=hex>',
-      'what a register of the document must hold; may be given several times',
+      'required value of a register in the document; can be repeated',
       (given: string, before: Readonly<Record<number, string>>) => ({ ...before, ...registerOf(given) }),
       {},
     )
-    .option('--manifest-sha256 <hex>', 'what the SHA-256 of the manifest must be')
+    .option('--manifest-sha256 <hex>', 'required SHA-256 of the manifest')
     .example(
       'countersign proof verify --boot-proof boot.json --root root.pem --app-proof app.json',
-      'Verify the proofs that get_boot_proof and list_app_proofs answered',
+      'Verify the responses of get_boot_proof and list_app_proofs',
     )
     .answers((options: ProofOptions) => verifyProofs(parent.terminal, options));
 }
@@ -57,8 +57,8 @@ async function verifyProofs(terminal: Terminal, options: ProofOptions): Promise<
       apps.push((await verifyAppProof(proof, bootProof, expected)).app);
     }
     const lines = [
-      `The boot proof is good: ${described(boot)}`,
-      ...apps.map((app) => `An app proof is good: ${JSON.stringify(app)}`),
+      `The boot proof is valid: ${described(boot)}`,
+      ...apps.map((app) => `An app proof is valid: ${JSON.stringify(app)}`),
     ];
     return { text: `${lines.join('\n')}\n`, json: { good: true, boot, apps } };
   } catch (error) {

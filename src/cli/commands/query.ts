@@ -8,11 +8,11 @@ type QueryOptions = ProfileOptions & ParameterOptions;
 /** `countersign query`. */
 export function mountQuery(parent: CliCommand): void {
   withParameters(withProfile(parent.command('query')))
-    .argument('<name>', 'what to ask, such as list_users; docs/reference/queries.md lists every one')
-    .summary('ask any query')
-    .description('Asks a query, stamped with the key of the profile, and prints the answer as JSON.')
+    .argument('<name>', 'name of the query, such as list_users; see docs/reference/queries.md')
+    .summary('send any query')
+    .description('Sends a query, stamped with the key of the profile, and prints the response as JSON.')
     .example('countersign query get_organization_configs', 'Show the settings of the organization')
-    .example('countersign query list_activities --set paginationOptions.limit=2', 'Ask with parameters')
+    .example('countersign query list_activities --set paginationOptions.limit=2', 'Send a query with parameters')
     .answers((options: QueryOptions, name: string) => query(parent.terminal, name, options));
 }
 

@@ -20,7 +20,7 @@ export function mountStart(parent: CliCommand): void {
     .summary('start a coordinator')
     .description(
       'Starts a coordinator, by default on http://127.0.0.1:8080 with its data in ./data. The first start creates a root ' +
-        'organization and writes the key of its user to root.json there. Settings come from the environment and from .env ' +
+        'organization and writes the key of its user to root.json in that folder. Settings come from the environment and from .env ' +
         '(docs/reference/settings.md). Ctrl-C stops it.',
     )
     .option('--data-dir <folder>', 'folder for everything that is kept on disk, instead of DATA_DIR')

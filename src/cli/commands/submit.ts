@@ -10,13 +10,13 @@ interface SubmitOptions extends ProfileOptions, ParameterOptions {
 /** `countersign submit`. */
 export function mountSubmit(parent: CliCommand): void {
   withParameters(withProfile(parent.command('submit')))
-    .argument('<activity>', 'what to do, such as create_policy; docs/reference/activities.md lists every one')
+    .argument('<activity>', 'name of the activity, such as create_policy; see docs/reference/activities.md')
     .summary('submit any activity')
     .description(
-      'Submits an activity, stamped with the key of the profile. The parameters are checked first by the rules of the ' +
-        'OpenAPI document. Ends with 4 when the activity waits for approvals, 3 when policies deny it.',
+      'Submits an activity, stamped with the key of the profile. The parameters are first checked against the ' +
+        'OpenAPI document. Exits with 4 if the activity is waiting for approvals, with 3 if policies deny it.',
     )
-    .option('--print', 'check the parameters and print the request instead of sending it')
+    .option('--print', 'check the parameters and print the request, but do not send it')
     .example('countersign submit create_user_tag --set userTagName=treasury', 'Create a tag')
     .example('countersign submit create_policy --file policy.json', 'Create a policy from a file')
     .answers((options: SubmitOptions, activity: string) => submit(parent.terminal, activity, options));

@@ -36,18 +36,18 @@ export function mountUsers(users: CliCommand): void {
   withProfile(users.command('create'))
     .argument('<name>', 'name of the user')
     .summary('create a user')
-    .description('Creates a user, who logs in with the key whose public part you give.')
-    .option('--public-key <hex>', 'P-256 public key, as `countersign login --new-key` shows it')
+    .description('Creates a user, who logs in with the key that belongs to the given public key.')
+    .option('--public-key <hex>', 'P-256 public key, as printed by `countersign login --new-key`')
     .option('--email <address>', 'e-mail address')
-    .option('--tag <names...>', 'tags to carry, by name or id')
-    .example('countersign users create Bob --public-key "$PUBLIC_KEY"', 'Create a user who has made a key')
+    .option('--tag <names...>', 'tags of the user, by name or id')
+    .example('countersign users create Bob --public-key "$PUBLIC_KEY"', 'Create a user who already has a key')
     .answers((options: CreateOptions, name: string) => create(terminal, options, name));
 
   withProfile(users.command('delete'))
     .argument('<users...>', 'by name or id')
     .summary('delete users with their credentials')
-    .description('Deletes users with their credentials. Asks first.')
-    .option('--yes', 'do it without asking')
+    .description('Deletes users with their credentials. Asks for confirmation.')
+    .option('--yes', 'do not ask for confirmation')
     .example('countersign users delete Carol --yes', 'Delete a user in a script')
     .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
 }
@@ -111,7 +111,7 @@ async function remove(terminal: Terminal, options: DeleteOptions, names: readonl
   const client = await profileClient(terminal, options);
   const all = (await listUsers(client)).map(({ userId, userName }) => ({ id: userId, name: userName }));
   const userIds = [...idsOf('user', names, all)];
-  if (!options.yes && !(await terminal.confirm(`Delete ${names.join(', ')}, with all credentials?`))) {
+  if (!options.yes && !(await terminal.confirm(`Delete ${names.join(', ')} with all credentials?`))) {
     return { text: 'Nothing was changed.\n', json: { deleted: false } };
   }
   const activity = await client.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds });

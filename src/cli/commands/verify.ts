@@ -8,21 +8,18 @@ export function mountVerify(parent: CliCommand): void {
     .summary('verify the whole history of a store')
     .description(
       'Folds every stream of the store again, checks its hash chain, verifies every stored stamp over the stored bytes, and ' +
-        'makes every decision again by the rules it was made by. Rebuilds the read models beside the live ones and compares. ' +
-        'Changes nothing, needs no key-encryption key, and may run beside the coordinator. ' +
-        'Ends with 0 when nothing is wrong, 1 when something is, 2 when it cannot look.',
+        'makes every decision again by the rules that applied then. Rebuilds the read models and compares them with the live ones. ' +
+        'Changes nothing, needs no key-encryption key, and can run while the coordinator is running. ' +
+        'Exits with 0 if nothing is wrong, 1 if something is, and 2 if it cannot check.',
     )
     .option('--quiet', 'show no progress')
-    .option('--no-rows', 'leave the read models out')
+    .option('--no-rows', 'skip the read models')
     .option(
       '--progress <file>',
-      'note there how far it is, and go on from there after an interruption; the file is trusted, so keep it where nobody ' +
+      'save progress there, and resume from it after an interruption; the file is trusted, so keep it where nobody ' +
         'else can write',
     )
-    .example(
-      'countersign verify --data-dir ./data',
-      'Verify the store of the coordinator that keeps its data in ./data',
-    )
+    .example('countersign verify --data-dir ./data', 'Verify the store of the coordinator whose data is in ./data')
     .answers(async (options: VerifyOptions) => {
       const { verify } = await import('../verify.js');
       return verify(parent.terminal, options);

@@ -5,12 +5,12 @@ import type { CliCommand } from '../command.js';
 export function mountApprove(parent: CliCommand): void {
   withProfile(parent.command('approve'))
     .argument('<activity>', 'its id or its fingerprint')
-    .summary('approve an activity that waits')
+    .summary('approve a waiting activity')
     .description(
-      'Approves an activity that waits for approvals. `countersign activities show` tells first what it would do. Ends with 4 ' +
-        'when it waits for others still.',
+      'Approves an activity that is waiting for approvals. `countersign activities show` shows what it would do. Exits with 4 ' +
+        'if it needs further approvals.',
     )
-    .example('countersign approve "$FINGERPRINT" --profile bob', 'Approve as Bob what Alice has submitted')
+    .example('countersign approve "$FINGERPRINT" --profile bob', 'Approve, as Bob, what Alice submitted')
     .answers((options: ProfileOptions, named: string) => vote('approve', parent, options, named));
 }
 
@@ -18,9 +18,9 @@ export function mountApprove(parent: CliCommand): void {
 export function mountReject(parent: CliCommand): void {
   withProfile(parent.command('reject'))
     .argument('<activity>', 'its id or its fingerprint')
-    .summary('reject an activity that waits')
-    .description('Rejects an activity that waits for approvals. Ends with 0 when the vote counts.')
-    .example('countersign reject "$ACTIVITY" --profile bob', 'Reject as Bob what Alice has submitted')
+    .summary('reject a waiting activity')
+    .description('Rejects an activity that is waiting for approvals. Exits with 0 if the vote counts.')
+    .example('countersign reject "$ACTIVITY" --profile bob', 'Reject, as Bob, what Alice submitted')
     .answers(async (options: ProfileOptions, named: string) => {
       const { exitCode: _asked, ...outcome } = await vote('reject', parent, options, named);
       return outcome;

@@ -51,7 +51,7 @@ export function mountWallets(wallets: CliCommand): void {
     .argument('<name>', 'name of the wallet')
     .summary('create a wallet')
     .description(
-      'Creates a wallet from fresh entropy, with an account for each format, at the usual path of its chain.',
+      'Creates a wallet from fresh entropy, with an account for each address format at the default path of its chain.',
     )
     .option(
       '--account <formats...>',
@@ -71,11 +71,11 @@ export function mountWallets(wallets: CliCommand): void {
   withProfile(wallets.command('sign'))
     .argument('<address>', 'address of an account, or of a private key')
     .summary('sign a message or a transaction')
-    .description('Signs a text, or an unsigned transaction in hexadecimal, with the key of an address.')
+    .description('Signs a text message, or an unsigned transaction in hexadecimal, with the key of an address.')
     .option('--message <text>', 'the text to sign')
     .option(
       '--hash <function>',
-      'what is done to the text before: keccak256, sha256, or not_applicable on Ed25519',
+      'hash function to apply to the text: keccak256, sha256, or not_applicable for Ed25519',
       'keccak256',
     )
     .option('--transaction <hex>', 'the unsigned transaction to sign')
@@ -85,13 +85,13 @@ export function mountWallets(wallets: CliCommand): void {
 
   withProfile(wallets.command('delete'))
     .argument('<wallets...>', 'by name or id')
-    .summary('delete wallets, and shred their keys')
+    .summary('delete wallets and shred their keys')
     .description(
-      'Deletes wallets with all accounts, and shreds their seeds and keys. Nothing brings them back. Asks first.',
+      'Deletes wallets with all their accounts, and shreds their seeds and keys. This cannot be undone. Asks for confirmation.',
     )
-    .option('--yes', 'do it without asking')
-    .option('--without-export', 'also wallets that were never exported')
-    .example('countersign wallets delete Scratch --without-export --yes', 'Delete a wallet that nobody needs any more')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--without-export', 'delete even wallets that were never exported')
+    .example('countersign wallets delete Scratch --without-export --yes', 'Delete a wallet that is no longer needed')
     .answers((options: DeleteOptions, names: readonly string[]) => remove(terminal, options, names));
 }
 
@@ -155,7 +155,7 @@ async function remove(terminal: Terminal, options: DeleteOptions, names: readonl
   const { submitted } = await import('../activities.js');
   const client = await profileClient(terminal, options);
   const walletIds = [...idsOf('wallet', names, namesOf(await listWallets(client)))];
-  const question = `Delete ${names.join(', ')}, and shred the keys for good?`;
+  const question = `Delete ${names.join(', ')} and shred the keys for good?`;
   if (!options.yes && !(await terminal.confirm(question))) {
     return { text: 'Nothing was changed.\n', json: { deleted: false } };
   }

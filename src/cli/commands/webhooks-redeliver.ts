@@ -14,15 +14,15 @@ interface RedeliverOptions extends StoreOptions {
 /** `countersign webhooks redeliver`; see docs/how-to/webhooks.md. */
 export function mountWebhooksRedeliver(parent: CliCommand): void {
   withStore(parent.command('redeliver'))
-    .summary('make deliveries to an endpoint once more')
+    .summary('repeat deliveries to an endpoint')
     .description(
-      'Makes deliveries to a webhook endpoint once more: the same event, to the URL that the endpoint has now. Stop the ' +
-        'coordinator of a SQLite store before; it delivers after its next start.',
+      'Repeats deliveries to a webhook endpoint: the same events, to its current URL. Stop the ' +
+        'coordinator of a SQLite store first; it delivers after its next start.',
     )
     .requiredOption('--organization <id>', 'the organization of the endpoint')
     .requiredOption('--endpoint <id>', 'the endpoint')
-    .option('--event <id>', 'one delivery, whether or not it arrived; the id is in X-Turnkey-Event-Id')
-    .option('--abandoned', 'every delivery that was given up')
+    .option('--event <id>', 'repeat one delivery, whether or not it arrived; the id is in X-Turnkey-Event-Id')
+    .option('--abandoned', 'repeat every delivery that was given up')
     .example(
       'countersign webhooks redeliver --data-dir ./data --organization "$ORGANIZATION" --endpoint "$ENDPOINT" --abandoned',
       'Deliver again what an endpoint missed while it was down',
@@ -32,7 +32,7 @@ export function mountWebhooksRedeliver(parent: CliCommand): void {
 
 async function redeliver(terminal: Terminal, options: RedeliverOptions): Promise<Outcome> {
   const { organization: organizationId, endpoint: endpointId, event: eventId, abandoned = false } = options;
-  if (abandoned === Boolean(eventId)) throw new BadUsage('name one event with --event, or add --abandoned');
+  if (abandoned === Boolean(eventId)) throw new BadUsage('select one event with --event, or add --abandoned');
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const webhooks = await import('../../webhooks/redeliver.js');
   const store = await openEventStore(eventStore, dataDir);
@@ -40,7 +40,7 @@ async function redeliver(terminal: Terminal, options: RedeliverOptions): Promise
     const wanted = { organizationId, endpointId, eventId };
     const count = await webhooks.redeliver({ store, clock: { now: () => Date.now() } }, wanted);
     const noun = count === 1 ? 'delivery' : 'deliveries';
-    return { text: `${count} ${noun} to endpoint ${endpointId} will be made once more.\n`, json: { count } };
+    return { text: `${count} ${noun} to endpoint ${endpointId} will be repeated.\n`, json: { count } };
   } finally {
     await store.close();
   }

@@ -12,9 +12,9 @@ interface Whoami {
 /** `countersign whoami`. */
 export function mountWhoami(parent: CliCommand): void {
   withProfile(parent.command('whoami'))
-    .summary('show who the coordinator takes you for')
-    .description('Asks the coordinator whose key the profile has.')
-    .example('countersign whoami', 'Show user and organization of the current profile')
+    .summary('show who you are to the coordinator')
+    .description('Asks the coordinator which user the key of the profile belongs to.')
+    .example('countersign whoami', 'Show the user and organization of the current profile')
     .answers(async (options: ProfileOptions) => {
       const client = await profileClient(parent.terminal, options);
       const { userId, username, organizationId, organizationName } = await client.query<Whoami>('whoami');

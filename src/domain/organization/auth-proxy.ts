@@ -91,7 +91,7 @@ const proxyQueries: readonly string[] = ['list_oauth2_credentials', 'list_suborg
  */
 export function checkAuthProxyQuery(organization: OrganizationView, userId: string, path: string): void {
   if (!isAuthProxyUser(organization, userId) || proxyQueries.includes(path)) return;
-  throw new CoordinatorError('PERMISSION_DENIED', `user \`${userId}\` of the auth proxy may not ask \`${path}\``, {
+  throw new CoordinatorError('PERMISSION_DENIED', `user \`${userId}\` of the auth proxy may not call \`${path}\``, {
     category: 'REQUEST_NOT_AUTHORIZED',
   });
 }
@@ -159,7 +159,7 @@ export function existingAuthProxy({ authProxy, organizationId }: OrganizationVie
   if (authProxy) return authProxy;
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `organization \`${organizationId}\` has no auth proxy: send enable_auth_proxy first`,
+    `organization \`${organizationId}\` has no auth proxy: enable it with enable_auth_proxy first`,
   );
 }
 

@@ -52,7 +52,7 @@ export function checkNewContractInterface(
     if (known.type !== type || addressOf(known.smartContractAddress) !== addressOf(smartContractAddress)) continue;
     throw new CoordinatorError(
       'ALREADY_EXISTS',
-      `contract \`${smartContractAddress}\` has the interface \`${known.smartContractInterfaceId}\`: ` +
+      `contract \`${smartContractAddress}\` already has the interface \`${known.smartContractInterfaceId}\`: ` +
         `delete that with delete_smart_contract_interface first`,
       { category: 'REQUEST_INVALID' },
     );
@@ -63,14 +63,14 @@ export function checkNewContractInterface(
   if (characters + lengthOf(added) > mostCharacters) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `the smart contract interfaces of the organization have ${characters} characters with their notes; with this one ` +
+      `the smart contract interfaces of the organization have ${characters} characters including their notes; with this one ` +
         `they would have more than ${mostCharacters}: delete one with delete_smart_contract_interface`,
     );
   }
   if (organization.contractInterfaces.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${most} smart contract interfaces, and may not have more: ` +
+    `the organization has ${most} smart contract interfaces, which is the limit: ` +
       `delete one with delete_smart_contract_interface`,
   );
 }
@@ -82,6 +82,6 @@ export function existingContractInterface(organization: OrganizationView, id: st
   throw new CoordinatorError(
     'NOT_FOUND',
     `no smart contract interface \`${id}\` in organization \`${organization.organizationId}\`: ` +
-      `list_smart_contract_interfaces names them all`,
+      `see list_smart_contract_interfaces`,
   );
 }

@@ -194,10 +194,7 @@ export function keysGivingWay(
 export function existingApiKey({ userId, apiKeys }: User, apiKeyId: string): ApiKey {
   const key = apiKeys.find((one) => one.apiKeyId === apiKeyId);
   if (key) return key;
-  throw new CoordinatorError(
-    'NOT_FOUND',
-    `user \`${userId}\` has no API key \`${apiKeyId}\`: get_api_keys names them all`,
-  );
+  throw new CoordinatorError('NOT_FOUND', `user \`${userId}\` has no API key \`${apiKeyId}\`: see get_api_keys`);
 }
 
 /** The user's identity of that id. @throws {CoordinatorError} NOT_FOUND */
@@ -206,7 +203,7 @@ export function existingOauthProvider({ userId, oauthProviders }: User, provider
   if (provider) return provider;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `user \`${userId}\` has no OAuth provider \`${providerId}\`: get_oauth_providers names them all`,
+    `user \`${userId}\` has no OAuth provider \`${providerId}\`: see get_oauth_providers`,
   );
 }
 
@@ -216,6 +213,6 @@ export function existingAuthenticator({ userId, authenticators }: User, authenti
   if (authenticator) return authenticator;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `user \`${userId}\` has no authenticator \`${authenticatorId}\`: get_authenticators names them all`,
+    `user \`${userId}\` has no authenticator \`${authenticatorId}\`: see get_authenticators`,
   );
 }

@@ -93,12 +93,12 @@ export function unacceptedInvitation(organization: OrganizationView, invitationI
     throw new CoordinatorError(
       'NOT_FOUND',
       `no open invitation \`${invitationId}\` in organization \`${organization.organizationId}\`: ` +
-        'list_invitations names them all',
+        'see list_invitations',
     );
   }
   if (found.acceptedAt === undefined) return found;
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
-    `invitation \`${invitationId}\` was accepted: it made user \`${found.userId}\``,
+    `invitation \`${invitationId}\` has been accepted: it created user \`${found.userId}\``,
   );
 }

@@ -23,7 +23,7 @@ interface Limit {
   readonly help: string;
 }
 
-const enough = 'memory: all of it is in the folded organization';
+const enough = 'memory: all users are held in the folded organization';
 
 /** Every limit of what is stored, by the name that settings and answers have for it. */
 export const limitTable = {
@@ -31,11 +31,11 @@ export const limitTable = {
     what: 'users',
     whose: 'organization',
     value: 100,
-    reason: 'a question about votes may look at all of them',
+    reason: 'a question about votes may examine all of them',
     help: 'delete some with delete_users, or create a sub-organization for them',
   },
   longLivedApiKeys: {
-    what: 'API keys that last',
+    what: 'API keys that never expire',
     whose: 'user',
     value: 10,
     reason: 'each is another way in',
@@ -45,7 +45,7 @@ export const limitTable = {
     what: 'API keys that expire',
     whose: 'user',
     value: 10,
-    reason: 'each is another way in; one more takes the place of the oldest',
+    reason: 'each is another way in; a new one replaces the oldest',
     help: 'send fewer at once',
   },
   authenticators: {
@@ -82,7 +82,7 @@ export const limitTable = {
     what: 'policies',
     whose: 'organization',
     value: 100,
-    reason: 'every decision asks all of them: 1 600 steps beside their clauses',
+    reason: 'every decision evaluates all of them: 1 600 steps in addition to their clauses',
     help: 'delete one with delete_policies',
   },
   policyCharacters: {
@@ -90,7 +90,7 @@ export const limitTable = {
     whose: 'organization',
     value: 131_072,
     since: 2,
-    reason: 'a request reads all of them: 280 000 steps, if they consist of the shortest parts',
+    reason: 'a request reads all of them: 280 000 steps if they consist of the shortest parts',
     help: 'shorten or delete some with update_policy or delete_policies',
   },
   wallets: {
@@ -116,12 +116,12 @@ export const limitTable = {
     help: 'delete some with delete_private_keys',
   },
   imports: {
-    what: 'imports under way',
+    what: 'imports in progress',
     whose: 'organization',
     value: 100,
     since: 3,
     reason: 'each has a key in the vault until it ends',
-    help: 'finish one with import_wallet or import_private_key; a user who begins another ends the one before',
+    help: 'finish one with import_wallet or import_private_key; starting a new one cancels the previous one of the user',
   },
   smartContractInterfaces: {
     what: 'smart contract interfaces',
@@ -143,15 +143,15 @@ export const limitTable = {
     value: 2_048,
     isFixed: true,
     reason: 'transactions are looked up in them',
-    help: 'upload those that policies speak of',
+    help: 'upload only those that policies refer to',
   },
   smartContractInterfaceTypes: {
-    what: 'types of one smart contract interface, with those that are made of others',
+    what: 'types of one smart contract interface, including those built from others',
     whose: 'text',
     value: 4_096,
     isFixed: true,
-    reason: 'types can be built from types; read in a worker thread',
-    help: 'upload the functions that policies speak of',
+    reason: 'types can be built from other types; read in a worker thread',
+    help: 'upload only the functions that policies refer to',
   },
   oauth2Credentials: {
     what: 'OAuth 2.0 credentials',
@@ -180,32 +180,32 @@ export const limitTable = {
     what: 'webhook endpoints',
     whose: 'organization',
     value: 10,
-    reason: 'each is told of everything that happens',
+    reason: 'each is notified of every event',
     help: 'delete one with delete_webhook_endpoint',
   },
   waitingActivities: {
-    what: 'activities that wait for votes',
+    what: 'activities waiting for votes',
     whose: 'organization',
     value: 1_000,
     reason: enough,
     help: 'have some approved or rejected',
   },
   waitingCharacters: {
-    what: 'characters of the signed bodies of activities that wait for votes',
+    what: 'characters of the signed bodies of activities waiting for votes',
     whose: 'organization',
     value: 32 * 1024 * 1024,
     reason: enough,
     help: 'have some approved or rejected',
   },
   waitingActivitiesOfSubmitter: {
-    what: 'activities that wait for votes',
+    what: 'activities waiting for votes',
     whose: 'submitter',
     value: 100,
     reason: 'one submitter leaves room for the others',
     help: 'have some approved or rejected',
   },
   waitingCharactersOfSubmitter: {
-    what: 'characters of the signed bodies of activities that wait for votes',
+    what: 'characters of the signed bodies of activities waiting for votes',
     whose: 'submitter',
     value: 8 * 1024 * 1024,
     reason: 'one submitter leaves room for the others',
@@ -216,11 +216,11 @@ export const limitTable = {
     whose: 'submitter',
     value: 1_000,
     since: 3,
-    reason: 'there is no limit of how many there are, and each is a stream of its own',
+    reason: 'their number is not limited, and each has a stream of its own',
     help: 'wait a minute',
   },
   nameCharacters: {
-    what: 'characters of a name that people read',
+    what: 'characters of a display name',
     whose: 'text',
     value: 255,
     isFixed: true,
@@ -329,12 +329,12 @@ export function readLimits(text: string): LimitsSet {
   const set: Partial<Record<LimitName, number>> = {};
   for (const part of text.split(',').map((one) => one.trim())) {
     const [, name = '', digits = ''] = /^(\w{1,64})\s*=\s*(\d{1,12})$/.exec(part) ?? [];
-    if (name === '') throw new BadLimits(`\`${part.slice(0, 64)}\` is none`);
+    if (name === '') throw new BadLimits(`\`${part.slice(0, 64)}\` is not one`);
     if (!isLimitName(name) || rows[name].isFixed) {
       const all = limitNames.filter((one) => !rows[one].isFixed).join(', ');
-      throw new BadLimits(`\`${name}\` is no limit that can be set: they are ${all}`);
+      throw new BadLimits(`\`${name}\` is not a limit that can be set: use one of ${all}`);
     }
-    if (set[name] !== undefined) throw new BadLimits(`\`${name}\` is there twice`);
+    if (set[name] !== undefined) throw new BadLimits(`\`${name}\` appears twice`);
     const [value, most] = [Number(digits), rows[name].value * mostTimes];
     if (value < 1 || value > most) throw new BadLimits(`${name} may be from 1 to ${most}`);
     set[name] = value;
@@ -371,8 +371,8 @@ export function checkLimit(limits: Limits, name: LimitName, held: number, more: 
   const { what, whose, help } = rows[name];
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `${owners[whose]} may have ${limits[name]} ${what} (the limit ${name}): there are ${held}, and ${more} more were to be ` +
-      `added; ${help}`,
+    `${owners[whose]} may have ${limits[name]} ${what} (the limit ${name}): there are ${held}, and this request adds ${more}; ` +
+      `${help}`,
   );
 }
 

@@ -23,5 +23,5 @@ export function claimedIdentity(text: string): string {
   } catch {
     // Told below, whatever kept it from being read.
   }
-  throw invalidField('filterValue', 'must be JSON with the texts `iss`, `sub` and `aud`');
+  throw invalidField('filterValue', 'must be JSON with the strings `iss`, `sub` and `aud`');
 }

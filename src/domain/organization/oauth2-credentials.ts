@@ -42,7 +42,7 @@ export function existingOauth2Credential(organization: OrganizationView, id: str
   throw new CoordinatorError(
     'NOT_FOUND',
     `no OAuth 2.0 credential \`${id}\` in organization \`${organization.organizationId}\`: ` +
-      'list_oauth2_credentials names them all',
+      'see list_oauth2_credentials',
     { category: 'OAUTH2_CREDENTIAL_NOT_FOUND' },
   );
 }

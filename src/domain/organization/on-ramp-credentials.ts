@@ -72,6 +72,6 @@ export function existingOnRampCredential(organization: OrganizationView, id: str
   throw new CoordinatorError(
     'NOT_FOUND',
     `no fiat on-ramp credential \`${id}\` in organization \`${organization.organizationId}\`: ` +
-      'list_fiat_on_ramp_credentials names them all',
+      'see list_fiat_on_ramp_credentials',
   );
 }

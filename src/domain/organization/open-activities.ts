@@ -64,9 +64,9 @@ export function checkRoomToWait(
     if (counted.length < most.activities && characters <= most.characters) continue;
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `this needs votes, and ${whose === 'submitter' ? 'of one user' : 'in one organization'} ${most.activities} activities ` +
-        `may wait for them at a time, with ${most.characters} characters in all: ${counted.length} wait, and would have ` +
-        `${characters} characters with this one; have some approved or rejected first`,
+      `this needs votes, but ${whose === 'submitter' ? 'of one user' : 'in one organization'} at most ${most.activities} activities ` +
+        `may wait for them at a time, with ${most.characters} characters in total: ${counted.length} are waiting, and would have ` +
+        `${characters} characters including this one; have some approved or rejected first`,
     );
   }
 }

@@ -110,9 +110,9 @@ export function checkOtpSends(
   const live = liveCodes(organization, contact, now);
   const own = live.filter((otp) => otp.userIdentifier === userIdentifier);
   const soonest = (codes: readonly Otp[]): number => Math.min(...codes.map(({ expiresAt }) => expiresAt)) - now;
-  if (own.length >= maxLive) throw tooManyCodes(userIdentifier, `${maxLive} that may still be used`, soonest(own));
+  if (own.length >= maxLive) throw tooManyCodes(userIdentifier, `${maxLive} unused ones at a time`, soonest(own));
   if (live.length < maxLiveForStrangers) return;
-  throw tooManyCodes(contact, `${live.length} that may still be used`, soonest(live));
+  throw tooManyCodes(contact, `${live.length} unused ones at a time`, soonest(live));
 }
 
 /** Clients look for these words (client protocol, section 3.4). */
@@ -120,7 +120,7 @@ function tooManyCodes(whom: string, rule: string, waitMs: number): CoordinatorEr
   const seconds = Math.ceil(waitMs / 1000);
   return new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `Max number of OTPs have been initiated for \`${whom}\`: ${rule}; ask again in ${seconds} seconds`,
+    `Max number of OTPs have been initiated for \`${whom}\`: ${rule}; try again in ${seconds} seconds`,
     { category: 'MAX_OTP_INITIATED', retryAfterSeconds: seconds },
   );
 }
@@ -195,7 +195,7 @@ export function otpEnded(
 export function invalidOtpCode(): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',
-    'Invalid OTP code: it is wrong, was used, has expired, or is locked after three wrong ones; have a new one sent',
+    'Invalid OTP code: it is wrong, used, expired, or locked after three wrong attempts; request a new one',
     { category: 'REQUEST_INVALID' },
   );
 }

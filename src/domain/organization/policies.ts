@@ -49,7 +49,7 @@ export function existingPolicy(organization: OrganizationView, policyId: string)
   if (policy) return policy;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no policy \`${policyId}\` in organization \`${organization.organizationId}\`: list_policies names them all`,
+    `no policy \`${policyId}\` in organization \`${organization.organizationId}\`: see list_policies`,
   );
 }
 
@@ -60,7 +60,7 @@ export function existingPolicy(organization: OrganizationView, policyId: string)
 export function checkPolicyNameFree(organization: OrganizationView, policyName: string, own?: string): void {
   for (const policy of organization.policies.values()) {
     if (policy.policyName === policyName && policy.policyId !== own) {
-      throw policyNameTaken(policyName, `policy \`${policy.policyId}\` has it`);
+      throw policyNameTaken(policyName, `it is the name of policy \`${policy.policyId}\``);
     }
   }
 }

@@ -84,7 +84,7 @@ export function existingPrivateKey(organization: OrganizationView, privateKeyId:
   if (key) return key;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no private key \`${privateKeyId}\` in organization \`${organization.organizationId}\`: list_private_keys names them all`,
+    `no private key \`${privateKeyId}\` in organization \`${organization.organizationId}\`: see list_private_keys`,
   );
 }
 
@@ -95,7 +95,7 @@ export function existingPrivateKeyTag(organization: OrganizationView, tagId: str
   throw new CoordinatorError(
     'NOT_FOUND',
     `no private key tag \`${tagId}\` in organization \`${organization.organizationId}\`: ` +
-      `list_private_key_tags names them all`,
+      `see list_private_key_tags`,
   );
 }
 
@@ -112,16 +112,16 @@ export function checkNewPrivateKeys(
   if (size + names.length > most) {
     throw new CoordinatorError(
       'RESOURCE_EXHAUSTED',
-      `the organization has ${size} private keys, and with ${names.length} more it would have more than the ` +
-        `${most} it may have: delete some with delete_private_keys`,
+      `the organization has ${size} private keys, and with ${names.length} more it would exceed the limit of ` +
+        `${most}: delete some with delete_private_keys`,
     );
   }
   const owners = new Map([...organization.privateKeys.values()].map((key) => [key.privateKeyName, key.privateKeyId]));
   const wanted = new Set<string>();
   for (const name of names) {
     const owner = owners.get(name);
-    if (owner !== undefined) throw labelTaken('private key', name, `private key \`${owner}\` has it`);
-    if (wanted.has(name)) throw labelTaken('private key', name, 'this request names two keys so');
+    if (owner !== undefined) throw labelTaken('private key', name, `it is the name of private key \`${owner}\``);
+    if (wanted.has(name)) throw labelTaken('private key', name, 'it appears twice in this request');
     wanted.add(name);
   }
 }
@@ -131,7 +131,7 @@ export function checkPrivateKeyTagCount(organization: OrganizationView, { privat
   if (organization.privateKeyTags.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${most} private key tags, and may not have more: delete one with delete_private_key_tags`,
+    `the organization has ${most} private key tags, which is the limit: delete one with delete_private_key_tags`,
   );
 }
 
@@ -139,7 +139,7 @@ export function checkPrivateKeyTagCount(organization: OrganizationView, { privat
 export function checkPrivateKeyTagNameFree(organization: OrganizationView, tagName: string, own?: string): void {
   for (const tag of organization.privateKeyTags.values()) {
     if (tag.tagName === tagName && tag.tagId !== own) {
-      throw labelTaken('private key tag', tagName, `private key tag \`${tag.tagId}\` has it`);
+      throw labelTaken('private key tag', tagName, `it is the name of private key tag \`${tag.tagId}\``);
     }
   }
 }

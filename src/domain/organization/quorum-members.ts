@@ -94,8 +94,8 @@ export function mayChange({ rootQuorum }: OrganizationView, userId: string, { is
 export function theirsAlone(userId: string): CoordinatorError {
   return new CoordinatorError(
     'PERMISSION_DENIED',
-    `user \`${userId}\` is a member of the root quorum, whose credentials, contacts and identities only the user or the ` +
-      'root quorum can change, whatever policies allow: have the user send the request, or a member of the root quorum',
+    `user \`${userId}\` is a member of the root quorum: only the user or the root quorum can change their credentials, contacts and identities, ` +
+      'whatever policies allow; have the user or a member of the root quorum send the request',
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }
@@ -142,8 +142,8 @@ function contactUnproved({ userId }: User, { by }: Login): CoordinatorError {
     by === 'email' ? ['e-mail address', 'update_user_email'] : ['phone number', 'update_user_phone_number'];
   return new CoordinatorError(
     'PERMISSION_DENIED',
-    `the ${contact} of user \`${userId}\`, who is a member of the root quorum, was never proved, so nobody can log in by it: ` +
-      `have the user prove it with ${verb} and a verificationToken`,
+    `the ${contact} of user \`${userId}\`, who is a member of the root quorum, was never verified, so nobody can log in with it: ` +
+      `have the user verify it with ${verb} and a verificationToken`,
     { category: 'REQUEST_NOT_AUTHORIZED' },
   );
 }
@@ -158,8 +158,8 @@ function checkNewMembers(organization: OrganizationView, userIds: readonly strin
     const which = what === 'e-mail address' || what === 'phone number' ? what : `${what} \`${name}\``;
     throw new CoordinatorError(
       'FAILED_PRECONDITION',
-      `user \`${userId}\` cannot become a member of the root quorum with the ${which}, which user \`${addedBy}\` has added: ` +
-        'have it removed, or set anew by the user or by the root quorum',
+      `user \`${userId}\` cannot become a member of the root quorum with the ${which}, which user \`${addedBy}\` added: ` +
+        'have it removed, or set again by the user or the root quorum',
     );
   }
 }

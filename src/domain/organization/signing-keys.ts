@@ -84,9 +84,9 @@ export function signingKeyOf(organization: OrganizationView, signWith: string): 
   if (!owner) {
     throw new CoordinatorError(
       'NOT_FOUND',
-      `Could not find any resource to sign with. Addresses are case sensitive. (Those in hexadecimal are found in any letter case.) No wallet account or private key of ` +
-        `organization \`${organization.organizationId}\` is named \`${signWith}\`: list_wallet_accounts and ` +
-        `list_private_keys name them all`,
+      `Could not find any resource to sign with. Addresses are case sensitive, except hexadecimal ones. No wallet account or private key of ` +
+        `organization \`${organization.organizationId}\` is named \`${signWith}\`: see list_wallet_accounts and ` +
+        `list_private_keys`,
     );
   }
   if ('privateKeyId' in owner) {

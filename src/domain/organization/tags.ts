@@ -35,7 +35,7 @@ export function existingUserTag(organization: OrganizationView, tagId: string): 
   if (tag) return tag;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no user tag \`${tagId}\` in organization \`${organization.organizationId}\`: list_user_tags names them all`,
+    `no user tag \`${tagId}\` in organization \`${organization.organizationId}\`: see list_user_tags`,
   );
 }
 
@@ -45,7 +45,7 @@ export function checkUserTagNameFree(organization: OrganizationView, tagName: st
     if (tag.tagName === tagName && tag.tagId !== own) {
       throw new CoordinatorError(
         'INVALID_ARGUMENT',
-        `user tag label must be unique: \`${tagName}\` is taken, user tag \`${tag.tagId}\` has it`,
+        `user tag label must be unique: \`${tagName}\` is taken, it is the name of user tag \`${tag.tagId}\``,
         { category: 'REQUEST_INVALID' },
       );
     }

@@ -179,7 +179,7 @@ export function userOfContact(
   throw new CoordinatorError(
     'FAILED_PRECONDITION',
     `${found.length} users of organization \`${organizationId}\` have the contact \`${contact}\`: ` +
-      'a login by contact needs that one user alone has it',
+      'a login by contact requires that exactly one user has it',
   );
 }
 
@@ -188,7 +188,7 @@ export function checkRoomForUsers({ users }: OrganizationView, more: number, lim
   if (users.size + more <= limits.users) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `an organization may have ${limits.users} users: it has ${users.size}, and ${more} more were to be created; ` +
+    `an organization may have ${limits.users} users: it has ${users.size}, and this request adds ${more}; ` +
       'delete some with delete_users first, or create a sub-organization for them',
   );
 }
@@ -199,6 +199,6 @@ export function existingUser(organization: OrganizationView, userId: string): Us
   if (user) return user;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no user \`${userId}\` in organization \`${organization.organizationId}\`: list_users names them all`,
+    `no user \`${userId}\` in organization \`${organization.organizationId}\`: see list_users`,
   );
 }

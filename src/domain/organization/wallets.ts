@@ -98,7 +98,7 @@ export function existingWallet(organization: OrganizationView, walletId: string)
   if (wallet) return wallet;
   throw new CoordinatorError(
     'NOT_FOUND',
-    `no wallet \`${walletId}\` in organization \`${organization.organizationId}\`: list_wallets names them all`,
+    `no wallet \`${walletId}\` in organization \`${organization.organizationId}\`: see list_wallets`,
   );
 }
 
@@ -108,7 +108,7 @@ export function checkWalletNameFree(organization: OrganizationView, walletName: 
     if (wallet.walletName === walletName && wallet.walletId !== own) {
       throw new CoordinatorError(
         'INVALID_ARGUMENT',
-        `wallet label must be unique: \`${walletName}\` is taken, wallet \`${wallet.walletId}\` has it`,
+        `wallet label must be unique: \`${walletName}\` is taken, it is the name of wallet \`${wallet.walletId}\``,
         { category: 'REQUEST_INVALID' },
       );
     }
@@ -120,6 +120,6 @@ export function checkWalletCount(organization: OrganizationView, { wallets: most
   if (organization.wallets.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${most} wallets, and may not have more: delete one with delete_wallets`,
+    `the organization has ${most} wallets, which is the limit: delete one with delete_wallets`,
   );
 }

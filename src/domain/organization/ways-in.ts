@@ -119,8 +119,8 @@ function afterwards(
 function outOfReach({ threshold, userIds }: RootQuorum, able: number): CoordinatorError {
   return new CoordinatorError(
     'FAILED_PRECONDITION',
-    `the root quorum takes ${threshold} of ${userIds.length} users, and only ${able} of them would have a credential that ` +
-      'lasts, or another way in: create credentials without expirationSeconds for them first, or choose another quorum with ' +
+    `the root quorum requires ${threshold} of ${userIds.length} users, but only ${able} of them would have a credential without ` +
+      'expiry, or another way in: create credentials without expirationSeconds for them first, or choose another quorum with ' +
       'update_root_quorum',
   );
 }

@@ -58,8 +58,7 @@ export function checkRoomForWebhookEndpoint(
   if (webhookEndpoints.size < most) return;
   throw new CoordinatorError(
     'RESOURCE_EXHAUSTED',
-    `the organization has ${most} webhook endpoints, and may not have more: ` +
-      `delete one with delete_webhook_endpoint`,
+    `the organization has ${most} webhook endpoints, which is the limit: ` + `delete one with delete_webhook_endpoint`,
   );
 }
 
@@ -70,7 +69,7 @@ export function existingWebhookEndpoint(organization: OrganizationView, endpoint
   throw new CoordinatorError(
     'NOT_FOUND',
     `no webhook endpoint \`${endpointId}\` in organization \`${organization.organizationId}\`: ` +
-      `list_webhook_endpoints names them all`,
+      `see list_webhook_endpoints`,
   );
 }
 
@@ -82,7 +81,7 @@ export function checkSubscriptions(subscriptions: readonly Omit<WebhookSubscript
   const seen = new Set<WebhookEventType>();
   for (const { eventType, filtersJson } of subscriptions) {
     if (seen.has(eventType)) {
-      throw invalidField('parameters.subscriptions', `name \`${eventType}\` more than once: put it into one`);
+      throw invalidField('parameters.subscriptions', `list \`${eventType}\` more than once: put it into one`);
     }
     seen.add(eventType);
     if (filtersJson !== undefined) readFilters(eventType, filtersJson);
@@ -106,18 +105,18 @@ function readFilters(eventType: WebhookEventType, filtersJson: string): Activity
   try {
     parsed = JSON.parse(filtersJson);
   } catch {
-    throw refuse('must be a JSON object, written as text; this is not JSON');
+    throw refuse('must be a JSON object, as text; this is not JSON');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw refuse('must be a JSON object, written as text');
+    throw refuse('must be a JSON object, as text');
   }
   if (eventType !== 'ACTIVITY_UPDATES') return {};
   for (const [name, value] of Object.entries(parsed)) {
     if (name !== 'types' && name !== 'statuses') {
-      throw refuse(`has \`${name.slice(0, 64)}\`: for ACTIVITY_UPDATES there are \`types\` and \`statuses\``);
+      throw refuse(`has \`${name.slice(0, 64)}\`: ACTIVITY_UPDATES has only \`types\` and \`statuses\``);
     }
     if (!Array.isArray(value) || value.length === 0 || value.some((one) => typeof one !== 'string')) {
-      throw refuse(`has \`${name}\`, which must be a list of one string or more`);
+      throw refuse(`has \`${name}\`, which must be a non-empty list of strings`);
     }
   }
   return parsed;

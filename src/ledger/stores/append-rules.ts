@@ -17,7 +17,7 @@ export function checkAppend(stream: string, events: readonly NewEvent[], expecte
   if (events.length === 0) throw new TypeError(`nothing to append to stream \`${stream}\`: pass at least one event`);
   for (const { id, type } of events) {
     if (typeof id !== 'string' || id === '' || typeof type !== 'string' || type === '') {
-      throw new TypeError(`an event for stream \`${stream}\` lacks its id or type: pass a UUID and a name`);
+      throw new TypeError(`an event for stream \`${stream}\` has no id or type: pass a UUID and a name`);
     }
   }
   if (expected !== 'no-stream' && (!Number.isSafeInteger(expected) || expected < 0)) {
@@ -29,7 +29,7 @@ export function checkAppend(stream: string, events: readonly NewEvent[], expecte
 export function checkDelete(stream: string): void {
   if (isKept(stream) || isCut(stream)) {
     throw new TypeError(
-      `stream \`${stream}\` is kept for good: only \`vault-…\`, \`snapshot-…\` and \`renewals-…\` can be deleted`,
+      `stream \`${stream}\` is permanent: only \`vault-…\`, \`snapshot-…\` and \`renewals-…\` can be deleted`,
     );
   }
 }

@@ -20,7 +20,7 @@ export async function warnOfLimit(store: EventReader, warn: (message: string) =>
   const limit = await store.lowerLimit(wantedBytes);
   if (limit === undefined) return;
   warn(
-    `the event store takes ${limit} bytes in one append, so that requests of more than about ` +
+    `the event store accepts ${limit} bytes in one append, so requests of more than about ` +
       `${Math.floor(limit / 2)} bytes may be refused: set its MaxAppendSize (EVENTSTORE_MAX_APPEND_SIZE) to ${wantedBytes}`,
   );
 }

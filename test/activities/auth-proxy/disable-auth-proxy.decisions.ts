@@ -39,5 +39,5 @@ describe('disable auth proxy', () => {
   it('refuses while its user is in the root quorum', () =>
     given(anOrganization(), ...enabledProxy, { type: 'RootQuorumUpdated', data: { threshold: 1, userIds: [id(301)] } })
       .when(disableAuthProxy, {})
-      .thenRefused('FAILED_PRECONDITION', /root quorum: take it out/));
+      .thenRefused('FAILED_PRECONDITION', /root quorum: remove it/));
 });

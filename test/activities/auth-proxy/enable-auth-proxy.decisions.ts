@@ -90,7 +90,7 @@ describe('enable_auth_proxy', () => {
     it('asks again when the proxy was disabled between the preparation and the decision', () =>
       given(anOrganization())
         .when(enableAuthProxy, {})
-        .thenRefused('ABORTED', /disabled meanwhile/));
+        .thenRefused('ABORTED', /disabled in the meantime/));
 
     it('seals the key and gives out its public half only', async () => {
       const ports = await preparePorts();

@@ -101,5 +101,5 @@ describe('update auth proxy config', () => {
   it('refuses where there is no auth proxy', () =>
     given(anOrganization())
       .when(updateAuthProxyConfig, { otpLength: 6 })
-      .thenRefused('FAILED_PRECONDITION', /has no auth proxy: send enable_auth_proxy first/));
+      .thenRefused('FAILED_PRECONDITION', /has no auth proxy: enable it with enable_auth_proxy first/));
 });

@@ -59,7 +59,7 @@ describe('create_read_write_session', () => {
     const theirs = { ...intent, userId: id(102) };
     given(...history)
       .when(createReadWriteSession, theirs, asked)
-      .thenRefused('PERMISSION_DENIED', /a session is for who asks for it/);
+      .thenRefused('PERMISSION_DENIED', /a session is issued only to the user who requests it/);
     const organization = emptyOrganization();
     for (const event of history) evolve(organization, event, 0);
     const context = { organization, submitterId: ann, now: 0, newId: () => id(1), ...usualLimits };

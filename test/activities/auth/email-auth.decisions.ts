@@ -61,7 +61,7 @@ describe('email auth', () => {
     const child = [anOrganization({ parentOrganizationId: id(701) }), ...history.slice(1)];
     given(...child, feature('FEATURE_NAME_OTP_EMAIL_AUTH'))
       .when(emailAuth, intent, { prepared })
-      .thenRefused('FAILED_PRECONDITION', /`FEATURE_NAME_EMAIL_AUTH` is switched off/);
+      .thenRefused('FAILED_PRECONDITION', /`FEATURE_NAME_EMAIL_AUTH` is disabled/);
     given(...child, feature('FEATURE_NAME_EMAIL_AUTH'))
       .when(emailAuth, intent, { prepared })
       .then([madeKey], { userId: id(101), apiKeyId: id(1) });

@@ -49,10 +49,7 @@ describe('init otp auth', () => {
       const { contact } = asked;
       given(...child, feature(other))
         .when(initOtpAuth, asked, { prepared })
-        .thenRefused(
-          'FAILED_PRECONDITION',
-          new RegExp(`^\`${name}\` is switched off in sub-organization \`${id(700)}\``),
-        );
+        .thenRefused('FAILED_PRECONDITION', new RegExp(`^\`${name}\` is disabled in sub-organization \`${id(700)}\``));
       const otpType = asked === sms ? 'OTP_TYPE_SMS' : 'OTP_TYPE_EMAIL';
       given(...child, feature(name))
         .when(initOtpAuth, asked, { prepared })

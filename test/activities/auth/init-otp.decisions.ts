@@ -35,7 +35,7 @@ describe('init otp', () => {
     it('is refused for anybody else', () =>
       given(child, aUser(id(101), { userEmail: 'bob@example.com' }))
         .when(initOtp, intent, { prepared })
-        .thenRefused('PERMISSION_DENIED', /sends to contacts of its own users only/));
+        .thenRefused('PERMISSION_DENIED', /may send codes only to contacts of its own users/));
   });
 
   it.each([

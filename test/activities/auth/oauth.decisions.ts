@@ -45,7 +45,10 @@ describe('oauth', () => {
   ])('refuses an identity that %s', (_what, identity) =>
     given(...history)
       .when(oauth, intent, { prepared: { identity, key } })
-      .thenRefused('INVALID_ARGUMENT', /^INVALID_OIDC_TOKEN: no user of organization .* has its identity/),
+      .thenRefused(
+        'INVALID_ARGUMENT',
+        /^INVALID_OIDC_TOKEN: no user of organization .* has the identity of this token/,
+      ),
   );
 
   it('refuses an identity that was taken away meanwhile', () =>

@@ -80,7 +80,7 @@ describe('otp auth', () => {
   ] as const)('refuses a code that %s, without a word more', (_what, codes) =>
     given(anOrganization(), ann, ...codes)
       .when(otpAuth, intent, { prepared: right })
-      .thenRefused('INVALID_ARGUMENT', /^Invalid OTP code: it is wrong, was used, has expired, or is locked/),
+      .thenRefused('INVALID_ARGUMENT', /^Invalid OTP code: it is wrong, used, expired, or locked/),
   );
 
   it('refuses where such logins are switched off, also after the code was sent', () => {
@@ -102,7 +102,7 @@ describe('otp auth', () => {
     ['no id', { otpId: '1' }, /parameters\.otpId: must be a UUID/],
     ['no code', { otpCode: '' }, /parameters\.otpCode/],
     [
-      'a key that is no point',
+      'a key that is not a point',
       { targetPublicKey: `04${'ff'.repeat(64)}` },
       /parameters\.targetPublicKey: .* is not a point/,
     ],

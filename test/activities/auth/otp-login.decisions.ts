@@ -55,7 +55,7 @@ describe('otp login', () => {
   it('refuses a token that was used for a login, not one that was used for something else', () => {
     given(...history, used)
       .when(otpLogin, intent, { prepared })
-      .thenRefused('FAILED_PRECONDITION', /has been used for USAGE_TYPE_LOGIN/);
+      .thenRefused('FAILED_PRECONDITION', /has already been used for USAGE_TYPE_LOGIN/);
     given(...history, { ...used, data: { ...used.data, usage: 'USAGE_TYPE_SIGNUP' } })
       .when(otpLogin, intent, { prepared })
       .then([used, madeKey], { session: 'a session' });
@@ -198,7 +198,7 @@ describe('otp login', () => {
     it.each([
       ['has expired', { expiresAt: decidedAt }, /has expired/],
       [
-        'proves another contact',
+        'verifies a different contact',
         { contact: 'bob@example.com' },
         /no user .* has `bob@example\.com` as a verified contact/,
       ],
@@ -215,16 +215,19 @@ describe('otp login', () => {
       const attempts = {
         'is required': undefined,
         'is not the key': clientSignature(other, token, 'USAGE_TYPE_LOGIN', { login }),
-        'asks for something else': clientSignature(client, token, 'USAGE_TYPE_LOGIN', {
+        'does not match the request': clientSignature(client, token, 'USAGE_TYPE_LOGIN', {
           login: { publicKey: other.publicKey },
         }),
-        'must say tokenId': clientSignature(client, token, 'USAGE_TYPE_SIGNUP', { login }),
-        'does not verify': { ...signed, signature: `${signed.signature.slice(0, -2)}00` },
+        'must contain tokenId': clientSignature(client, token, 'USAGE_TYPE_SIGNUP', { login }),
+        'is not a valid signature of the message by this key': {
+          ...signed,
+          signature: `${signed.signature.slice(0, -2)}00`,
+        },
       };
       for (const [why, attempt] of Object.entries(attempts)) {
         expect(await refused({}, { clientSignature: attempt })).toContain(why);
       }
-      expect(await refused({}, { publicKey: other.publicKey })).toContain('asks for something else');
+      expect(await refused({}, { publicKey: other.publicKey })).toContain('does not match the request');
     });
 
     it('is refused for a token that is bound to no key, which the first version takes', async () => {
@@ -238,16 +241,18 @@ describe('otp login', () => {
       };
       await expect(otpLogin.prepare!(asked, ports, contextOf(...history))).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
-        message: expect.stringContaining('parameters.verificationToken: is bound to no key') as string,
+        message: expect.stringContaining('parameters.verificationToken: is not bound to a key') as string,
       });
       const first = { verificationToken, publicKey, takesUnboundToken: true } as const;
       expect((await otpLogin.prepare!(first, ports, contextOf(...history))).userId).toBe(id(101));
       const signed = { ...first, clientSignature: { ...asked.clientSignature, signature: '00'.repeat(64) } };
-      await expect(otpLogin.prepare!(signed, ports, contextOf(...history))).rejects.toThrow('does not verify');
+      await expect(otpLogin.prepare!(signed, ports, contextOf(...history))).rejects.toThrow(
+        'is not a valid signature of the message by this key',
+      );
     });
 
     it('is refused for a token that was used', async () => {
-      expect(await refused({}, {}, used)).toContain('has been used for USAGE_TYPE_LOGIN');
+      expect(await refused({}, {}, used)).toContain('has already been used for USAGE_TYPE_LOGIN');
     });
   });
 });

@@ -115,7 +115,7 @@ describe('the key of a session', () => {
       expect.objectContaining({
         code: 'ALREADY_EXISTS',
         message: expect.stringMatching(
-          /^public key `02.* is registered for user `.*` already: log in with a new key$/,
+          /^public key `02.* is already registered for user `.*`: log in with a new key$/,
         ) as string,
       }) as Error,
     );

@@ -61,7 +61,7 @@ describe('stamp_login', () => {
   it('refuses a verification token that was used for a login, and takes one that was used for the sign-up', () => {
     given(...history, used)
       .when(stampLogin, intent, { submitterId: ann, prepared, attestation: token })
-      .thenRefused('FAILED_PRECONDITION', /has been used for USAGE_TYPE_LOGIN/);
+      .thenRefused('FAILED_PRECONDITION', /has already been used for USAGE_TYPE_LOGIN/);
     given(...history, { ...used, data: { ...used.data, usage: 'USAGE_TYPE_SIGNUP' } })
       .when(stampLogin, intent, { submitterId: ann, prepared, attestation: token })
       .then([used, madeKey], result);

@@ -59,7 +59,7 @@ describe('verify otp', () => {
       .when(verifyOtp, intent, { prepared: right })
       .thenRefused(
         'INVALID_ARGUMENT',
-        /parameters\.encryptedOtpBundle: cannot be opened: .*ACTIVITY_TYPE_INIT_OTP_V3/,
+        /parameters\.encryptedOtpBundle: cannot be decrypted: .*ACTIVITY_TYPE_INIT_OTP_V3/,
       ));
 
   it('takes the first version, with the code in the clear', () => {

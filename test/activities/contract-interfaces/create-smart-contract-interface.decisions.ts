@@ -127,7 +127,7 @@ describe('create smart contract interface', () => {
   it('refuses more than 4,000,000 characters in all', () =>
     given(anOrganization(), ...Array.from({ length: 10 }, (_, at) => long(200 + at)))
       .when(createSmartContractInterface, ethereum)
-      .thenRefused('RESOURCE_EXHAUSTED', /have 4000000 characters with their notes/));
+      .thenRefused('RESOURCE_EXHAUSTED', /have 4000000 characters including their notes/));
 
   it('refuses a hundred and first', () => {
     given(anOrganization(), ...many(99))

@@ -87,7 +87,7 @@ describe('create API keys', () => {
       .thenRefused(
         'ALREADY_EXISTS',
         new RegExp(
-          `parameters\\.apiKeys\\[1\\]\\.publicKey: public key \`${publicKeyOf(11)}\` is registered for user \`${bob}\``,
+          `parameters\\.apiKeys\\[1\\]\\.publicKey: public key \`${publicKeyOf(11)}\` is already registered for user \`${bob}\``,
         ),
       ));
 
@@ -99,7 +99,7 @@ describe('create API keys', () => {
   it('refuses the same key twice in one request', () =>
     given(...history)
       .when(createApiKeys, { userId: ann, apiKeys: [key(11), key(11)] })
-      .thenRefused('ALREADY_EXISTS', /parameters\.apiKeys\[1\]\.publicKey: .* is in this request twice/));
+      .thenRefused('ALREADY_EXISTS', /parameters\.apiKeys\[1\]\.publicKey: .* appears twice in this request/));
 
   it('refuses a user that is not there', () =>
     given(...history)
@@ -115,7 +115,7 @@ describe('create API keys', () => {
         .when(createApiKeys, { userId: ann, apiKeys: [key(41), key(42)] })
         .thenRefused(
           'RESOURCE_EXHAUSTED',
-          /a user may have 10 API keys that last: this one has 9, and 2 more were sent/,
+          /a user may have 10 API keys that never expire: this one has 9, and this request adds 2/,
         );
     });
 
@@ -166,7 +166,7 @@ describe('create API keys', () => {
   it.each([
     ['no keys', [], /parameters\.apiKeys: must have 1 to 100 elements, has 0/],
     [
-      'a key that is no point',
+      'a key that is not a point',
       [key(11, { publicKey: `02${'ff'.repeat(32)}` })],
       /parameters\.apiKeys\[0\]\.publicKey: P-256 public key .* is not a point on the curve/,
     ],

@@ -111,7 +111,7 @@ describe('create authenticators', () => {
       .thenRefused(
         'ALREADY_EXISTS',
         new RegExp(
-          `parameters\\.authenticators\\[0\\]\\.attestation: credential \`credential-21\` is registered for user \`${bob}\``,
+          `parameters\\.authenticators\\[0\\]\\.attestation: credential \`credential-21\` is already registered for user \`${bob}\``,
         ),
       ));
 
@@ -122,7 +122,7 @@ describe('create authenticators', () => {
         { userId: ann, authenticators: [passkey(21), passkey(22)] },
         { prepared: [aRegistration(21), aRegistration(21)] },
       )
-      .thenRefused('ALREADY_EXISTS', /authenticators\[1\]\.attestation: .* is in this request twice/));
+      .thenRefused('ALREADY_EXISTS', /authenticators\[1\]\.attestation: .* appears twice in this request/));
 
   it('refuses a user that is not there', () =>
     given(...history)
@@ -137,7 +137,7 @@ describe('create authenticators', () => {
       .then([expect.objectContaining({ type: 'AuthenticatorCreated' })], { authenticatorIds: [id(1)] });
     given(...history, ...there)
       .when(createAuthenticators, eleventh, { prepared: [aRegistration(21)] })
-      .thenRefused('RESOURCE_EXHAUSTED', /a user may have 10 authenticators: this one has 10, and 1 more were sent/);
+      .thenRefused('RESOURCE_EXHAUSTED', /a user may have 10 authenticators: this one has 10, and this request adds 1/);
   });
 
   it('verifies nothing when more come than any user may have', async () => {

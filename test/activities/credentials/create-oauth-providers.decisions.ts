@@ -23,13 +23,13 @@ describe('create_oauth_providers', () => {
   ])('refuses an identity %s', (_what, owner) =>
     given(anOrganization(), aUser(ann), aUser(id(102)), anIdentity(owner, 302))
       .when(createOauthProviders, intent, { prepared, submitterId: ann })
-      .thenRefused('ALREADY_EXISTS', /oauthProviders\[1\]: identity .* is registered for user/),
+      .thenRefused('ALREADY_EXISTS', /oauthProviders\[1\]: identity .* is already registered for user/),
   );
 
   it('refuses an identity that the request has twice', () =>
     given(anOrganization(), aUser(ann))
       .when(createOauthProviders, intent, { prepared: { identities: [named(301), named(301)] }, submitterId: ann })
-      .thenRefused('ALREADY_EXISTS', /is in this request twice/));
+      .thenRefused('ALREADY_EXISTS', /appears twice in this request/));
 
   it('takes the same person of another app for another identity', () =>
     given(anOrganization(), aUser(ann), anIdentity(ann, 301))
@@ -107,7 +107,7 @@ describe('create_oauth_providers', () => {
     ] as const)('refuses one that vouches for %s', (_what, emails, facts) =>
       given(anOrganization(), ...facts)
         .when(createOauthProviders, one, by([...emails]))
-        .thenRefused('PERMISSION_DENIED', /oauthProviders\[0\]: the parent organization may give user/),
+        .thenRefused('PERMISSION_DENIED', /oauthProviders\[0\]: the parent organization may add to user/),
     );
 
     it('refuses all when one of them is not vouched for', () =>

@@ -23,7 +23,7 @@ describe('create_oauth2_credential', () => {
     const history = [anOrganization(), { type: 'Oauth2CredentialCreated', data: known }] as const;
     given(...history)
       .when(createOauth2Credential, intent, { prepared: 'v2' })
-      .thenRefused('ALREADY_EXISTS', /is for client id `app` of OAUTH2_PROVIDER_X already/);
+      .thenRefused('ALREADY_EXISTS', /already exists for client id `app` of OAUTH2_PROVIDER_X/);
     const provider = 'OAUTH2_PROVIDER_DISCORD';
     given(...history)
       .when(createOauth2Credential, { ...intent, provider }, { prepared: 'v2' })
@@ -41,7 +41,7 @@ describe('create_oauth2_credential', () => {
     [
       'a client id that would break a line',
       { clientId: 'a\nb' },
-      /parameters\.clientId: must not have control characters/,
+      /parameters\.clientId: must not contain control characters/,
     ],
     ['a secret that is not hex', { encryptedClientSecret: 'secret' }, /parameters\.encryptedClientSecret/],
   ])('refuses %s', (_what, more, message) =>

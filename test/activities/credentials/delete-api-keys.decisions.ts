@@ -25,7 +25,7 @@ describe('delete API keys', () => {
 
   it.each([
     ['an empty list', [], /parameters\.apiKeyIds: must have 1 to 100 elements/],
-    ['a key twice', [id(11), id(11)], /parameters\.apiKeyIds: names an id more than once/],
+    ['a key twice', [id(11), id(11)], /parameters\.apiKeyIds: must not list an id twice/],
   ])('refuses %s', (_what, apiKeyIds, message) =>
     given(...people, anApiKey(ann, 11))
       .when(deleteApiKeys, { userId: ann, apiKeyIds })
@@ -48,7 +48,7 @@ describe('delete API keys', () => {
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
         .thenRefused(
           'FAILED_PRECONDITION',
-          /root quorum takes 2 of 2 users, and only 1 of them would have a credential/,
+          /root quorum requires 2 of 2 users, but only 1 of them would have a credential/,
         ));
 
     it.each([
@@ -57,7 +57,7 @@ describe('delete API keys', () => {
     ])('does not count a key that %s', (_which, expirationSeconds) =>
       given(...people, aRootQuorum(1, ann), anApiKey(ann, 11), anApiKey(ann, 12, { expirationSeconds }))
         .when(deleteApiKeys, { userId: ann, apiKeyIds: [id(11)] })
-        .thenRefused('FAILED_PRECONDITION', /only 0 of them would have a credential that lasts/),
+        .thenRefused('FAILED_PRECONDITION', /only 0 of them would have a credential without expiry/),
     );
 
     it('lets a key go that ends, where nothing lasted before', () =>

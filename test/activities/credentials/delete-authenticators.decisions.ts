@@ -32,7 +32,7 @@ describe('delete authenticators', () => {
   it('refuses to put the root quorum out of reach', () =>
     given(...people, aRootQuorum(1, ann), aPasskey(ann, 21), aPasskey(ann, 22), anApiKey(bob, 11))
       .when(deleteAuthenticators, { userId: ann, authenticatorIds: [id(21), id(22)] })
-      .thenRefused('FAILED_PRECONDITION', /root quorum takes 1 of 1 users, and only 0 of them/));
+      .thenRefused('FAILED_PRECONDITION', /root quorum requires 1 of 1 users, but only 0 of them/));
 
   it('leaves a root user one of two', () =>
     given(...people, aRootQuorum(1, ann), aPasskey(ann, 21), aPasskey(ann, 22))

@@ -24,7 +24,7 @@ describe('delete_oauth_providers', () => {
       .when(deleteOauthProviders, both)
       .thenRefused(
         'FAILED_PRECONDITION',
-        /^the root quorum takes 1 of 1 users, and only 0 of them would have a credential/,
+        /^the root quorum requires 1 of 1 users, but only 0 of them would have a credential/,
       );
     given(...history, quorum)
       .when(deleteOauthProviders, { userId: ann, providerIds: [id(301)] })

@@ -35,5 +35,5 @@ describe('update_oauth2_credential', () => {
   it('refuses to become another application that is there', () =>
     given(anOrganization(), known(401, 'app'), known(402, 'other'))
       .when(updateOauth2Credential, { ...intent, clientId: 'other' }, { prepared: 'v9' })
-      .thenRefused('ALREADY_EXISTS', /is for client id `other`/));
+      .thenRefused('ALREADY_EXISTS', /already exists for client id `other`/));
 });

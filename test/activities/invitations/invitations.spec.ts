@@ -54,7 +54,12 @@ describe('create_invitations', () => {
     ['an access type that is none', { accessType: 'ACCESS_TYPE_NONE' }, 'INVALID_ARGUMENT', /accessType: must be one/],
     ['no address', { receiverUserEmail: '' }, 'INVALID_ARGUMENT', /receiverUserEmail/],
     ['a name with a line break', { receiverUserName: 'a\nb' }, 'INVALID_ARGUMENT', /receiverUserName/],
-    ['the address of a user', { receiverUserEmail: 'ANN@example.com' }, 'ALREADY_EXISTS', /user `.*101` has `ann@/],
+    [
+      'the address of a user',
+      { receiverUserEmail: 'ANN@example.com' },
+      'ALREADY_EXISTS',
+      /user `.*101` already has `ann@/,
+    ],
     ['the address of an open one', { receiverUserEmail: 'Bob@Example.com' }, 'ALREADY_EXISTS', /501` to `Bob@/],
   ] as const)('refuses %s', (_what, more, code, words) =>
     given(anOrganization(), aUser(id(101), { userEmail: 'ann@example.com' }), aUserTag(id(201), 'staff'), invited(1))
@@ -75,7 +80,7 @@ describe('create_invitations', () => {
       )
       .thenRefused(
         'INVALID_ARGUMENT',
-        /invitations\[1\]\.receiverUserEmail: `BOB@example.com` is in this request twice/,
+        /invitations\[1\]\.receiverUserEmail: `BOB@example.com` appears twice in this request/,
       );
     given(...world)
       .when(createInvitations, { invitations: [] }, { prepared: [] })
@@ -85,7 +90,7 @@ describe('create_invitations', () => {
     );
     given(...world, ...many)
       .when(createInvitations, { invitations: [asked] }, { prepared: prepared(200) })
-      .thenRefused('RESOURCE_EXHAUSTED', /100 open invitations: it has 100, and 1 more/);
+      .thenRefused('RESOURCE_EXHAUSTED', /100 open invitations: it has 100, and this request adds 1/);
     given(...world, ...many, ended(id(501), 'deleted'))
       .when(createInvitations, { invitations: [asked] }, { prepared: prepared(200) })
       .then([invited(200)], { invitationIds: [id(700)] });
@@ -102,7 +107,7 @@ describe('delete_invitation', () => {
       .thenRefused('NOT_FOUND', /no open invitation/);
     given(...world, invited(1), ended(id(501), 'accepted'))
       .when(deleteInvitation, { invitationId: id(501) })
-      .thenRefused('FAILED_PRECONDITION', /was accepted: it made user `.*601`/);
+      .thenRefused('FAILED_PRECONDITION', /has been accepted: it created user `.*601`/);
   });
 });
 
@@ -176,16 +181,16 @@ describe('accept_invitation', () => {
   );
 
   it.each([
-    ['the key of another invitation', [all, invited(2)], id(602), 'PERMISSION_DENIED', /is not that of invitation/],
-    ['an expired one', [invited(1, { expiresAt: 5 })], id(601), 'PERMISSION_DENIED', /or it has expired/],
-    ['a second time', [all, ended(id(501), 'accepted')], id(601), 'FAILED_PRECONDITION', /was accepted/],
+    ['the key of another invitation', [all, invited(2)], id(602), 'PERMISSION_DENIED', /is not the key of invitation/],
+    ['an expired one', [invited(1, { expiresAt: 5 })], id(601), 'PERMISSION_DENIED', /or the invitation has expired/],
+    ['a second time', [all, ended(id(501), 'accepted')], id(601), 'FAILED_PRECONDITION', /has been accepted/],
     ['a withdrawn one', [all, ended(id(501), 'deleted')], id(601), 'NOT_FOUND', /no open invitation/],
     [
       'one whose sender has left',
       [all, { type: 'UserDeleted', data: { userId: id(101) } }],
       id(601),
       'FAILED_PRECONDITION',
-      /is not there any more/,
+      /has been deleted/,
     ],
   ] as [string, OrganizationEvent[], string, 'PERMISSION_DENIED', RegExp][])(
     'refuses %s',

@@ -70,12 +70,12 @@ describe('create_fiat_on_ramp_credential', () => {
 
   it.each([
     ['a provider nobody knows', { onrampProvider: 'FIAT_ON_RAMP_PROVIDER_GAMMA' }, /onrampProvider: must be one of/],
-    ['no project', { projectId: undefined }, /parameters\.projectId: FIAT_ON_RAMP_PROVIDER_ALPHA needs it/],
-    ['an empty project', { projectId: '' }, /parameters\.projectId: FIAT_ON_RAMP_PROVIDER_ALPHA needs it/],
+    ['no project', { projectId: undefined }, /parameters\.projectId: is required for FIAT_ON_RAMP_PROVIDER_ALPHA/],
+    ['an empty project', { projectId: '' }, /parameters\.projectId: is required for FIAT_ON_RAMP_PROVIDER_ALPHA/],
     [
       'no private key, by the name of the clients',
       { onrampProvider: 'FIAT_ON_RAMP_PROVIDER_COINBASE', encryptedPrivateApiKey: undefined },
-      /parameters\.encryptedPrivateApiKey: FIAT_ON_RAMP_PROVIDER_COINBASE needs it/,
+      /parameters\.encryptedPrivateApiKey: is required for FIAT_ON_RAMP_PROVIDER_COINBASE/,
     ],
     ['no publishable key', { publishableApiKey: '' }, /parameters\.publishableApiKey/],
     ['a publishable key that would break a header', { publishableApiKey: 'a\r\nb' }, /control characters/],
@@ -119,7 +119,7 @@ describe('update_fiat_on_ramp_credential', () => {
         { ...alpha, projectId: '', fiatOnrampCredentialId: id(401) },
         { prepared: 'v9' },
       )
-      .thenRefused('INVALID_ARGUMENT', /projectId: FIAT_ON_RAMP_PROVIDER_ALPHA needs it/);
+      .thenRefused('INVALID_ARGUMENT', /projectId: is required for FIAT_ON_RAMP_PROVIDER_ALPHA/);
     given(anOrganization())
       .when(updateFiatOnRampCredential, { ...beta, fiatOnrampCredentialId: id(401) }, { prepared: 'v9' })
       .thenRefused('NOT_FOUND', /no fiat on-ramp credential/);

@@ -281,7 +281,7 @@ describe('create_sub_organization', () => {
         [anOrganization({ parentOrganizationId: id(600) })],
         child,
         'FAILED_PRECONDITION',
-        new RegExp(`is a sub-organization, and can have none of its own: create it in \`${id(600)}\``),
+        new RegExp(`is a sub-organization and cannot have sub-organizations of its own: create it in \`${id(600)}\``),
       ],
       [
         'a threshold above the number of users',
@@ -298,7 +298,7 @@ describe('create_sub_organization', () => {
         parent,
         { ...child, rootUsers: [ann, { ...bob, apiKeys: [] }], rootQuorumThreshold: 2 },
         'INVALID_ARGUMENT',
-        /rootUsers: the root quorum takes 2 of them, and only 1 could ever sign/,
+        /rootUsers: the root quorum requires 2 of them, but only 1 could ever sign/,
       ],
       [
         'a key that is none',
@@ -312,14 +312,14 @@ describe('create_sub_organization', () => {
         parent,
         { ...child, rootUsers: [ann, { ...bob, apiKeys: ann.apiKeys }] },
         'ALREADY_EXISTS',
-        /rootUsers\[1\]\.apiKeys\[0\]\.publicKey: public key .* is in this request twice/,
+        /rootUsers\[1\]\.apiKeys\[0\]\.publicKey: public key .* appears twice in this request/,
       ],
       [
         'eleven keys',
         parent,
         { ...child, rootUsers: [{ ...ann, apiKeys: Array.from({ length: 11 }, (_, index) => key(30 + index)) }] },
         'RESOURCE_EXHAUSTED',
-        /rootUsers\[0\]\.apiKeys: a user may have 10 API keys that last/,
+        /rootUsers\[0\]\.apiKeys: a user may have 10 API keys that never expire/,
       ],
       [
         'a mnemonic of 13 words',
@@ -402,7 +402,7 @@ describe('create_sub_organization', () => {
         // Two at the same moment are both prepared; what is recorded decides.
         given(...parent, used)
           .when(createSubOrganization, request, { prepared })
-          .thenRefused('FAILED_PRECONDITION', /has been used for USAGE_TYPE_SIGNUP/);
+          .thenRefused('FAILED_PRECONDITION', /has already been used for USAGE_TYPE_SIGNUP/);
         const again = await refusedBy(prepare(request, ++requests, { history: [...parent, used] }));
         expect(again.code).toBe('FAILED_PRECONDITION');
       },
@@ -437,7 +437,7 @@ describe('create_sub_organization', () => {
       const refused = await refusedBy(prepare(request, ++requests));
       expect(refused).toEqual({
         code: 'INVALID_ARGUMENT',
-        message: expect.stringContaining('parameters.verificationToken: is bound to no key') as string,
+        message: expect.stringContaining('parameters.verificationToken: is not bound to a key') as string,
       });
       const { events } = await founded(request, { takesUnboundToken: true });
       expect(typesOf(events)).toContain('UserContactVerified');
@@ -460,13 +460,16 @@ describe('create_sub_organization', () => {
           { ...good, clientSignature: { ...signed, publicKey: newKey().publicKey } },
           /is not the key that the .* bound to/,
         ],
-        [{ ...good, clientSignature: { ...signed, message: `${signed.message} ` } }, /signature: does not verify/],
-        [await signup('signupV2', { asked: { email: 'eve@example.com' } }), /message: asks for something else/],
-        [await signup('signupV2', { asked: { apiKeys: [key(13)] } }), /message: asks for something else/],
-        [{ ...good, rootUsers: [{ ...ann, userEmail: 'eve@example.com' }] }, /proves a contact that no root user/],
+        [
+          { ...good, clientSignature: { ...signed, message: `${signed.message} ` } },
+          /signature: is not a valid signature of the message/,
+        ],
+        [await signup('signupV2', { asked: { email: 'eve@example.com' } }), /message: does not match the request/],
+        [await signup('signupV2', { asked: { apiKeys: [key(13)] } }), /message: does not match the request/],
+        [{ ...good, rootUsers: [{ ...ann, userEmail: 'eve@example.com' }] }, /verifies a contact that no root user/],
         [
           { ...good, rootUsers: [...good.rootUsers, bob] },
-          /verificationToken: is good for one root user.*the request has 2/,
+          /verificationToken: covers one root user.*the request has 2/,
         ],
         [{ ...good, verificationToken: `${good.verificationToken.slice(0, -4)}AAAA` }, /its signature is not by/],
         [await foreignSignup(), /was issued by organization/],
@@ -511,7 +514,7 @@ describe('create_sub_organization', () => {
       [
         'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V3',
         { ...old, privateKeys: [] },
-        /begins without private keys.*; send .*_V8/,
+        /starts without private keys.*; send .*_V8/,
       ],
       [
         'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION',

@@ -103,5 +103,8 @@ describe('delete a sub-organization', () => {
   it('is refused where there is no parent', () =>
     given(anOrganization(), aUser(ann), aRootQuorum(1, ann))
       .when(deleteSubOrganization, { deleteWithoutExport: true }, byAnn)
-      .thenRefused('FAILED_PRECONDITION', /is no sub-organization: only one that has a parent can be deleted/));
+      .thenRefused(
+        'FAILED_PRECONDITION',
+        /is not a sub-organization: only an organization with a parent can be deleted/,
+      ));
 });

@@ -49,7 +49,7 @@ describe('release contact', () => {
   ] as const)('refuses one that %s', (_what, facts) =>
     given(...history, ...facts)
       .when(releaseContact, { contact: 'ann@example.com' })
-      .thenRefused('NOT_FOUND', /no user of organization .* has `ann@example\.com` as a contact that is not released/),
+      .thenRefused('NOT_FOUND', /no user of organization .* has `ann@example\.com` as an active contact/),
   );
 
   it('takes one that was proved anew', () =>
@@ -64,7 +64,10 @@ describe('release contact', () => {
     const keyGone: OrganizationEvent = { type: 'ApiKeyDeleted', data: { userId: ann, apiKeyId: id(11) } };
     given(...history, keyGone)
       .when(releaseContact, { contact: 'ann@example.com' })
-      .thenRefused('FAILED_PRECONDITION', /all that the root quorum .* could ever log in with.*leaveUnreachable: true/);
+      .thenRefused(
+        'FAILED_PRECONDITION',
+        /the root quorum .* has no way to log in other than this contact.*leaveUnreachable: true/,
+      );
   });
 
   it.each([

@@ -16,7 +16,7 @@ describe('remove organization feature', () => {
   it('refuses a feature that is not on', () =>
     given(anOrganization(), set('FEATURE_NAME_SMS_AUTH'))
       .when(removeOrganizationFeature, { name: 'FEATURE_NAME_EMAIL_AUTH' })
-      .thenRefused('NOT_FOUND', /feature `FEATURE_NAME_EMAIL_AUTH` is not on/));
+      .thenRefused('NOT_FOUND', /feature `FEATURE_NAME_EMAIL_AUTH` is not enabled/));
 
   it('refuses an unknown feature', () =>
     given(anOrganization())

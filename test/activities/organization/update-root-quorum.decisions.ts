@@ -30,7 +30,7 @@ describe('update root quorum', () => {
       .when(updateRootQuorum, { threshold: 2, userIds: [ann, cal] })
       .thenRefused(
         'FAILED_PRECONDITION',
-        /the root quorum takes 2 of 2 users, and only 1 of them would have a credential/,
+        /the root quorum requires 2 of 2 users, but only 1 of them would have a credential/,
       ));
 
   it('refuses a user that is not there', () =>
@@ -48,10 +48,10 @@ describe('update root quorum', () => {
     [
       'more than there are',
       { threshold: 2, userIds: [ann] },
-      /parameters\.threshold: must be at most the number of users, 1, got `2`/,
+      /parameters\.threshold: must not exceed the number of users, 1, got `2`/,
     ],
     ['nobody', { threshold: 1, userIds: [] }, /parameters\.userIds: must have 1 to 100 elements/],
-    ['a user twice', { threshold: 2, userIds: [ann, ann] }, /parameters\.userIds: names an id more than once/],
+    ['a user twice', { threshold: 2, userIds: [ann, ann] }, /parameters\.userIds: must not list an id twice/],
   ])('refuses %s', (_what, intent, message) =>
     given(...history)
       .when(updateRootQuorum, intent)

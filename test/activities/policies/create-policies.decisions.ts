@@ -37,13 +37,13 @@ describe('create policies', () => {
   it('refuses the same name twice in one request', () =>
     given(anOrganization())
       .when(createPolicies, { policies: [allow('a'), allow('b'), allow('a')] })
-      .thenRefused('INVALID_ARGUMENT', /^policy label must be unique: `a` is taken, this request names it twice/));
+      .thenRefused('INVALID_ARGUMENT', /^policy label must be unique: `a` is taken, it appears twice in this request/));
 
   it('counts the policies that are there with those that come', () => {
     const there = Array.from({ length: maxPolicies - 1 }, (_, index) => aPolicy(id(1000 + index), `p${index}`));
     given(anOrganization(), ...there)
       .when(createPolicies, { policies: [allow('a'), allow('b')] })
-      .thenRefused('RESOURCE_EXHAUSTED', /may have 100 policies: it has 99, and 2 more were sent/);
+      .thenRefused('RESOURCE_EXHAUSTED', /may have 100 policies: it has 99, and this request adds 2/);
   });
 
   it.each([

@@ -76,7 +76,7 @@ describe('create policy', () => {
       .when(createPolicy, { policyName: 'all', effect: 'EFFECT_ALLOW' })
       .thenRefused(
         'INVALID_ARGUMENT',
-        new RegExp(`^policy label must be unique: \`all\` is taken, policy \`${id(301)}\``),
+        new RegExp(`^policy label must be unique: \`all\` is taken, it is the name of policy \`${id(301)}\``),
       ));
 
   it('refuses one policy more than an organization may have', () => {

@@ -23,7 +23,7 @@ describe('delete policies', () => {
 
   it.each([
     ['an empty list', { policyIds: [] }, /parameters\.policyIds: must have 1 to 100 elements, has 0/],
-    ['the same policy twice', { policyIds: [id(301), id(301)] }, /parameters\.policyIds: names an id more than once/],
+    ['the same policy twice', { policyIds: [id(301), id(301)] }, /parameters\.policyIds: must not list an id twice/],
   ])('refuses %s', (_what, intent, message) =>
     given(...history)
       .when(deletePolicies, intent)

@@ -37,14 +37,16 @@ describe('create private key tag', () => {
     [
       'a name that another has',
       { privateKeyTagName: 'cold', privateKeyIds: [] },
-      new RegExp(`^private key tag label must be unique: \`cold\` is taken, private key tag \`${id(401)}\` has it$`),
+      new RegExp(
+        `^private key tag label must be unique: \`cold\` is taken, it is the name of private key tag \`${id(401)}\`$`,
+      ),
     ],
     ['an empty name', { privateKeyTagName: '', privateKeyIds: [] }, /privateKeyTagName: must have 1 to 255 char/],
     ['no list of keys', { privateKeyTagName: 'hot' }, /parameters\.privateKeyIds: is required/],
     [
       'a key named twice',
       { privateKeyTagName: 'hot', privateKeyIds: [id(101), id(101)] },
-      /privateKeyIds: names an id more than once/,
+      /privateKeyIds: must not list an id twice/,
     ],
   ])('refuses %s', (_what, intent, message) =>
     given(...history)
@@ -66,6 +68,6 @@ describe('create private key tag', () => {
       .then([expect.objectContaining({ type: 'PrivateKeyTagCreated' })], { privateKeyTagId: id(1), privateKeyIds: [] });
     given(organization, ...tags(most))
       .when(createPrivateKeyTag, { privateKeyTagName: 'more', privateKeyIds: [] })
-      .thenRefused('RESOURCE_EXHAUSTED', new RegExp(`has ${most} private key tags, and may not have more`));
+      .thenRefused('RESOURCE_EXHAUSTED', new RegExp(`has ${most} private key tags, which is the limit`));
   });
 });

@@ -61,7 +61,11 @@ describe('create private keys', () => {
       [{ ...plain, privateKeyName: 'key 101' }],
       /^private key label must be unique: `key 101` is/,
     ],
-    ['one name twice', [plain, treasury, plain], /^private key label must be unique: `plain` is taken, this request/],
+    [
+      'one name twice',
+      [plain, treasury, plain],
+      /^private key label must be unique: `plain` is taken, it appears twice in this request/,
+    ],
     [
       'a format that the curve has no addresses in',
       [plain, { ...plain, privateKeyName: 'b', addressFormats: ['ADDRESS_FORMAT_SOLANA'] }],
@@ -70,7 +74,7 @@ describe('create private keys', () => {
     [
       'a format named twice',
       [{ ...plain, addressFormats: ['ADDRESS_FORMAT_COMPRESSED', 'ADDRESS_FORMAT_COMPRESSED'] }],
-      /addressFormats\[1\]: names `ADDRESS_FORMAT_COMPRESSED` once more/,
+      /addressFormats\[1\]: lists `ADDRESS_FORMAT_COMPRESSED` twice/,
     ],
     ['a format that is none', [{ ...plain, addressFormats: ['ADDRESS_FORMAT_DOLLAR'] }], /must be a list of/],
     ['a curve that is none', [{ ...plain, curve: 'CURVE_448' }], /curve: must be one of CURVE_SECP256K1, /],
@@ -94,7 +98,10 @@ describe('create private keys', () => {
       .then([expect.objectContaining({ type: 'PrivateKeyCreated' })], expect.anything() as never);
     given(anOrganization(), ...privateKeys(999))
       .when(createPrivateKeys, { privateKeys: [plain, { ...plain, privateKeyName: 'b' }] })
-      .thenRefused('RESOURCE_EXHAUSTED', /^the organization has 999 private keys, and with 2 more .* the 1000 it may/);
+      .thenRefused(
+        'RESOURCE_EXHAUSTED',
+        /^the organization has 999 private keys, and with 2 more .* the limit of 1000/,
+      );
   });
 
   it('takes the first version, whose intent is the same', () =>

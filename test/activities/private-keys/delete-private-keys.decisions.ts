@@ -38,7 +38,7 @@ describe('delete private keys', () => {
 
   it.each([
     ['none', [], /must have 1 to 100 elements, has 0/],
-    ['one twice', [id(101), id(101)], /names an id more than once/],
+    ['one twice', [id(101), id(101)], /must not list an id twice/],
   ])('refuses %s', (_what, privateKeyIds, message) =>
     given(...history)
       .when(deletePrivateKeys, { privateKeyIds })

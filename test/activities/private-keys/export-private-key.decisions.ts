@@ -19,7 +19,7 @@ describe('export private key', () => {
   it.each([
     ['is not hexadecimal', '0x04', /targetPublicKey: must be bytes in hexadecimal without 0x/],
     ['is too long', '04'.repeat(66), /targetPublicKey: must be at most 130 hexadecimal characters/],
-    ['is no point', `02${'ff'.repeat(32)}`, /parameters\.targetPublicKey: `02f+` is not a point on CURVE_P256/],
+    ['is not a point', `02${'ff'.repeat(32)}`, /parameters\.targetPublicKey: `02f+` is not a point on CURVE_P256/],
     ['is a key of another curve', publicKeyOf(1, 'API_KEY_CURVE_ED25519'), /is not a SEC1 point/],
   ])('refuses a target key that %s', (_what, key, message) =>
     given(...history)

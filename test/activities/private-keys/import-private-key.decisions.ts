@@ -45,13 +45,13 @@ describe('import private key', () => {
   ])('refuses when the import that waits %s', (_what, event, userId) =>
     given(...history, event)
       .when(importPrivateKey, { ...intent, userId }, { prepared })
-      .thenRefused('FAILED_PRECONDITION', new RegExp(`^no import of a private key waits for user \`${userId}\``)),
+      .thenRefused('FAILED_PRECONDITION', new RegExp(`^no private key import is pending for user \`${userId}\``)),
   );
 
   it('refuses what was sealed to the target key of an earlier import', () =>
     given(...history, { type: 'ImportEnded', data: { importId: id(301), vaultId: id(10_301) } }, anImport(ann, 302))
       .when(importPrivateKey, intent, { prepared })
-      .thenRefused('ABORTED', /^another import was begun for user/));
+      .thenRefused('ABORTED', /^a newer import has been started for user/));
 
   it.each([
     ['the name of another', { privateKeyName: 'key 201' }, /^private key label must be unique: `key 201`/],

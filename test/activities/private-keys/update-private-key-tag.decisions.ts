@@ -58,7 +58,7 @@ describe('update private key tag', () => {
     [
       'a key in both lists',
       { addPrivateKeyIds: [id(102), id(101)], removePrivateKeyIds: [id(101)] },
-      new RegExp(`removePrivateKeyIds: names private key \`${id(101)}\`, which addPrivateKeyIds names as well`),
+      new RegExp(`removePrivateKeyIds: lists private key \`${id(101)}\`, which is also in addPrivateKeyIds`),
     ],
   ])('refuses %s', (_what, changes, message) =>
     given(...history)

@@ -35,7 +35,7 @@ describe('create user tag', () => {
       .when(createUserTag, { userTagName: 'admins', userIds: [] })
       .thenRefused(
         'INVALID_ARGUMENT',
-        new RegExp(`^user tag label must be unique: \`admins\` is taken, user tag \`${id(401)}\` has it$`),
+        new RegExp(`^user tag label must be unique: \`admins\` is taken, it is the name of user tag \`${id(401)}\`$`),
       ));
 
   it('refuses a user that is not there', () =>
@@ -52,7 +52,7 @@ describe('create user tag', () => {
       .then([expect.objectContaining({ type: 'UserTagCreated' })], { userTagId: id(1), userIds: [] });
     given(organization, ...tags(most))
       .when(createUserTag, { userTagName: 'more' })
-      .thenRefused('RESOURCE_EXHAUSTED', new RegExp(`has ${most} user tags, and may not have more`));
+      .thenRefused('RESOURCE_EXHAUSTED', new RegExp(`has ${most} user tags, which is the limit`));
   });
 
   it('refuses an empty name', () =>

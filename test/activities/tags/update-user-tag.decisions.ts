@@ -53,7 +53,7 @@ describe('update user tag', () => {
     [
       'a user in both lists',
       { addUserIds: [bob, ann], removeUserIds: [ann] },
-      new RegExp(`parameters\\.removeUserIds: names user \`${ann}\`, whom addUserIds names as well`),
+      new RegExp(`parameters\\.removeUserIds: lists user \`${ann}\`, who is also in addUserIds`),
     ],
   ])('refuses %s', (_what, changes, message) =>
     given(...history)

@@ -29,5 +29,8 @@ describe('create API-only users', () => {
   it('refuses a key that the organization knows, naming the field', () =>
     given(...history, aUser(id(101)), anApiKey(id(101), 11))
       .when(createApiOnlyUsers, { apiOnlyUsers: [{ userName: 'Ann' }, { userName: 'Bob', apiKeys: [key(11)] }] })
-      .thenRefused('ALREADY_EXISTS', /parameters\.apiOnlyUsers\[1\]\.apiKeys\[0\]\.publicKey: .* is registered/));
+      .thenRefused(
+        'ALREADY_EXISTS',
+        /parameters\.apiOnlyUsers\[1\]\.apiKeys\[0\]\.publicKey: .* is already registered/,
+      ));
 });

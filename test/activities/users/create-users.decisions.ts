@@ -90,7 +90,9 @@ describe('create users', () => {
       .when(createUsers, { users: [{ userName: 'Bob', apiKeys: [key(11)] }] }, { prepared: [proved()] })
       .thenRefused(
         'ALREADY_EXISTS',
-        new RegExp(`parameters\\.users\\[0\\]\\.apiKeys\\[0\\]\\.publicKey: .* is registered for user \`${id(101)}\``),
+        new RegExp(
+          `parameters\\.users\\[0\\]\\.apiKeys\\[0\\]\\.publicKey: .* is already registered for user \`${id(101)}\``,
+        ),
       ));
 
   it('refuses one key for two of the new users', () =>
@@ -105,7 +107,10 @@ describe('create users', () => {
         },
         { prepared: [proved(), proved()] },
       )
-      .thenRefused('ALREADY_EXISTS', /parameters\.users\[1\]\.apiKeys\[0\]\.publicKey: .* is in this request twice/));
+      .thenRefused(
+        'ALREADY_EXISTS',
+        /parameters\.users\[1\]\.apiKeys\[0\]\.publicKey: .* appears twice in this request/,
+      ));
 
   it('refuses one passkey for two of the new users', () =>
     given(...history)
@@ -128,7 +133,10 @@ describe('create users', () => {
         { users: [{ userName: 'Ann', apiKeys: Array.from({ length: 11 }, (_, index) => key(11 + index)) }] },
         { prepared: [proved()] },
       )
-      .thenRefused('RESOURCE_EXHAUSTED', /parameters\.users\[0\]\.apiKeys: a user may have 10 API keys that last/));
+      .thenRefused(
+        'RESOURCE_EXHAUSTED',
+        /parameters\.users\[0\]\.apiKeys: a user may have 10 API keys that never expire/,
+      ));
 
   it('refuses a tag that is not there', () =>
     given(...history)
@@ -154,7 +162,7 @@ describe('create users', () => {
       )
       .thenRefused(
         'ALREADY_EXISTS',
-        /^parameters\.users\[1\]\.oauthProviders\[0\]: identity .* is in this request twice/,
+        /^parameters\.users\[1\]\.oauthProviders\[0\]: identity .* appears twice in this request/,
       );
   });
 

@@ -20,7 +20,7 @@ describe('delete users', () => {
       ));
 
   it('refuses a member of the root quorum, however many are left', () => {
-    const refused = /is a member of the root quorum: take the user out of it with update_root_quorum first/;
+    const refused = /is a member of the root quorum: remove the user from it with update_root_quorum first/;
     given(...history)
       .when(deleteUsers, { userIds: [bob, ann] })
       .thenRefused('FAILED_PRECONDITION', refused);
@@ -36,7 +36,7 @@ describe('delete users', () => {
 
   it.each([
     ['an empty list', [], /parameters\.userIds: must have 1 to 100 elements/],
-    ['a user twice', [bob, bob], /parameters\.userIds: names an id more than once/],
+    ['a user twice', [bob, bob], /parameters\.userIds: must not list an id twice/],
   ])('refuses %s', (_what, userIds, message) =>
     given(...history)
       .when(deleteUsers, { userIds })

@@ -54,19 +54,24 @@ describe('update user email', () => {
         used,
       ];
       when().then(events, { userId: ann });
-      when(used).thenRefused('FAILED_PRECONDITION', /has been used for USAGE_TYPE_UPDATE_CONTACT/);
+      when(used).thenRefused('FAILED_PRECONDITION', /has already been used for USAGE_TYPE_UPDATE_CONTACT/);
       when({ ...used, data: { ...used.data, usage: 'USAGE_TYPE_SIGNUP' } }).then(events, { userId: ann });
     });
 
     const tokens: readonly (readonly [string, Partial<VerificationClaims> | undefined, string, RegExp])[] = [
       ['is none', undefined, 'new@example.com', /not a compact JWS/],
-      ['proves another contact', { contact: 'NEW@example.com' }, 'other@example.com', /proves another contact/],
-      ['proves a contact that is removed', { contact: 'NEW@example.com' }, '', /proves another contact/],
+      [
+        'verifies a different contact',
+        { contact: 'NEW@example.com' },
+        'other@example.com',
+        /verifies a different contact/,
+      ],
+      ['proves a contact that is removed', { contact: 'NEW@example.com' }, '', /verifies a different contact/],
       [
         'proves a contact of another kind',
         { verificationType: 'OTP_TYPE_SMS', contact: '+13214567890' },
         'new@example.com',
-        /proves another contact/,
+        /verifies a different contact/,
       ],
       [
         'is of another organization',

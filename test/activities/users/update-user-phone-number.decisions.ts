@@ -54,25 +54,30 @@ describe('update user phone number', () => {
         used,
       ];
       when().then(events, { userId: ann });
-      when(used).thenRefused('FAILED_PRECONDITION', /has been used for USAGE_TYPE_UPDATE_CONTACT/);
+      when(used).thenRefused('FAILED_PRECONDITION', /has already been used for USAGE_TYPE_UPDATE_CONTACT/);
       when({ ...used, data: { ...used.data, usage: 'USAGE_TYPE_SIGNUP' } }).then(events, { userId: ann });
     });
 
     const tokens: readonly (readonly [string, Partial<VerificationClaims> | undefined, string, RegExp])[] = [
       ['is none', undefined, '+13214567890', /not a compact JWS/],
       [
-        'proves another contact',
+        'verifies a different contact',
         { verificationType: 'OTP_TYPE_SMS', contact: '+13214567890' },
         '+13214567899',
-        /proves another contact/,
+        /verifies a different contact/,
       ],
       [
         'proves a contact that is removed',
         { verificationType: 'OTP_TYPE_SMS', contact: '+13214567890' },
         '',
-        /proves another contact/,
+        /verifies a different contact/,
       ],
-      ['proves a contact of another kind', { contact: 'new@example.com' }, '+13214567890', /proves another contact/],
+      [
+        'proves a contact of another kind',
+        { contact: 'new@example.com' },
+        '+13214567890',
+        /verifies a different contact/,
+      ],
       [
         'is of another organization',
         { ...{ verificationType: 'OTP_TYPE_SMS', contact: '+13214567890' }, organizationId: id(702) },

@@ -65,7 +65,10 @@ describe('create wallet accounts', () => {
   it('refuses an account that the wallet has, and not one that another wallet has', async () => {
     given(...history, ...wallet)
       .when(createWalletAccounts, { ...asked, accounts: [solana, ethereum] })
-      .thenRefused('ALREADY_EXISTS', /parameters\.accounts\[1\]: the wallet has an account at path `m\/44'\/60'/);
+      .thenRefused(
+        'ALREADY_EXISTS',
+        /parameters\.accounts\[1\]: the wallet already has an account at path `m\/44'\/60'/,
+      );
     const events = [...history, ...wallet, aWallet(401), theAccounts(401, anAccount(402, second))];
     const made = await prepared(createWalletAccounts, asked, events);
     given(...events)

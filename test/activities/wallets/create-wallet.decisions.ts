@@ -75,7 +75,7 @@ describe('create wallet', () => {
   ])('refuses an account that is asked for %s', (_how, accounts) =>
     given(...history)
       .when(createWallet, { ...asked, accounts })
-      .thenRefused('ALREADY_EXISTS', /parameters\.accounts\[1\]: the wallet has an account at path `m\/44'/),
+      .thenRefused('ALREADY_EXISTS', /parameters\.accounts\[1\]: the wallet already has an account at path `m\/44'/),
   );
 
   it('takes one path in two address formats', async () => {

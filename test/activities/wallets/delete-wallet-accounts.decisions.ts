@@ -79,7 +79,7 @@ describe('delete wallet accounts', () => {
 
   it.each([
     ['an empty list', [], /walletAccountIds: must have 1 to 100 elements, has 0/],
-    ['the same account twice', [id(311), id(311)], /walletAccountIds: names an id more than once/],
+    ['the same account twice', [id(311), id(311)], /walletAccountIds: must not list an id twice/],
     ['what is no id', ['x'], /walletAccountIds: must be a list of UUIDs/],
   ])('refuses %s', (_what, walletAccountIds, message) =>
     given(...wallets)

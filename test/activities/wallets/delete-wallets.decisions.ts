@@ -40,7 +40,7 @@ describe('delete wallets', () => {
 
   it.each([
     ['an empty list', [], /walletIds: must have 1 to 100 elements, has 0/],
-    ['the same wallet twice', [id(301), id(301)], /walletIds: names an id more than once/],
+    ['the same wallet twice', [id(301), id(301)], /walletIds: must not list an id twice/],
   ])('refuses %s', (_what, walletIds, message) =>
     given(...wallets)
       .when(deleteWallets, { walletIds, deleteWithoutExport: true })

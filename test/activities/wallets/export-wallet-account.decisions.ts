@@ -63,7 +63,7 @@ describe('export wallet account', () => {
     const made = await prepared(exportWalletAccount, asked, events);
     given(...events, { type: 'WalletDeleted', data: { walletId: id(301), vaultId } })
       .when(exportWalletAccount, asked, { prepared: made })
-      .thenRefused('ABORTED', new RegExp(`another account .* \`${address}\` meanwhile`));
+      .thenRefused('ABORTED', new RegExp(`\`${address}\` now refers to a different account`));
   });
 
   it.each([

@@ -91,7 +91,7 @@ describe('import wallet', () => {
       .when(importWallet, asked, { prepared: anyPrepared })
       .thenRefused(
         'FAILED_PRECONDITION',
-        new RegExp(`no import of a wallet waits for user \`${ann}\`.* begin with init_import_wallet`),
+        new RegExp(`no wallet import is pending for user \`${ann}\`.* start with init_import_wallet`),
       ),
   );
 
@@ -99,7 +99,7 @@ describe('import wallet', () => {
     const next = await begun(604);
     given(...waiting, { type: 'ImportEnded', data: { importId: id(601), vaultId: pending.vaultId } }, next.event)
       .when(importWallet, asked, { prepared: anyPrepared })
-      .thenRefused('ABORTED', new RegExp(`another import was begun for user \`${ann}\` meanwhile`));
+      .thenRefused('ABORTED', new RegExp(`a newer import has been started for user \`${ann}\``));
   });
 
   it('refuses a bundle for another target key, and what is no mnemonic, without repeating it', async () => {
@@ -114,7 +114,7 @@ describe('import wallet', () => {
     };
     await refused(toAnother, /encryptedBundle: it could not be decrypted/);
     await refused(noMnemonic, /encryptedBundle: invalid mnemonic: word 12(?!.*tset)/);
-    await refused('{}', /encryptedBundle: it is not JSON with the texts/);
+    await refused('{}', /encryptedBundle: it is not JSON with the strings/);
   });
 
   it('refuses a name that another wallet has, wallet 101, and a user who is gone', () => {

@@ -51,13 +51,13 @@ describe('create webhook endpoint', () => {
     [
       'a password',
       { url: 'https://ann:secret@app.example.com' },
-      /must not have a user or a password: leave them out$/,
+      /must not contain a user or password: leave them out$/,
     ],
     ['a fragment', { url: `${url}#part` }, /must not have a fragment/],
     ['a long URL', { url: `${url}${'x'.repeat(2048)}` }, /must have 1 to 2048 characters/],
     ['no name', { name: '' }, /parameters\.name: must have 1 to 255 characters/],
     ['an unknown event', { subscriptions: [{ eventType: 'WEATHER' }] }, /eventType: must be one of ACTIVITY_UPDATES/],
-    ['one event twice', { subscriptions: [toActivities, toActivities] }, /name `ACTIVITY_UPDATES` more than once/],
+    ['one event twice', { subscriptions: [toActivities, toActivities] }, /list `ACTIVITY_UPDATES` more than once/],
     ...['{', '[]', 'null', '"x"'].map(
       (filtersJson) =>
         [
@@ -71,13 +71,13 @@ describe('create webhook endpoint', () => {
         [
           `filters that are ${filtersJson}`,
           { subscriptions: [{ ...toActivities, filtersJson }] },
-          /which must be a list of one string or more/,
+          /which must be a non-empty list of strings/,
         ] as const,
     ),
     [
       'a filter that nobody goes by',
       { subscriptions: [{ ...toActivities, filtersJson: '{"wallets":["x"]}' }] },
-      /has `wallets`: for ACTIVITY_UPDATES there are `types` and `statuses`/,
+      /has `wallets`: ACTIVITY_UPDATES has only `types` and `statuses`/,
     ],
   ];
 
@@ -113,7 +113,7 @@ describe('create webhook endpoint', () => {
       .then([created()], { endpointId: id(1), webhookEndpoint: { ...resource, subscriptions: [{ ...toActivities }] } });
     given(anOrganization(), ...many(10))
       .when(createWebhookEndpoint, { url, name: 'Main' })
-      .thenRefused('RESOURCE_EXHAUSTED', /has 10 webhook endpoints, and may not have more: delete one/);
+      .thenRefused('RESOURCE_EXHAUSTED', /has 10 webhook endpoints, which is the limit: delete one/);
   });
 });
 
@@ -166,7 +166,7 @@ describe('delete webhook endpoint', () => {
       .then([{ type: 'WebhookEndpointDeleted', data: { endpointId: id(1) } }], { endpointId: id(1) });
     given(anOrganization(), created(), { type: 'WebhookEndpointDeleted', data: { endpointId: id(1) } })
       .when(deleteWebhookEndpoint, { endpointId: id(1) })
-      .thenRefused('NOT_FOUND', /list_webhook_endpoints names them all/);
+      .thenRefused('NOT_FOUND', /see list_webhook_endpoints/);
   });
 });
 
@@ -228,7 +228,7 @@ describe('where deliveries may go', () => {
     await expect(outside.check('https://lost.example/')).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
       message:
-        'parameters.url: host `lost.example` cannot be resolved (ENOTFOUND): check the name, or try again when it is known',
+        'parameters.url: host `lost.example` cannot be resolved (ENOTFOUND): check the name, or try again once it resolves',
     });
   });
 });

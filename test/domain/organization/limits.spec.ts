@@ -259,7 +259,7 @@ describe('limits', () => {
     expect(() => checkLimits(organization, [deleted], limits)).not.toThrow();
     expect(() => checkLimits(organization, [deleted, aUser(id(5_000))], limits)).not.toThrow();
     expect(() => checkLimits(organization, [aUser(id(5_000))], limits)).toThrow(
-      'an organization may have 100 users (the limit users): there are 150, and 1 more were to be added; delete some with ' +
+      'an organization may have 100 users (the limit users): there are 150, and this request adds 1; delete some with ' +
         'delete_users, or create a sub-organization for them',
     );
   });
@@ -338,14 +338,14 @@ describe('limits', () => {
   });
 
   it.each([
-    ['', '`` is none'],
-    ['users', '`users` is none'],
-    ['users=1;wallets=2', 'is none'],
-    ['constructor=5', '`constructor` is no limit that can be set'],
-    ['nameCharacters=5', '`nameCharacters` is no limit that can be set'],
+    ['', '`` is not one'],
+    ['users', '`users` is not one'],
+    ['users=1;wallets=2', 'is not one'],
+    ['constructor=5', '`constructor` is not a limit that can be set'],
+    ['nameCharacters=5', '`nameCharacters` is not a limit that can be set'],
     ['users=0', 'users may be from 1 to 1000'],
     ['users=1001', 'users may be from 1 to 1000'],
-    ['users=5,users=5', '`users` is there twice'],
+    ['users=5,users=5', '`users` appears twice'],
   ])('cannot be set to `%s`', (text, why) => {
     expect(() => readLimits(text)).toThrow(BadLimits);
     expect(() => readLimits(text)).toThrow(why);

@@ -59,7 +59,7 @@ describe('sends to one identifier', () => {
     expect([refusal?.code, refusal?.category, refusal?.message]).toEqual([
       'RESOURCE_EXHAUSTED',
       'MAX_OTP_INITIATED',
-      'Max number of OTPs have been initiated for `ann`: 3 in 3 minutes; ask again in 1 seconds',
+      'Max number of OTPs have been initiated for `ann`: 3 in 3 minutes; try again in 1 seconds',
     ]);
     expect(organization.otps.size).toBe(3);
     checkOtpSends(organization, { userIdentifier: 'bob', contact: 'bob@example.com' }, start + 2 * minute, 'known');
@@ -105,7 +105,7 @@ describe('codes of one contact', () => {
     expect([again?.category, again?.retryAfterSeconds]).toEqual(['MAX_OTP_INITIATED', 120]);
     expect(stranger(5, start + 4 * minute, 'other')).toEqual(['OtpSent']);
     const all = refusalOf(() => stranger(6, start + 4 * minute, 'a third'));
-    expect(all?.message).toContain('`ann@example.com`: 4 that may still be used; ask again in 120 seconds');
+    expect(all?.message).toContain('`ann@example.com`: 4 unused ones at a time; try again in 120 seconds');
     expect(organization.otps.size).toBe(4);
     expect(send(7, start + 4 * minute)).toEqual(['replaced 1', 'replaced 2', 'OtpSent']);
   });

@@ -242,7 +242,7 @@ describe('a stream that somebody has shortened or linked into', () => {
     await store.append(stream, someEvents(5), 'no-stream');
     shorten(stream);
     const reading = all(store.read(stream));
-    await expect(reading).rejects.toThrow(`\`${stream}\` goes on at revision 3 instead of 0: remove $maxCount`);
+    await expect(reading).rejects.toThrow(`\`${stream}\` continues at revision 3 instead of 0: remove $maxCount`);
     await expect(reading).rejects.toBeInstanceOf(StoreUnavailable);
     expect(await all(store.read(stream, 3))).toHaveLength(2);
   });
@@ -254,9 +254,9 @@ describe('a stream that somebody has shortened or linked into', () => {
     double.log.softDelete(stream);
     expect(await all(store.read(stream))).toEqual([]);
     await expect(store.append(stream, someEvents(1), 'no-stream')).rejects.toThrow(
-      'is at 3 after an append that ends at 0',
+      'at 3 after an append that ends at 0',
     );
-    await expect(all(store.read(stream))).rejects.toThrow('goes on at revision 3');
+    await expect(all(store.read(stream))).rejects.toThrow('continues at revision 3');
   });
 
   it('is not read where it has what is no JSON, such as a link', async () => {
@@ -265,7 +265,7 @@ describe('a stream that somebody has shortened or linked into', () => {
     await store.append(stream, someEvents(1), 'no-stream');
     const link = { ...proposed(1, '$>')[0]!, contentType: 'application/octet-stream' };
     double.log.append(stream, [{ ...link, data: new TextEncoder().encode('0@billing-1') }], 0n);
-    await expect(all(store.read(stream))).rejects.toThrow('is no JSON: it was not written by Countersign');
+    await expect(all(store.read(stream))).rejects.toThrow('is not JSON: it was not written by Countersign');
     const error = await new Promise<unknown>((onError) => {
       store.subscribe({ after: 'start', onEvents: () => undefined, onError });
     });
@@ -469,21 +469,21 @@ describe('a start that can never succeed', () => {
     }
     expect(await message(`esdb://localhost:${old.port}?tlsCAFile=${old.file}`)).toContain('CERT_HAS_EXPIRED');
     expect(await message(`esdb://localhost:${other.port}?tlsCAFile=${other.file}`)).toContain(
-      'EVENT_STORE must name the host as the certificate does',
+      'EVENT_STORE must name the host exactly as the certificate does',
     );
   });
 
   it('names `tls` when one side speaks it and the other does not', async () => {
     const { port, file } = await tlsServer('localhost');
-    expect(await message(`esdb://localhost:${port}?tls=false`)).toContain('speaks TLS: take `tls=false` out');
+    expect(await message(`esdb://localhost:${port}?tls=false`)).toContain('uses TLS: remove `tls=false`');
     expect(await message(`esdb://127.0.0.1:${double.port}?tlsCAFile=${file}`)).toContain(
-      'speaks no TLS: set `tls=false`',
+      'does not use TLS: set `tls=false`',
     );
   });
 
   it('names the file that is none', async () => {
     const url = `esdb://ada:hunter2@localhost:1?tlsCAFile=${folder}`;
-    expect(await message(url)).toContain(`\`tlsCAFile\` names, \`${folder}\`, is a folder: name a PEM file`);
+    expect(await message(url)).toContain(`\`tlsCAFile\` names, \`${folder}\`, is a directory: name a PEM file`);
     expect(await message(`${url}/none.pem`)).toContain('cannot be read (ENOENT)');
   });
 
@@ -605,7 +605,7 @@ describe('a coordinator on a store that refuses', () => {
       expect(proved.body).toMatchObject({
         code: 11,
         message: expect.stringMatching(
-          /its proofs would take \d+ bytes, one activity may take 4190208; create less/,
+          /its proofs would take \d+ bytes, but one activity may take at most 4190208; create fewer/,
         ) as unknown,
       });
       expect((await sent(`${bodyOf('a')} `)).status).toBe(400);
@@ -633,7 +633,7 @@ describe('a coordinator on a store that refuses', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 413, 200]);
     expect(answers[2]?.body).toMatchObject({
       code: 11,
-      message: expect.stringMatching(/takes 100000 bytes in one append.*raise MaxAppendSize/) as unknown,
+      message: expect.stringMatching(/accepts 100000 bytes in one append.*raise MaxAppendSize/) as unknown,
     });
   });
 });
@@ -643,7 +643,7 @@ test('a start says which size of requests the server does not take', async () =>
   for (const appendMode of modes) {
     const store = await open({ appendMode });
     await warnOfLimit(store, (message) => said.push(message));
-    expect(said.splice(0)).toEqual([expect.stringContaining('takes 1048576 bytes in one append')]);
+    expect(said.splice(0)).toEqual([expect.stringContaining('accepts 1048576 bytes in one append')]);
     double.maxAppendBytes = 4 * 1024 * 1024;
     await warnOfLimit(store, (message) => said.push(message));
     expect(said).toEqual([]);

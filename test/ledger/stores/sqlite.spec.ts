@@ -197,7 +197,7 @@ describe('opening', () => {
     database.exec('PRAGMA user_version = 2');
     database.close();
     await expect(open()).rejects.toThrow(
-      `the event store \`${file}\` has schema version 2, this release knows up to 1: start the release that wrote it`,
+      `the event store \`${file}\` has schema version 2, but this release supports at most 1: start the release that wrote it`,
     );
   });
 
@@ -311,7 +311,7 @@ describe('reading while the store is open', () => {
   });
 
   it('writes nothing, and makes no file', async () => {
-    await expect(openForReading()).rejects.toThrow(`there is no event store \`${file}\``);
+    await expect(openForReading()).rejects.toThrow(`the event store \`${file}\` does not exist`);
     expect(await readdir(directory)).toEqual([]);
 
     await (await open()).close();
@@ -435,7 +435,7 @@ describe('a disk that takes no more', () => {
     expect(result.unavailable).toBe(true);
     expect(result.messages).toHaveLength(1);
     expect(result.messages[0]).toMatch(
-      /^the event store `.+` could not write \(.+\) and takes no more writes: make sure the disk is sound and has space, then restart$/,
+      /^the event store `.+` could not write \(.+\) and accepts no more writes: make sure the disk is sound and has space, then restart$/,
     );
 
     const store = await open();
@@ -526,7 +526,7 @@ describe('a worker thread that dies', () => {
       env: {},
     });
     expect(stderr).toBe('');
-    const lost = `StoreUnavailable: the event store \`${file}\` cannot be asked: its thread has ended`;
+    const lost = `StoreUnavailable: the event store \`${file}\` is not available: its thread has ended`;
     expect(JSON.parse(stdout)).toEqual([lost, lost, lost, lost, lost, 'true']);
   });
 });

@@ -68,7 +68,7 @@ export class Connection {
     let connection = this.#shared.get(key);
     if (connection === undefined) {
       if (mode === 'batch' && [...this.#shared.values()].some((other) => other.mode === 'batch')) {
-        throw new TypeError('one process can append in batches to one EventStoreDB only: use append mode `classic`');
+        throw new TypeError('one process can append in batches to only one EventStoreDB: use append mode `classic`');
       }
       connection = new Connection(connectionString, mode, classic);
       this.#shared.set(key, connection);

@@ -9,7 +9,7 @@ export type Failure = 'wrong-revision' | 'stream-deleted' | 'stream-not-found' |
 /** Nothing came back in time; whether the server has done what it was asked to is open. */
 class NoAnswer extends Error {
   constructor(milliseconds: number) {
-    super(`no answer within ${milliseconds} ms`);
+    super(`no response within ${milliseconds} ms`);
     this.name = 'NoAnswer';
   }
 }
@@ -69,11 +69,11 @@ export function isDenied(error: unknown): boolean {
 export function refused(what: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
   const { type, maxAppendSize } = fields(error);
-  const refusing = `the event store has refused ${what}`;
+  const refusing = `the event store refused ${what}`;
   if (type === 'maximum-append-size-exceeded') {
     const limit = Number(maxAppendSize);
     return new StoreRefused(
-      `${refusing}: one append may take ${limit} bytes; raise MaxAppendSize of the server`,
+      `${refusing}: one append may take at most ${limit} bytes; raise MaxAppendSize of the server`,
       { kind: 'too-large', limit },
       { cause: error },
     );
@@ -124,7 +124,7 @@ export class Tries {
     if (elapsed + pauseMs > this.#patience.giveUpAfterMs) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new StoreUnavailable(
-        `the event store has not answered ${this.#what} for ${Math.round(elapsed)} ms, so its outcome is unknown: ${reason}`,
+        `the event store has not responded to ${this.#what} for ${Math.round(elapsed)} ms, so its outcome is unknown: ${reason}`,
         { cause: error },
       );
     }

@@ -41,7 +41,7 @@ function look({ host, port }: Host, { tls, files }: ConnectionSettings, patience
       if (!tls) {
         end({
           kind: 'fault',
-          reason: `${at} speaks TLS: take \`tls=false\` out of EVENT_STORE, and name its certificate authority with \`tlsCAFile\``,
+          reason: `${at} uses TLS: remove \`tls=false\` from EVENT_STORE, and name its certificate authority with \`tlsCAFile\``,
         });
       } else if (socket.authorized) {
         end({ kind: 'fine' });
@@ -56,7 +56,7 @@ function look({ host, port }: Host, { tls, files }: ConnectionSettings, patience
       else
         end({
           kind: 'fault',
-          reason: `${at} speaks no TLS: set \`tls=false\` in EVENT_STORE, or give the server a certificate`,
+          reason: `${at} does not use TLS: set \`tls=false\` in EVENT_STORE, or give the server a certificate`,
         });
     });
   });
@@ -64,11 +64,11 @@ function look({ host, port }: Host, { tls, files }: ConnectionSettings, patience
 
 function untrusted(at: string, problem: string, caFile: string | undefined): string {
   const remedy = /EXPIRED|NOT_YET_VALID/.test(problem)
-    ? 'give the server one that is valid now, and look at the clocks'
+    ? 'give the server a valid one, and check the clocks'
     : problem.includes('ALTNAME')
-      ? 'EVENT_STORE must name the host as the certificate does'
+      ? 'EVENT_STORE must name the host exactly as the certificate does'
       : caFile === undefined
         ? 'name the file of its certificate authority with `tlsCAFile`'
-        : `\`tlsCAFile\` names \`${caFile}\`, which has to hold the authority that signed it`;
+        : `\`tlsCAFile\` names \`${caFile}\`, which must contain the authority that signed it`;
   return `the certificate of ${at} is not trusted (${problem}): ${remedy}`;
 }

@@ -49,7 +49,7 @@ export class LogReads {
           const recorded = fromWire(event);
           if (recorded.revision !== next) {
             throw new StoreUnavailable(
-              `stream \`${stream}\` goes on at revision ${recorded.revision} instead of ${next}: remove $maxCount, $maxAge and $tb from its metadata`,
+              `stream \`${stream}\` continues at revision ${recorded.revision} instead of ${next}: remove $maxCount, $maxAge and $tb from its metadata`,
             );
           }
           next++;
@@ -154,8 +154,8 @@ export class LogReads {
 
 function noEventAt({ commit }: LogPosition, cause?: unknown): StoreUnavailable {
   return new StoreUnavailable(
-    `the event store has no event at position ${commit}: what was read up to there is of another store, of one from ` +
-      'before a backup was restored, or of a stream that was deleted since; read again from the start',
+    `the event store has no event at position ${commit}: what was read up to there comes from another store, from one ` +
+      'before a backup was restored, or from a stream that has since been deleted; read again from the start',
     { cause },
   );
 }

@@ -53,7 +53,7 @@ export function readConnectionString(text: string): ConnectionSettings {
   }
   const preference = options.get('nodePreference') ?? 'leader';
   if (preference.toLowerCase() !== 'leader') {
-    throw new TypeError(`\`nodePreference=${preference}\` may read what is outdated: use \`leader\`, or leave it out`);
+    throw new TypeError(`\`nodePreference=${preference}\` may return outdated events: use \`leader\`, or leave it out`);
   }
   const files: { [name in (typeof FILES)[number]]?: string } = {};
   for (const name of FILES) {
@@ -77,7 +77,7 @@ export function checkFiles({ files }: ConnectionSettings): void {
       readFileSync(file);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      const problem = code === 'EISDIR' ? 'is a folder' : `cannot be read (${code})`;
+      const problem = code === 'EISDIR' ? 'is a directory' : `cannot be read (${code})`;
       throw new TypeError(`the certificate file that \`${name}\` names, \`${file}\`, ${problem}: name a PEM file`, {
         cause: error,
       });

@@ -132,7 +132,7 @@ export class StreamChanges {
   ): Promise<Appended> {
     if (nextExpectedRevision !== BigInt(revision)) {
       throw new StoreUnavailable(
-        `the event store says that stream \`${stream}\` is at ${nextExpectedRevision} after an append that ends at ${revision}`,
+        `the event store reports stream \`${stream}\` at ${nextExpectedRevision} after an append that ends at ${revision}`,
       );
     }
     // The server may have no position for what it has found to be written already.

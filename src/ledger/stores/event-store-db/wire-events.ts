@@ -10,7 +10,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function toWire(stream: string, event: NewEvent): JSONEventData {
   const { id, type } = event;
   if (!UUID.test(id)) {
-    throw new TypeError(`the id \`${id}\` of an event for stream \`${stream}\` is no UUID in lower case`);
+    throw new TypeError(`the id \`${id}\` of an event for stream \`${stream}\` is not a lower-case UUID`);
   }
   // Parsed from text at once: what the caller does to its objects later must not be in a second try.
   const data = JSON.parse(jsonText(event, 'data')) as JSONType;
@@ -33,7 +33,7 @@ export function fromWire(event: ClientEvent): RecordedEvent {
   const revision = Number(event.revision);
   const where = `event \`${id}\` of stream \`${stream}\``;
   if (!Number.isSafeInteger(revision)) throw new StoreUnavailable(`${where} has the revision ${event.revision}`);
-  if (!event.isJson) throw new StoreUnavailable(`${where} is no JSON: it was not written by Countersign`);
+  if (!event.isJson) throw new StoreUnavailable(`${where} is not JSON: it was not written by Countersign`);
   if (position === undefined || !isPosition(position)) {
     throw new StoreUnavailable(
       `${where} has no position of its own: the server must be 22.6 or later, and no explicit transaction may write here`,

@@ -48,7 +48,7 @@ export function openForWriting(file: string): EventFile {
 
 /** Opens a file that is there, whether or not another process writes it; writes nothing. */
 export function openForReading(file: string): EventFile {
-  if (!existsSync(file)) throw new Error(`there is no event store \`${file}\``);
+  if (!existsSync(file)) throw new Error(`the event store \`${file}\` does not exist`);
   const database = new Database(file);
   try {
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}`);

@@ -25,7 +25,7 @@ export function schemaVersion(file: string, database: Database.Database): number
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
   if (version <= SCHEMA_VERSION) return version;
   throw new Error(
-    `the event store \`${file}\` has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: ` +
+    `the event store \`${file}\` has schema version ${version}, but this release supports at most ${SCHEMA_VERSION}: ` +
       'start the release that wrote it, or a newer one',
   );
 }

@@ -55,7 +55,7 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
         return work();
       } catch (error) {
         failure =
-          `the event store \`${file}\` could not write (${messageOf(error)}) and takes no more writes: ` +
+          `the event store \`${file}\` could not write (${messageOf(error)}) and accepts no more writes: ` +
           'make sure the disk is sound and has space, then restart';
         events.rollback();
         throw new Error(failure);

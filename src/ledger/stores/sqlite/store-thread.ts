@@ -108,7 +108,7 @@ export class StoreThread {
   }
 
   #isGone(reason: string): StoreUnavailable {
-    return new StoreUnavailable(`the event store \`${this.#file}\` cannot be asked: ${reason}`);
+    return new StoreUnavailable(`the event store \`${this.#file}\` is not available: ${reason}`);
   }
 
   /** The worker is gone: nobody may wait for it any longer. */
