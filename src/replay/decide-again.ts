@@ -336,7 +336,8 @@ function checkWord(
     return;
   }
   const definition = basis.registry.versions.get(String(signed['type']))?.definition;
-  if (definition?.kind !== 'vote') throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
+  if (definition?.kind !== 'vote')
+    throw new Error(`the signed request is not a vote, but \`${String(signed['type'])}\``);
   const said = definition.selection === 'VOTE_SELECTION_APPROVED' ? 'ActivityApproved' : 'ActivityRejected';
   if (said !== type) throw new Error(`what was signed is \`${definition.selection}\``);
   const { fingerprint } = signed['parameters'] as { readonly fingerprint?: unknown };
