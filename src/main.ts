@@ -18,7 +18,7 @@ try {
     throw new BadSetting(
       'arguments',
       given,
-      'there are none: settings come from the environment (docs/reference/settings.md)',
+      'there are none: set environment variables instead (docs/reference/settings.md)',
     );
   }
   const config = readConfig(environment());

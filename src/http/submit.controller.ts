@@ -34,7 +34,7 @@ export class SubmitController {
     if (!versions) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `no activity is submitted to \`${path.slice(0, 100)}\`: /docs lists them`,
+        `no activity is submitted to \`${path.slice(0, 100)}\`: see /docs`,
       );
     }
     const body = rawBody(request);
