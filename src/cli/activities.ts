@@ -109,7 +109,9 @@ function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number
 export async function fingerprintOf(client: ActivityClient, named: string): Promise<string> {
   if (/^sha256:[0-9a-f]{64}$/.test(named)) return named;
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(named)) {
-    throw new BadUsage(`\`${named}\` does not identify an activity: use its id or its fingerprint (sha256: and 64 hex digits)`);
+    throw new BadUsage(
+      `\`${named}\` does not identify an activity: use its id or its fingerprint (sha256: and 64 hex digits)`,
+    );
   }
   return (await activityOf(client, named)).fingerprint;
 }
