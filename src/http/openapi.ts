@@ -102,12 +102,12 @@ export function openApiDocument(
             name: 'X-Min-Position',
             in: 'header',
             schema: { type: 'string' },
-            description: 'X-Position of an earlier answer.',
+            description: 'X-Position of an earlier response.',
           },
         ],
         requestBody: { required: true, content: json(schemaOf(query.request, components)) },
         responses: {
-          '200': { description: 'The answer.', content: json(schemaOf(query.response, ofAnswers)) },
+          '200': { description: 'The response.', content: json(schemaOf(query.response, ofAnswers)) },
           ...errorResponses,
         },
       },
@@ -121,7 +121,7 @@ export function openApiDocument(
       title: 'Countersign Activity API',
       version: '1',
       description:
-        'Every write is a signed intent, every read a signed question. The stamp in `X-Stamp` (API key) or ' +
+        'Every write and every read is signed by the caller. The stamp in `X-Stamp` (API key) or ' +
         '`X-Stamp-WebAuthn` (passkey) is a signature over the exact bytes of the request body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
@@ -166,7 +166,7 @@ function proxyOperation({ name, summary, request, response }: ProxyEndpoint, com
         in: 'header',
         required: true,
         schema: { type: 'string', format: 'uuid' },
-        description: 'The configuration, as get_auth_proxy_config names it.',
+        description: 'Id of the configuration, from get_auth_proxy_config.',
       },
     ],
     requestBody: {
@@ -174,7 +174,7 @@ function proxyOperation({ name, summary, request, response }: ProxyEndpoint, com
       content: json(schemaOf(request, components)),
     },
     responses: {
-      '200': { description: 'The answer.', content: json(schemaOf(response, components)) },
+      '200': { description: 'The response.', content: json(schemaOf(response, components)) },
       ...errorResponses,
     },
   };
@@ -205,20 +205,20 @@ function tagOf({ definition }: ActivityVersion): string {
 }
 
 function descriptionOf({ definition, keys }: ActivityVersion): string {
-  if (definition.kind === 'vote') return 'Answered with the activity that the vote is about.';
+  if (definition.kind === 'vote') return 'Returns the activity that the vote is for.';
   const policy =
     definition.policy === 'root-quorum-only'
-      ? 'Only the root quorum may do this; policies are not asked.'
+      ? 'Only the root quorum may do this; policies do not apply.'
       : `Policies see \`activity.resource == '${definition.policy.resource}' && activity.action == '${definition.policy.action}'\`.`;
   const params = Object.keys(definition.params ?? {}).map((name) => `\`activity.params.${name}\``);
   return [
     `Result: \`${keys.resultKey}\`${keys.resultAlsoAs ? `, also as \`${keys.resultAlsoAs}\`` : ''}.`,
     policy,
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
-    ...(definition.apiKeyOnly ? ['Takes X-Stamp only.'] : []),
-    ...(definition.attestedStamp ? ['Takes X-Stamp-Attested too: a key that a token vouches for.'] : []),
+    ...(definition.apiKeyOnly ? ['Accepts only X-Stamp.'] : []),
+    ...(definition.attestedStamp ? ['Also accepts X-Stamp-Attested: a key that a token vouches for.'] : []),
     ...(definition.ownSession
-      ? ['The id of the parent will do when the credential lives in one of its sub-organizations.']
+      ? ['If the credential belongs to a sub-organization, the id of its parent also works.']
       : []),
   ].join(' ');
 }
