@@ -116,7 +116,7 @@ test('a denial names the policies, and ends in another way than a request that i
     [['submit', 'create_user_tag', '--set', 'userTagName=x', '--set', 'userIds[]=x'], 2, /userIds/],
     [['submit', 'create_user_tag', '--set', 'userTagName.x=x'], 2, /userTagName has no members/],
     [['submit', 'create_user_tag', '--set', 'userTagName'], 2, /must be name=value/],
-    [['submit', 'create_user_tag', '--set', '__proto__.x=x'], 2, /no parameter `__proto__`/],
+    [['submit', 'create_user_tag', '--set', '__proto__.x=x'], 2, /no parameter is named `__proto__`/],
     [['submit', 'create_user_tag', '--file', 'none.json'], 2, /none\.json cannot be read/],
     [['submit', 'create_policy', '--set', 'policyName=x', '--set', 'effect=EFFECT_MAYBE'], 2, /effect/],
     [['policies', 'create', 'x', '--effect', 'perhaps'], 2, /must be allow or deny/],

@@ -55,7 +55,7 @@ test('of one submitter so many activities wait for votes, and so many characters
   for (let index = 0; index < 21; index++) await large(index);
   expect(await refusal(large(21))).toMatchObject({
     status: 429,
-    message: textLike(/8388608 characters in all: 21 wait/),
+    message: textLike(/8388608 characters in total: 21 are waiting/),
   });
   expect((await tag('a small one')).status).toBe('ACTIVITY_STATUS_CONSENSUS_NEEDED');
 });

@@ -293,7 +293,11 @@ describe('at a vote as at the submit', () => {
       {
         policyId: deny,
         outcome: 'OUTCOME_DENY_EXPLICIT',
-        clause: { name: 'condition', outcome: 'true', text: signing },
+        clause: {
+          name: 'consensus',
+          outcome: 'true',
+          text: `approvers.any(user, user.id == '${bob.userId}')`,
+        },
       },
     ]);
     expect((await read(asked)).votes).toHaveLength(1);

@@ -269,7 +269,7 @@ describe('builders', () => {
     await expect(deletion()).toBeDeniedBy('no deletion');
     await expect(expect(deletion()).toBeDeniedBy('two')).rejects.toThrow('no deletion: OUTCOME_DENY_EXPLICIT');
     await expect(expect(deletion()).toBeAllowed()).rejects.toThrow('403');
-    await expect(expect(Promise.resolve({})).toBeAllowed()).rejects.toThrow('an activity, or the promise of one');
+    await expect(expect(Promise.resolve({})).toBeAllowed()).rejects.toThrow('an activity or a promise of one');
   });
 
   test('what is performed gives its result, or says that it was not completed', async () => {

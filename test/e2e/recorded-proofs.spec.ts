@@ -217,7 +217,7 @@ describe('a verification token', () => {
     const attacker = await stranger();
     const change = { userId: attacker.userId, userEmail: ann, verificationToken: again };
     const attempt = attacker.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
-    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('told again') });
+    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('came from the response to a repeated request') });
     const { user } = await attacker.client.query<{ user: object }>('get_user', { userId: attacker.userId });
     expect(JSON.stringify(user)).not.toContain(ann);
 
@@ -290,7 +290,7 @@ describe('a verification token', () => {
     const there = { ...login(undefined, token, coordinator.newKey()), organizationId: attacker.organizationId };
     expect(await proxy('otp_login', there)).toMatchObject({
       status: 400,
-      body: { message: textLike('proved first') },
+      body: { message: textLike('verified the contact first') },
     });
     const { session } = await ok('otp_login', { ...there, organizationId: home });
     expect(claimsOf(session!)).toMatchObject({ organization_id: home });

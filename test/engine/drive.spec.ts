@@ -950,9 +950,12 @@ describe('drain', () => {
     const { store, coordinator, tag } = await alone();
     store.hold();
     const answered: string[] = [];
-    const sent = ['a', 'b'].map((name) => coordinator.send(tag(name)).then(() => answered.push(name)));
-    await until('both are accepted', () => coordinator.counts.driven >= 2);
+    const send = (name: string) => coordinator.send(tag(name)).then(() => answered.push(name));
+    const sent = [send('a')];
     await store.until(2);
+    // Waits behind the append that is held.
+    sent.push(send('b'));
+    await until('both are accepted', () => coordinator.counts.driven >= 2);
     const drained = coordinator.driver.drain().then(() => answered.push('drained'));
     await settled();
     expect(answered).toEqual([]);

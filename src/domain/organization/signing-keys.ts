@@ -84,7 +84,7 @@ export function signingKeyOf(organization: OrganizationView, signWith: string): 
   if (!owner) {
     throw new CoordinatorError(
       'NOT_FOUND',
-      `Could not find any resource to sign with. Addresses are case sensitive, except hexadecimal ones. No wallet account or private key of ` +
+      `Could not find any resource to sign with. Addresses are case sensitive. (Hexadecimal ones are found in any letter case.) No wallet account or private key of ` +
         `organization \`${organization.organizationId}\` is named \`${signWith}\`: see list_wallet_accounts and ` +
         `list_private_keys`,
     );

@@ -269,7 +269,7 @@ describe('a stream that somebody has shortened or linked into', () => {
     const error = await new Promise<unknown>((onError) => {
       store.subscribe({ after: 'start', onEvents: () => undefined, onError });
     });
-    expect((error as Error).message).toContain('is no JSON');
+    expect((error as Error).message).toContain('is not JSON');
   });
 });
 
