@@ -15,7 +15,7 @@ export async function listen(server: Server, { host, port }: Config, logger: Log
     await app.listen(port, host);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new Error(`${host}:${port} is in use: stop what listens there, or set PORT`, { cause: error });
+    throw new Error(`${host}:${port} is in use: stop the program that listens there, or set PORT`, { cause: error });
   }
   app.useLogger(nestLogger(logger));
   let isStopping = false;

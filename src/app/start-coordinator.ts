@@ -41,8 +41,8 @@ async function checkData({ requireData, eventStore, dataDir }: Config, store: Ev
       : eventStore !== 'memory:';
   if (isThere) return;
   throw new Error(
-    `REQUIRE_DATA is true and there is no installation in ${where}: set DATA_DIR or EVENT_STORE to the one that you mean, or ` +
-      'start without REQUIRE_DATA to make a new one',
+    `REQUIRE_DATA is true, but there is no installation in ${where}: set DATA_DIR or EVENT_STORE to the right one, or ` +
+      'start without REQUIRE_DATA to create a new one',
   );
 }
 
@@ -61,7 +61,7 @@ export async function startCoordinator(given: Config): Promise<void> {
     randomness: systemRandomness(),
   };
   const madeKey = (file: string): void =>
-    logger.warn({ file }, 'made a new key-encryption key: move it off the data disk and set KEK_FILE, and keep a copy');
+    logger.warn({ file }, 'created a new key-encryption key: move it off the data disk, set KEK_FILE, and keep a copy');
   const opening = checkData(given, world.store)
     .then(() => refuseImported(world.store))
     .then(() => provideKeyEncryption(world, source, keys, madeKey));
@@ -132,7 +132,7 @@ export async function startCoordinator(given: Config): Promise<void> {
       `  Data           ${dataDir}`,
       root?.apiPrivateKey
         ? `  Root API key   ${join(dataDir, 'root.json')} (keep it secret)`
-        : `  Root API key   ${founding.apiPublicKey} (its private part is not kept here)`,
+        : `  Root API key   ${founding.apiPublicKey} (the private key is not stored here)`,
       '',
       `First request:   ${tourCommand(given)}      (in a second terminal)`,
       '',
@@ -152,6 +152,6 @@ function tourCommand({ dataDir }: Config): string {
 
 /** Never the connection string itself: it may hold a password. */
 function whereEventsAre({ eventStore, dataDir }: Config): string {
-  if (eventStore === 'memory:') return 'in memory, gone at the end';
-  return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB, as EVENT_STORE says';
+  if (eventStore === 'memory:') return 'in memory, lost on exit';
+  return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB at EVENT_STORE';
 }

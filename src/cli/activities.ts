@@ -71,7 +71,7 @@ export function described(terminal: Terminal, activity: ActivityEnvelope): strin
       Submitted: `${createdAt} by ${submission?.user?.userName ?? submission?.userId ?? 'nobody'}`,
       Fingerprint: fingerprint,
       ...(others.length > 0 ? { Votes: others.map(voteWords).join(', ') } : {}),
-      ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waits for /, '') } : {}),
+      ...(waitsFor ? { 'Waits for': waitsFor.text.replace(/^Waiting for /, '') } : {}),
     }),
     `\n${terminal.styled('bold', 'Parameters')}\n${indented(members(terminal, intent))}`,
     ...decodedParts(terminal, activity),

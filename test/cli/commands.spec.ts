@@ -127,7 +127,11 @@ test('a denial names the policies, and ends in another way than a request that i
     [['users', 'lst'], 2, /unknown command 'lst'\n\(Did you mean list\?\)/],
     [['users', 'crate', 'x'], 2, /unknown command 'crate'\n\(Did you mean create\?\)/],
     [['users', 'list', 'x'], 2, /too many arguments/],
-    [['wallets', 'create', 'x', '--account', 'etherium'], 2, /no address format `etherium`: did you mean ethereum/],
+    [
+      ['wallets', 'create', 'x', '--account', 'etherium'],
+      2,
+      /no address format is named `etherium`: did you mean ethereum/,
+    ],
     [['wallets', 'sign', '0x0'], 2, /say what to sign/],
     [['activities', '--limit', '0'], 2, /whole number from 1/],
     [['users', 'delete', 'alice'], 2, /not confirmed: add --yes/],

@@ -77,7 +77,7 @@ export class Installation {
 }
 
 /** What a server warns of at its start when nothing is set up: that it made a key, and that messages go to a file. */
-const expectedWarning = /made a new key-encryption key|messages are not sent/;
+const expectedWarning = /created a new key-encryption key|messages are not sent/;
 
 /** Asks a server to end; it must do so, and without a word that was not to be expected. */
 export async function stop({ child, exit, stderr }: Run): Promise<void> {

@@ -307,7 +307,7 @@ describe('an append whose first try fails', () => {
       double.appendFaults.push(...Array.from({ length: 20 }, () => 'silence-before' as const));
       const error = await store.append(aStream(), someEvents(1), 'no-stream').catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(StoreUnavailable);
-      expect(String((error as Error).cause)).toMatch(/no answer|deadline/i);
+      expect(String((error as Error).cause)).toMatch(/no response|deadline/i);
       expect((error as Error).message).toContain('outcome is unknown');
       expect(double.appends[appendMode]).toBeGreaterThan(1);
     });

@@ -231,7 +231,7 @@ describe('kek:rotate', () => {
     'has nothing to do where nothing is kept, and makes nothing',
     async () => {
       await expectRefused(rotation({ EVENT_STORE: 'memory:' }), /keeps nothing between starts\n$/, 2);
-      await expectRefused(rotation(), /there is no \S+events\.db: set --data-dir or DATA_DIR/, 2);
+      await expectRefused(rotation(), /\S+events\.db does not exist: set --data-dir or DATA_DIR/, 2);
       expect(await readdir(installation.dataDir)).toEqual([]);
     },
     patience,

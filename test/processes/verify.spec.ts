@@ -143,7 +143,7 @@ test(
     expect(await verify()).toEqual({
       code: 2,
       stdout: '',
-      stderr: `error: there is no ${join(installation.dataDir, 'events.db')}: set --data-dir or DATA_DIR to the folder of the coordinator\n`,
+      stderr: `error: ${join(installation.dataDir, 'events.db')} does not exist: set --data-dir or DATA_DIR to the data folder of the coordinator\n`,
     });
     expect(await verify('--jsn')).toMatchObject({
       code: 2,
