@@ -32,10 +32,7 @@ export class SubmitController {
   ): Promise<{ activity: ActivityAnswer['activity'] }> {
     const versions = this.registry.paths.get(path);
     if (!versions) {
-      throw new CoordinatorError(
-        'NOT_FOUND',
-        `no activity is submitted to \`${path.slice(0, 100)}\`: see /docs`,
-      );
+      throw new CoordinatorError('NOT_FOUND', `no activity is submitted to \`${path.slice(0, 100)}\`: see /docs`);
     }
     const body = rawBody(request);
     const stamp = request.stamp!;

@@ -301,7 +301,10 @@ class PolicyEvaluationShape {
   @Described({ type: 'string' }, { about: 'root-quorum, policy, own-credentials or none.' })
   decidedBy!: string;
 
-  @Described({ type: 'string' }, { about: "Last revision of the organization's stream on which the decision is based." })
+  @Described(
+    { type: 'string' },
+    { about: "Last revision of the organization's stream on which the decision is based." },
+  )
   revision!: string;
 
   @Described(
@@ -333,7 +336,7 @@ class GetPolicyEvaluationsResponse extends PagedResponse {
 
 export const getPolicyEvaluations = defineQuery({
   path: 'get_policy_evaluations',
-  summary: "Explains the decision on an activity: the outcome of each policy, for each vote.",
+  summary: 'Explains the decision on an activity: the outcome of each policy, for each vote.',
   request: GetPolicyEvaluationsRequest,
   response: GetPolicyEvaluationsResponse,
   async answer({ organizationId, activityId, paginationOptions }, { rows, page, saysNow }) {

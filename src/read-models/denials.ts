@@ -69,7 +69,10 @@ class DenialShape {
   @Text()
   reason!: string;
 
-  @Described({ type: 'array', items: { type: 'object' } }, { about: "Outcome of each policy, as returned to the caller." })
+  @Described(
+    { type: 'array', items: { type: 'object' } },
+    { about: 'Outcome of each policy, as returned to the caller.' },
+  )
   details!: readonly ErrorDetail[];
 
   @Described(

@@ -82,7 +82,10 @@ export class StateChangeShape {
   @Described({ type: 'string' }, number)
   number!: string;
 
-  @Described({ type: 'string' }, { about: 'The list that changed: organization, users, policies, wallets, activities …' })
+  @Described(
+    { type: 'string' },
+    { about: 'The list that changed: organization, users, policies, wallets, activities …' },
+  )
   list!: string;
 
   @Described({ type: 'string' }, { about: 'Id or name of the changed element.' })
@@ -159,7 +162,8 @@ export const getOrganizationState = defineQuery({
 
 export const compareStates = defineQuery({
   path: 'compare_states',
-  summary: 'What changed in an organization between two events, positions or times, in words, for members of the root quorum.',
+  summary:
+    'What changed in an organization between two events, positions or times, in words, for members of the root quorum.',
   request: CompareStatesRequest,
   response: CompareStatesResponse,
   readsHistory: true,

@@ -477,7 +477,10 @@ class WebhookDeliveryShape {
   @Described({ type: 'integer' }, { optional: true, about: 'HTTP status of the latest attempt that got a response.' })
   httpStatus?: number;
 
-  @Described({ type: 'string' }, { optional: true, about: 'Why the latest attempt failed, or why the delivery was given up.' })
+  @Described(
+    { type: 'string' },
+    { optional: true, about: 'Why the latest attempt failed, or why the delivery was given up.' },
+  )
   reason?: string;
 
   @Nested(() => TimestampShape, { optional: true, about: 'When it will be retried.' })
@@ -505,8 +508,7 @@ export const listWebhookDeliveries = defineQuery({
     if (!rows.get('SELECT 1 FROM webhook_endpoints WHERE organization_id = ? AND endpoint_id = ?', ...place)) {
       throw new CoordinatorError(
         'NOT_FOUND',
-        `no webhook endpoint \`${endpointId}\` in organization \`${organizationId}\`: ` +
-          `see list_webhook_endpoints`,
+        `no webhook endpoint \`${endpointId}\` in organization \`${organizationId}\`: ` + `see list_webhook_endpoints`,
       );
     }
     const positionOf = (eventId: string): bigint | undefined => {

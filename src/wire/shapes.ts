@@ -190,7 +190,10 @@ export class VoteShape extends Readable {
   @Uuid()
   userId!: string;
 
-  @Described({ anyOf: [{ $shape: () => UserShape }, { type: 'null' }] }, { about: 'The voter at the time of the vote.' })
+  @Described(
+    { anyOf: [{ $shape: () => UserShape }, { type: 'null' }] },
+    { about: 'The voter at the time of the vote.' },
+  )
   user!: UserShape | null;
 
   @Uuid()
@@ -228,7 +231,10 @@ export class AppProofShape extends Readable {
   @Text({ about: 'Key of the boot that signed it; pass it to get_boot_proof.' })
   publicKey!: string;
 
-  @Described({ type: 'string' }, { about: 'JSON: type, timestampMs and the proved facts. Exactly this text is signed.' })
+  @Described(
+    { type: 'string' },
+    { about: 'JSON: type, timestampMs and the proved facts. Exactly this text is signed.' },
+  )
   proofPayload!: string;
 
   @Text({ about: 'r and s over SHA-256 of the payload, hex.' })
@@ -271,7 +277,10 @@ class PolicyWaitShape extends ApprovalsMissingShape {
   @Nested(() => ClauseShape, { optional: true, about: 'The part of its consensus that is not met yet.' })
   clause?: ClauseShape;
 
-  @Described({ type: 'string' }, { optional: true, about: 'Index of the payload it is waiting for, unless it is all of them.' })
+  @Described(
+    { type: 'string' },
+    { optional: true, about: 'Index of the payload it is waiting for, unless it is all of them.' },
+  )
   of?: string;
 }
 
@@ -307,7 +316,9 @@ export class DecodedShape {
   )
   text!: string;
 
-  @ListOf(() => DecodedFactShape, { about: 'Amounts are in the unit of the chain. Text supplied by the signer is in quotes.' })
+  @ListOf(() => DecodedFactShape, {
+    about: 'Amounts are in the unit of the chain. Text supplied by the signer is in quotes.',
+  })
   facts!: readonly DecodedFactShape[];
 
   @Described({ type: 'string' }, { optional: true, about: 'What could not be decoded, and why.' })
@@ -342,13 +353,19 @@ export class ActivityShape extends Readable {
   @Described({ type: 'object' }, { about: 'The parameters, under one key named after the submitted version.' })
   intent!: Readonly<Record<string, unknown>>;
 
-  @Described({ type: 'object' }, { about: 'The result, under one key named after the submitted version; empty until completed.' })
+  @Described(
+    { type: 'object' },
+    { about: 'The result, under one key named after the submitted version; empty until completed.' },
+  )
   result!: Readonly<Record<string, unknown>>;
 
   @ListOf(() => VoteShape)
   votes!: readonly VoteShape[];
 
-  @ListOf(() => AppProofShape, { optional: true, about: 'Present if generateAppProofs was true and the activity has ended.' })
+  @ListOf(() => AppProofShape, {
+    optional: true,
+    about: 'Present if generateAppProofs was true and the activity has ended.',
+  })
   appProofs?: readonly AppProofShape[];
 
   @Text({ about: '`sha256:` followed by the SHA-256 of the request body in hex.' })

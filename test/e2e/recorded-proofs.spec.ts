@@ -217,7 +217,10 @@ describe('a verification token', () => {
     const attacker = await stranger();
     const change = { userId: attacker.userId, userEmail: ann, verificationToken: again };
     const attempt = attacker.client.submit('ACTIVITY_TYPE_UPDATE_USER_EMAIL', change);
-    expect(await refusal(attempt)).toMatchObject({ status: 400, message: textLike('came from the response to a repeated request') });
+    expect(await refusal(attempt)).toMatchObject({
+      status: 400,
+      message: textLike('came from the response to a repeated request'),
+    });
     const { user } = await attacker.client.query<{ user: object }>('get_user', { userId: attacker.userId });
     expect(JSON.stringify(user)).not.toContain(ann);
 

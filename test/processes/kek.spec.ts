@@ -74,7 +74,7 @@ test(
     const withBadFile = await everything();
     await expectRefused(
       installation.run(main),
-      /^countersign cannot start: key 1 in \S+kek is not 64 hex characters, it has 63\n/,
+      /^countersign cannot start: key 1 in \S+kek must be 64 hex characters, but has 63\n/,
     );
     expect(await everything()).toEqual(withBadFile);
 

@@ -133,7 +133,7 @@ test(
     await stop(server);
     const alone = installation.run(countersign, {}, ['tour']);
     expect((await alone.exit).code).toBe(6);
-    expect(alone.stderr()).toBe('error: the server does not answer (ECONNREFUSED): is it running?\n');
+    expect(alone.stderr()).toBe('error: the server does not respond (ECONNREFUSED): is it running?\n');
   },
   patience,
 );
