@@ -101,7 +101,7 @@ interface Signature {
 }
 const correlationOf = ({ metadata }: { metadata: unknown }) => (metadata as EventMetadata).$correlationId;
 const joined = ({ r, s }: Signature): Buffer => Buffer.from(r + s, 'hex');
-const rawResult = ({ result }: ActivityEnvelope) => result['signRawPayloadResult'] as unknown as Signature;
+const rawResult = ({ result }: ActivityEnvelope) => result['signRawPayloadResult'] as Signature;
 const digest = 'ab'.repeat(32);
 const rawPayload = (signWith: string, more: object = {}) => ({
   signWith,

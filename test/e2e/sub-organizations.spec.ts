@@ -65,7 +65,7 @@ interface Child extends Created {
 
 const keyParams = ({ publicKey, curve }: ApiKeyPair) => ({ apiKeyName: 'key', publicKey, curveType: curve });
 const noCredentials = { apiKeys: [], authenticators: [], oauthProviders: [] };
-const createdBy = ({ result }: Pick<ActivityEnvelope, 'result'>) => Object.values(result)[0] as unknown as Created;
+const createdBy = ({ result }: Pick<ActivityEnvelope, 'result'>) => Object.values(result)[0] as Created;
 
 /** Creates a sub-organization with one root user, who has an API key and whatever else is said. */
 async function create(

@@ -53,7 +53,7 @@ function ask<Request extends OrganizationRequest, Response extends object>(
 }
 
 type Listed = readonly { readonly walletAccountId: string; readonly walletDetails?: object }[];
-const listed = (rows: Rows, request: object = {}): Listed => ask(listWalletAccounts, rows, request).accounts as Listed;
+const listed = (rows: Rows, request: object = {}): Listed => ask(listWalletAccounts, rows, request).accounts;
 const idsOf = (rows: Rows, request: object = {}) => listed(rows, request).map((one) => one.walletAccountId);
 const refused = (attempt: () => unknown): Pick<CoordinatorError, 'code' | 'message'> => {
   try {
