@@ -12,6 +12,7 @@ import {
 } from '../../src/testing/index.js';
 import { denial, objectWith, refusal, textLike } from './exchange.js';
 import { invitationLinkOf } from './invitation-links.js';
+import { until } from './until.js';
 
 /** What a denial and a waiting activity say, to whom; and what approvers see of what they approve. */
 
@@ -175,8 +176,11 @@ describe('a denial names the clause that decided', () => {
     const texts = evaluations.flatMap(({ clause }) => clause?.text ?? []);
     expect(Math.max(...texts.map((text) => text.length))).toBeLessThanOrEqual(201);
     expect(texts.join('').length).toBeLessThanOrEqual(8_192);
-    const { denials } = await bob.client.query<{ denials: { details: unknown }[] }>('list_denials');
-    expect(denials[0]!.details).toEqual([denied.details[0]]);
+    // A refusal has no position that a reader could wait for.
+    const newest = async () =>
+      (await bob.client.query<{ denials: { userId: string; details: unknown }[] }>('list_denials')).denials[0];
+    await until('the denial is listed', async () => (await newest())?.userId === outsider.userId);
+    expect((await newest())!.details).toEqual([denied.details[0]]);
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
   });
 

@@ -551,6 +551,7 @@ describe('a recorded stamp', () => {
       }>('list_denials');
       return denials.find(({ userId }) => userId === maker.userId)!;
     };
+    await until('the denial is listed', async () => Boolean(await read()));
     const entry = await read();
     expect(entry).toMatchObject({ signature: '', redacted: true, message: textLike('"tag"'), fingerprint: anyText });
     await coordinator.createPolicy({
@@ -594,8 +595,8 @@ describe('a recorded stamp', () => {
     const attempt = maker.client.submit('ACTIVITY_TYPE_VERIFY_OTP', { otpId, otpCode });
     expect(await refusal(attempt)).toMatchObject({ status: 403 });
     // The code is as good as before, so it is not in the denial either.
-    const denials = JSON.stringify(await coordinator.client.query('list_denials'));
-    expect(denials).toContain(otpId);
-    expect(denials).not.toContain(otpCode);
+    const listed = async () => JSON.stringify(await coordinator.client.query('list_denials'));
+    await until('the denial is listed', async () => (await listed()).includes(otpId));
+    expect(await listed()).not.toContain(otpCode);
   });
 });
