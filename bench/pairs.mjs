@@ -5,14 +5,13 @@
  * this checkout beside itself, to see that it runs.
  */
 import { spawn } from 'node:child_process';
-import { createPrivateKey, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
 const [first, turns = '20', length = '1'] = process.argv.slice(2);
@@ -35,58 +34,12 @@ async function start(folder) {
   const [line] = await once(createInterface({ input: server.stdout }), 'line');
   const target = JSON.parse(line);
   const pair = apiKeyPairFromPrivate(target.apiPrivateKey);
-  return { server, target, pair, privateKey: privateKeyObject(pair), counter: 0, name: folder };
+  return { server, target, pair, privateKey: privateKeyObject(pair) };
 }
 
-function privateKeyObject({ privateKey: d }) {
-  const prefix = Buffer.from('30310201010420', 'hex');
-  const curve = Buffer.from('a00a06082a8648ce3d030107', 'hex');
-  return createPrivateKey({ key: Buffer.concat([prefix, Buffer.from(d, 'hex'), curve]), format: 'der', type: 'sec1' });
-}
-
-function requestTo(one, host) {
-  one.counter += 1;
-  const body = Buffer.from(
-    JSON.stringify({
-      type: 'ACTIVITY_TYPE_UPDATE_USER_NAME',
-      timestampMs: String(Date.now()),
-      organizationId: one.target.organizationId,
-      parameters: { userId: one.target.userId, userName: `Bench ${one.counter}` },
-    }),
-  );
-  const { publicKey } = one.pair;
-  const signature = sign('sha256', body, one.privateKey).toString('hex');
-  const stamp = Buffer.from(JSON.stringify({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature }));
-  const head =
-    `POST /public/v1/submit/update_user_name HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n` +
-    `x-stamp: ${stamp.toString('base64url')}\r\ncontent-length: ${body.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
-}
-
-function client(url, next, done) {
-  const { hostname, port } = new URL(url);
-  return new Promise((fulfil, reject) => {
-    const socket = connect(Number(port), hostname);
-    socket.setNoDelay(true);
-    let text = '';
-    const send = () => {
-      const request = next();
-      if (request) socket.write(request);
-      else socket.end(fulfil);
-    };
-    socket.on('connect', send);
-    socket.on('error', reject);
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-      const headEnd = text.indexOf('\r\n\r\n');
-      if (headEnd < 0) return;
-      if (text.length < headEnd + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)) return;
-      if (!text.startsWith('HTTP/1.1 200')) return reject(new Error(text.slice(0, 600)));
-      done();
-      text = '';
-      send();
-    });
-  });
+function requestTo({ target: { organizationId, userId }, pair: { publicKey }, privateKey }, host) {
+  const path = '/public/v1/submit/update_user_name';
+  return stampedRename({ path, host, organizationId, userId, publicKey, privateKey });
 }
 
 /** Processor time of each thread of a process, in clock ticks of 10 ms. */
@@ -108,7 +61,7 @@ async function turn(one) {
   const isOver = () => performance.now() - begun > seconds * 1000;
   await Promise.all(
     Array.from({ length: connections }, () =>
-      client(
+      connection(
         url,
         () => (isOver() ? undefined : ready.pop()),
         () => (answered += 1),

@@ -6,11 +6,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createPrivateKey, sign } from 'node:crypto';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const [first = '4', second = '3'] = process.argv.slice(2);
 const isQuick = first === '--quick';
@@ -30,63 +29,9 @@ const target = JSON.parse(line);
 const pair = apiKeyPairFromPrivate(target.apiPrivateKey);
 const privateKey = privateKeyObject(pair);
 
-/** node:crypto signs twenty times faster than pure JavaScript, and the load must not be the bottleneck. */
-function privateKeyObject({ publicKey, privateKey: d }) {
-  const prefix = Buffer.from('30310201010420', 'hex');
-  const curve = Buffer.from('a00a06082a8648ce3d030107', 'hex');
-  void publicKey;
-  return createPrivateKey({ key: Buffer.concat([prefix, Buffer.from(d, 'hex'), curve]), format: 'der', type: 'sec1' });
-}
-
-let counter = 0;
 function requestTo(path, host) {
-  counter += 1;
-  const body = Buffer.from(
-    JSON.stringify({
-      type: 'ACTIVITY_TYPE_UPDATE_USER_NAME',
-      timestampMs: String(Date.now()),
-      organizationId: target.organizationId,
-      parameters: { userId: target.userId, userName: `Bench ${counter}` },
-    }),
-  );
-  const signature = sign('sha256', body, privateKey).toString('hex');
-  const stamp = Buffer.from(
-    JSON.stringify({ publicKey: pair.publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature }),
-  ).toString('base64url');
-  const head =
-    `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n` +
-    `x-stamp: ${stamp}\r\ncontent-length: ${body.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
-}
-
-/** One keep-alive connection that sends the next request when the answer to the last one is complete. */
-function client(url, requests, latencies, until) {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname);
-    socket.setNoDelay(true);
-    let started = 0;
-    let buffer = '';
-    const next = () => {
-      const request = performance.now() < until() ? requests() : undefined;
-      if (!request) return socket.end(resolve);
-      started = performance.now();
-      socket.write(request);
-    };
-    socket.on('connect', next);
-    socket.on('error', reject);
-    socket.on('data', (chunk) => {
-      buffer += chunk.toString('latin1');
-      const headEnd = buffer.indexOf('\r\n\r\n');
-      if (headEnd < 0) return;
-      const length = Number(/content-length: (\d+)/i.exec(buffer)?.[1] ?? 0);
-      if (buffer.length < headEnd + 4 + length) return;
-      if (!buffer.startsWith('HTTP/1.1 200')) return reject(new Error(buffer.slice(0, 600)));
-      latencies.push(performance.now() - started);
-      buffer = '';
-      next();
-    });
-  });
+  const { organizationId, userId } = target;
+  return stampedRename({ path, host, organizationId, userId, publicKey: pair.publicKey, privateKey });
 }
 
 async function measure(url, path, count) {
@@ -100,11 +45,10 @@ async function measure(url, path, count) {
   const end = start + seconds * 1000;
   await Promise.all(
     Array.from({ length: count }, () =>
-      client(
+      connection(
         url,
-        () => ready.pop(),
-        latencies,
-        () => end,
+        () => (performance.now() < end ? ready.pop() : undefined),
+        (ms) => latencies.push(ms),
       ),
     ),
   );
