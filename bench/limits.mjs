@@ -7,12 +7,12 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { apiKeyPairFromPrivate, generateApiKeyPair, stampBody, submitPath } from '../dist/testing/index.js';
+import { freePort, ready } from './load/server.mjs';
 
 const [first = '5'] = process.argv.slice(2);
 const isQuick = first === '--quick';
@@ -50,25 +50,8 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port: free } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return free;
-}
-
 const url = `http://127.0.0.1:${port}`;
-for (let tries = 0; ; tries++) {
-  const isUp = await fetch(`${url}/health/ready`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-  if (isUp) break;
-  if (tries > 300) throw new Error('the server does not come up');
-  await sleep(100);
-}
+await ready(server, url);
 const root = JSON.parse(readFileSync(join(folder, 'root.json'), 'utf8'));
 const owner = { key: apiKeyPairFromPrivate(root.apiPrivateKey), organizationId: root.organizationId };
 

@@ -3,7 +3,7 @@
  * SQLite. Folds with the chain checked, goes to events anywhere after a first pass, and verifies everything.
  * `npm run bench:replay [-- --million]`, `--quick` to see that it runs. Run it on an idle machine.
  */
-import { createECDH, createPrivateKey, randomBytes, sign } from 'node:crypto';
+import { randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +18,7 @@ import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { OrganizationReplay } from '../dist/replay/organization-replay.js';
 import { verifyHistory } from '../dist/replay/verify.js';
 import { startCoordinator } from '../dist/testing/index.js';
+import { privateKeyObject } from './load/stamped-renames.mjs';
 
 const mode = process.argv[2] ?? '';
 const events = { '--quick': 2_000, '--million': 1_000_000 }[mode] ?? 100_000;
@@ -41,7 +42,7 @@ async function fill(store) {
   const users = [];
   for (let count = 0; count < 50; count++) {
     const { userId, key } = await coordinator.createUser(`User ${count}`);
-    users.push({ userId, publicKey: key.publicKey, signing: signingKey(key) });
+    users.push({ userId, publicKey: key.publicKey, signing: privateKeyObject(key) });
   }
   await coordinator.createPolicy({ policyName: 'renaming', condition: "activity.kind == 'UPDATE_USER_NAME'" });
   const stream = `organization-${coordinator.organizationId}`;
@@ -87,16 +88,6 @@ async function fill(store) {
     loaded.recent.clear();
   }
   return organizationId;
-}
-
-/** What signs several times faster than what the clients use, which runs in browsers too. */
-function signingKey({ privateKey }) {
-  const pair = createECDH('prime256v1');
-  pair.setPrivateKey(privateKey, 'hex');
-  const point = pair.getPublicKey();
-  const text = (bytes) => bytes.toString('base64url');
-  const [d, x, y] = [text(Buffer.from(privateKey, 'hex')), text(point.subarray(1, 33)), text(point.subarray(33))];
-  return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', d, x, y } });
 }
 
 function uuid() {

@@ -7,13 +7,14 @@ import { spawn } from 'node:child_process';
 import { createHash, createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { p256 } from '@noble/curves/nist.js';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
+import { freePort, ready } from './load/server.mjs';
+import { privateKeyObject } from './load/stamped-renames.mjs';
 
 const [first = '3', second = '3'] = process.argv.slice(2);
 const isQuick = first === '--quick';
@@ -48,30 +49,8 @@ const server = spawn(
   { env: { ...process.env, PORT: String(port), DATA_DIR: folder }, stdio: ['ignore', 'ignore', 'inherit'] },
 );
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port: free } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return free;
-}
-
-async function ready() {
-  for (const end = Date.now() + 60_000; Date.now() < end;) {
-    if (server.exitCode !== null) throw new Error(`the server ended with code ${server.exitCode}`);
-    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
-    if (answer?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error('the server was not ready within a minute');
-}
-
-/** Stamps with node:crypto, twenty times faster than pure JavaScript: the load must not be the bottleneck. */
 function stamper({ publicKey, privateKey }) {
-  const [prefix, curve] = ['30310201010420', 'a00a06082a8648ce3d030107'].map((hex) => Buffer.from(hex, 'hex'));
-  const der = Buffer.concat([prefix, Buffer.from(privateKey, 'hex'), curve]);
-  const key = createPrivateKey({ key: der, format: 'der', type: 'sec1' });
+  const key = privateKeyObject({ privateKey });
   return (body) => {
     const signature = sign('sha256', Buffer.from(body), key).toString('hex');
     const stamp = JSON.stringify({ publicKey, scheme: 'SIGNATURE_SCHEME_TK_API_P256', signature });
@@ -127,7 +106,7 @@ async function measureServer(size, requests) {
 const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
 
 try {
-  await ready();
+  await ready(server, `http://127.0.0.1:${port}`);
   const root = JSON.parse(readFileSync(join(folder, 'root.json'), 'utf8'));
   const stampOf = stamper(apiKeyPairFromPrivate(root.apiPrivateKey));
   const accounts = curves.map(([curve]) => ({
