@@ -1,8 +1,8 @@
 /**
- * Two checkouts side by side: stamped update_user_name over HTTP on the durable SQLite store, at 64 connections, in short
- * turns of one and the other, so that whatever else the machine does falls on both. Reads the rate and the processor time
- * of all threads for a request. `node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn]`, or `--quick` for
- * this checkout beside itself, to see that it runs.
+ * Two checkouts side by side: stamped update_user_name over HTTP on the durable SQLite store, in short turns of one and
+ * the other, so that whatever else the machine does falls on both. Reads the rate and the processor time of all threads
+ * for a request. `node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn] [connections]`, by default 64
+ * connections, or `--quick` for this checkout beside itself, to see that it runs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,13 +14,13 @@ import { apiKeyPairFromPrivate } from '../dist/stamps/sign.js';
 import { connection, privateKeyObject, stampedRename } from './load/stamped-renames.mjs';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
-const [first, turns = '20', length = '1'] = process.argv.slice(2);
+const [first, turns = '20', length = '1', width = '64'] = process.argv.slice(2);
 const isQuick = first === '--quick';
 if (first === undefined) {
-  console.error('node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn]');
+  console.error('node bench/pairs.mjs <other checkout, built> [turns] [seconds a turn] [connections]');
   process.exit(2);
 }
-const connections = 64;
+const connections = Number(width);
 const rounds = isQuick ? 1 : Number(turns);
 const seconds = isQuick ? 0.3 : Number(length);
 /** How long the threads of the store and the read models may go on behind the last answer, in milliseconds. */
