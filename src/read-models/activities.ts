@@ -23,19 +23,19 @@ type StoredActivity = ActivityRecord<string> & {
 
 export const activitiesModel: ReadModel = {
   name: 'activities',
-  version: 5,
+  version: 6,
   tables: ['activities', 'activity_fingerprints'],
+  // In the order of submission, which is where new ones are written. Ids are random: what is ordered by them is small.
   schema: `
     CREATE TABLE activities (
-      organization_id TEXT NOT NULL, activity_id TEXT NOT NULL, submitted INTEGER NOT NULL,
-      type TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, activity_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX activities_by_time ON activities (organization_id, submitted);
-    CREATE INDEX activities_by_status ON activities (organization_id, status, submitted);
-    CREATE INDEX activities_by_type ON activities (organization_id, type, status, submitted);
+      submitted INTEGER PRIMARY KEY, organization_id TEXT NOT NULL, activity_id TEXT NOT NULL,
+      type TEXT NOT NULL, status TEXT NOT NULL, doc TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX activities_by_id ON activities (activity_id);
+    CREATE INDEX activities_by_status ON activities (organization_id, status);
+    CREATE INDEX activities_by_type ON activities (organization_id, type, status);
     CREATE TABLE activity_fingerprints (
-      organization_id TEXT NOT NULL, fingerprint BLOB NOT NULL, activity_id TEXT NOT NULL,
+      organization_id TEXT NOT NULL, fingerprint BLOB NOT NULL, submitted INTEGER NOT NULL,
       PRIMARY KEY (organization_id, fingerprint)
     ) WITHOUT ROWID;`,
 
@@ -48,9 +48,10 @@ export const activitiesModel: ReadModel = {
       const known =
         changed.get(activityId) ??
         (event.type === 'ActivitySubmitted' ? undefined : storedActivity(rows, organizationId, activityId));
+      const submitted = known?.submitted ?? position;
       const record = evolveRecord(known?.record, event, { organizationId, at, voter: () => String(position) });
       const revisions = [...(known?.record.revisions ?? []), revision];
-      changed.set(activityId, { submitted: known?.submitted ?? position, record: { ...record, revisions } });
+      changed.set(activityId, { submitted, record: { ...record, revisions } });
       const fingerprint = fingerprintIn(event);
       if (fingerprint) {
         // The organization's own: a body that names the parent has the same fingerprint in all its sub-organizations.
@@ -58,17 +59,18 @@ export const activitiesModel: ReadModel = {
           'INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)',
           organizationId,
           digestOf(fingerprint),
-          activityId,
+          submitted,
         );
       }
     }
     for (const [activityId, { submitted, record }] of changed) {
       const { organizationId, type, status } = record;
       rows.run(
-        'INSERT OR REPLACE INTO activities VALUES (?, ?, ?, ?, ?, ?)',
+        `INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT (submitted) DO UPDATE SET status = excluded.status, doc = excluded.doc`,
+        submitted,
         organizationId,
         activityId,
-        submitted,
         type,
         status,
         JSON.stringify(record),
@@ -105,7 +107,8 @@ function storedActivity(rows: Rows, organizationId: string, activityId: string) 
 /** Id of the activity of this organization whose submission, or a vote on which, had this fingerprint. */
 export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
   const row = rows.get(
-    'SELECT activity_id FROM activity_fingerprints WHERE organization_id = ? AND fingerprint = ?',
+    `SELECT activity_id FROM activities WHERE submitted =
+       (SELECT submitted FROM activity_fingerprints WHERE organization_id = ? AND fingerprint = ?)`,
     organizationId,
     digestOf(fingerprint),
   );
@@ -229,8 +232,8 @@ export const listActivities = defineQuery({
 /** The parts of the list that hold what is wanted, each in order in an index. */
 function runsOf(organizationId: string, statuses: ReadonlySet<string>, types: ReadonlySet<string>): readonly Run[] {
   const equals = { organization_id: organizationId };
-  if (types.size === 0) return statuses.size === 0 ? [equals] : [...statuses].map((status) => ({ ...equals, status }));
   const wanted = statuses.size === 0 ? activityStatuses : [...statuses];
+  if (types.size === 0) return wanted.map((status) => ({ ...equals, status }));
   return [...types].flatMap((type) => wanted.map((status) => ({ ...equals, type, status })));
 }
 

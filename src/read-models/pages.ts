@@ -183,16 +183,20 @@ function merged(
 ): string[] {
   const told = (row: Row) => String(row[column]);
   if (runs.length === 1) return next(runs[0]!, undefined, limit).map(told);
-  const headOf = (run: Run, from?: bigint) =>
-    next(run, from, 1).map((row) => ({ run, id: told(row), at: BigInt(row[order]!) }));
-  const heads = runs.flatMap((run) => headOf(run));
+  const placeOf = (row: Row) => BigInt(row[order]!);
+  const begun = runs.map((run) => ({ run, ahead: [...next(run, undefined, 1)] }));
+  let left = begun.filter(({ ahead }) => ahead.length > 0);
   const page: string[] = [];
-  while (page.length < limit && heads.length > 0) {
-    const isBefore = (one: bigint, other: bigint) => (sign === 1 ? one < other : one > other);
-    const first = heads.reduce((least, { at }, index) => (isBefore(at, heads[least]!.at) ? index : least), 0);
-    const { run, id, at } = heads[first]!;
-    page.push(id);
-    heads.splice(first, 1, ...headOf(run, at));
+  while (page.length < limit && left.length > 0) {
+    const first = left.reduce((least, one) => {
+      const [at, leastAt] = [placeOf(one.ahead[0]!), placeOf(least.ahead[0]!)];
+      return (sign === 1 ? at < leastAt : at > leastAt) ? one : least;
+    });
+    const row = first.ahead.shift()!;
+    page.push(told(row));
+    // Most of a page is often of one run.
+    if (first.ahead.length === 0) first.ahead.push(...next(first.run, placeOf(row), Math.min(limit - page.length, 16)));
+    if (first.ahead.length === 0) left = left.filter((one) => one !== first);
   }
   return page;
 }

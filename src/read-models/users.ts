@@ -6,7 +6,7 @@ import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
 import { noElement, oldestFirst, partOf, type Elements } from './pages.js';
-import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
+import type { ProjectedEvent, ReadModel } from './read-model.js';
 import { ApiKeyShape, AuthenticatorShape, UserShape } from '../wire/shapes.js';
 
 /** Users as they are, and as they were at any position: a vote shows its voter as of then. */
@@ -30,42 +30,50 @@ export const usersModel: ReadModel = {
       PRIMARY KEY (organization_id, user_id, position)
     ) WITHOUT ROWID;`,
 
-  project: eachEvent((rows, { organizationId, position, at, event }) => {
-    switch (event.type) {
-      case 'UserCreated':
-        return put(rows, organizationId, userCreated(event.data, at), position, position);
-      case 'UserUpdated':
-        return change(rows, organizationId, event.data.userId, position, (user) => userUpdated(user, event.data, at));
-      case 'UserContactVerified':
-        return change(rows, organizationId, event.data.userId, position, (user) =>
-          contactVerified(user, event.data, at),
-        );
-      case 'UserContactReleased':
-        return change(rows, organizationId, event.data.userId, position, (user) =>
-          contactReleased(user, event.data, at),
-        );
-      case 'ApiKeyCreated':
-      case 'ApiKeyDeleted':
-      case 'AuthenticatorCreated':
-      case 'AuthenticatorDeleted':
-      case 'OauthProviderCreated':
-      case 'OauthProviderDeleted':
-        noteCredential(rows, organizationId, event);
-        return change(rows, organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
-      case 'UserDeleted':
-        for (const table of ['users', 'user_credentials']) {
-          const sql = `DELETE FROM ${table} WHERE organization_id = ? AND user_id = ?`;
-          rows.run(sql, organizationId, event.data.userId);
-        }
-        return rows.run(
-          'INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, NULL)',
-          organizationId,
-          event.data.userId,
-          position,
-        );
-    }
-  }),
+  project(rows, events) {
+    // A user that changes again and again in one batch is read once and written once; each version is kept.
+    const changed = new ChangedUsers(rows);
+    for (const event of events) take(rows, changed, event);
+    changed.write();
+  },
 };
+
+function take(rows: Rows, changed: ChangedUsers, { organizationId, position, at, event }: ProjectedEvent): void {
+  switch (event.type) {
+    case 'UserCreated':
+      return changed.put(organizationId, userCreated(event.data, at), position, position);
+    case 'UserUpdated':
+      return changed.change(organizationId, event.data.userId, position, (user) => userUpdated(user, event.data, at));
+    case 'UserContactVerified':
+      return changed.change(organizationId, event.data.userId, position, (user) =>
+        contactVerified(user, event.data, at),
+      );
+    case 'UserContactReleased':
+      return changed.change(organizationId, event.data.userId, position, (user) =>
+        contactReleased(user, event.data, at),
+      );
+    case 'ApiKeyCreated':
+    case 'ApiKeyDeleted':
+    case 'AuthenticatorCreated':
+    case 'AuthenticatorDeleted':
+    case 'OauthProviderCreated':
+    case 'OauthProviderDeleted':
+      noteCredential(rows, organizationId, event);
+      return changed.change(organizationId, event.data.userId, position, (user) => changeCredentials(user, event, at));
+    case 'UserDeleted':
+      changed.forget(organizationId, event.data.userId);
+      for (const table of ['users', 'user_credentials']) {
+        const sql = `DELETE FROM ${table} WHERE organization_id = ? AND user_id = ?`;
+        rows.run(sql, organizationId, event.data.userId);
+      }
+      return rows.run(
+        'INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, NULL)',
+        organizationId,
+        event.data.userId,
+        position,
+      );
+  }
+}
 
 /** Whose API key, authenticator or OAuth provider it is: those of all users are not read for one. */
 function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent): void {
@@ -108,25 +116,39 @@ function changeCredentials(user: User, event: CredentialEvent, at: number): User
   }
 }
 
-function put(rows: Rows, organizationId: string, user: User, created: bigint, position: bigint): void {
-  const doc = JSON.stringify(user);
-  rows.run('INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?)', organizationId, user.userId, created, doc);
-  rows.run('INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, ?)', organizationId, user.userId, position, doc);
-}
+/** The users that a batch of events changes. */
+class ChangedUsers {
+  private readonly users = new Map<string, { organizationId: string; user: User; doc: string; created: bigint }>();
 
-function change(
-  rows: Rows,
-  organizationId: string,
-  userId: string,
-  position: ProjectedEvent['position'],
-  apply: (user: User) => User,
-): void {
-  const row = rows.get(
-    'SELECT created, doc FROM users WHERE organization_id = ? AND user_id = ?',
-    organizationId,
-    userId,
-  );
-  if (row) put(rows, organizationId, apply(readUser(row['doc'])), BigInt(row['created']!), position);
+  constructor(private readonly rows: Rows) {}
+
+  put(organizationId: string, user: User, created: bigint, position: bigint): void {
+    const { userId } = user;
+    const doc = JSON.stringify(user);
+    this.users.set(`${organizationId}/${userId}`, { organizationId, user, doc, created });
+    this.rows.run('INSERT OR REPLACE INTO user_versions VALUES (?, ?, ?, ?)', organizationId, userId, position, doc);
+  }
+
+  change(organizationId: string, userId: string, position: bigint, apply: (user: User) => User): void {
+    const known = this.users.get(`${organizationId}/${userId}`) ?? this.read(organizationId, userId);
+    if (known) this.put(organizationId, apply(known.user), known.created, position);
+  }
+
+  forget(organizationId: string, userId: string): void {
+    this.users.delete(`${organizationId}/${userId}`);
+  }
+
+  write(): void {
+    for (const { organizationId, user, doc, created } of this.users.values()) {
+      this.rows.run('INSERT OR REPLACE INTO users VALUES (?, ?, ?, ?)', organizationId, user.userId, created, doc);
+    }
+  }
+
+  private read(organizationId: string, userId: string): { user: User; created: bigint } | undefined {
+    const sql = 'SELECT created, doc FROM users WHERE organization_id = ? AND user_id = ?';
+    const row = this.rows.get(sql, organizationId, userId);
+    return row && { user: readUser(row['doc']), created: BigInt(row['created']!) };
+  }
 }
 
 const readUser = (doc: unknown): User => JSON.parse(String(doc)) as User;
