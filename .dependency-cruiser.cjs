@@ -81,14 +81,14 @@ module.exports = {
       '^src/ledger/(event-store|chain|recorded-time|seal)\\.ts$',
     ]),
     only('proofs-know-the-keyring', '^src/proofs/', [
-      '^src/config\\.ts$',
+      '^src/config/',
       '^src/domain/(boots|activity/app-proof)\\.ts$',
       '^src/ledger/(event-store|chain|seal)\\.ts$',
       '^src/keyring/(curves|installation-keys)\\.ts$',
     ]),
     only('delivery-knows-settings', '^src/delivery/', [
       '^src/fairness/',
-      '^src/config\\.ts$',
+      '^src/config/',
       '^src/domain/errors\\.ts$',
       '^src/domain/organization/(event|message-senders|open-activities|organization|users)\\.ts$',
       '^src/domain/policy/decoded/account\\.ts$',
@@ -119,7 +119,7 @@ module.exports = {
       '^src/domain/(errors|steps|organization/limits)\\.ts$',
       '^src/domain/policy/types\\.ts$',
     ]),
-    only('config-knows-keys', '^src/config\\.ts$', [
+    only('config-knows-keys', '^src/config/', [
       '^src/domain/(errors|key-formats|passkey-origins|organization/limits)\\.ts$',
       '^src/stamps/keys\\.ts$',
     ]),
@@ -152,7 +152,7 @@ module.exports = {
       '^src/decide/registry\\.ts$',
       '^src/replay/',
       '^src/client/',
-      '^src/config\\.ts$',
+      '^src/config/',
       '^src/ledger/stores/open-event-store\\.ts$',
       '^src/domain/(activity/app-proof|errors|key-formats)\\.ts$',
       '^src/keyring/addresses\\.ts$',
@@ -188,7 +188,7 @@ module.exports = {
     only('auth-proxy-knows-the-wire', '^src/auth-proxy/', [
       '^src/fairness/',
       '^src/client/',
-      '^src/config\\.ts$',
+      '^src/config/',
       '^src/domain/errors\\.ts$',
       '^src/rate-limits/',
       '^src/wire/',
@@ -206,7 +206,7 @@ module.exports = {
       '^src/read-models/',
       '^src/wire/',
       '^src/stamps/',
-      '^src/config\\.ts$',
+      '^src/config/',
     ]),
     {
       name: 'nest-at-the-edge',
@@ -247,7 +247,8 @@ module.exports = {
           '^src/app/(start-auth-proxy|create-auth-proxy|listen)\\.ts$',
           '^src/auth-proxy/',
           '^src/http/(errors\\.filter|logger|metrics|proxy-metrics|server)\\.ts$',
-          '^src/(config|proxy-secret)\\.ts$',
+          '^src/config/',
+          '^src/proxy-secret\\.ts$',
         ],
       },
     },

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify from 'fastify';
 import { createCoordinator } from '../dist/app/create-coordinator.js';
-import { readConfig } from '../dist/config.js';
+import { readConfig } from '../dist/config/config.js';
 import { systemClock, systemRandomness } from '../dist/world.js';
 import { RetryingDelivery } from '../dist/delivery/retrying.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';

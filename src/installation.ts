@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from './config.js';
+import type { Config } from './config/config.js';
 import { authProxyIds, foundOrganization, isFounded, type Founding } from './decide/found-organization.js';
 import { derivedId, uuidV7 } from './ids.js';
 import type { DomainEvent } from './domain/organization/event.js';

@@ -1,4 +1,4 @@
-import { BadSetting, environment, readConfig, type Config } from './config.js';
+import { BadSetting, environment, readConfig, type Config } from './config/config.js';
 
 /** Loads what is to run, and nothing else. */
 async function start(config: Config): Promise<void> {

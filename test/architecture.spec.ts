@@ -66,7 +66,7 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'webhooks-know-ports': { 'src/webhooks/planted.ts': '../ledger/stores/sqlite/sqlite.js' },
   'oidc-knows-json': { 'src/oidc/planted.ts': '../domain/nothing.js' },
   'transactions-know-policy-values': { 'src/transactions/planted.ts': '../domain/nothing.js' },
-  'config-knows-keys': { 'src/config.ts': './domain/nothing.js' },
+  'config-knows-keys': { 'src/config/planted.ts': '../domain/nothing.js' },
   'client-takes-types-only': { 'src/client/loading.ts': '../activities/index.js' },
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
   'fairness-knows-nothing': { 'src/fairness/planted.ts': '../domain/nothing.js' },

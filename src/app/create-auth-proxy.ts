@@ -3,7 +3,7 @@ import { APP_FILTER, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { AuthProxyModule } from '../auth-proxy/auth-proxy.module.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { ErrorsFilter } from '../http/errors.filter.js';
 import { LOGGER, nestLogger } from '../http/logger.js';
 import { HttpMetrics } from '../http/metrics.js';

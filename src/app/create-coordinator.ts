@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Delivery } from '../delivery/delivery.js';
 import { VoteNotices } from '../delivery/vote-notices.js';
 import { ClaimRecorder } from '../engine/claim-recorder.js';

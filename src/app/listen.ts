@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { nestLogger } from '../http/logger.js';
 import type { Server } from '../http/server.js';
 

@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { createLogger } from '../http/logger.js';
 import { readProxySecret } from '../proxy-secret.js';
 import { createAuthProxy } from './create-auth-proxy.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { systemClock, systemRandomness } from '../world.js';
 import type { DeliveryReport } from '../delivery/delivery.js';
 import { openDelivery } from '../delivery/open-delivery.js';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Clock } from '../ports/clock.js';
 
 /** Says in the log which settings are not for production. */

@@ -1,6 +1,6 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { DELIVERY, type Delivery } from '../delivery/delivery.js';
 import { PROXY_SECRET } from '../http/auth-proxy-keys.controller.js';
 import { CONFIG } from '../http/config.token.js';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
-import { environment, readConfig, type Config } from '../config.js';
+import { environment, readConfig, type Config } from '../config/config.js';
 import { eventsFile, openEventStore, openForReading, warnOfLimit } from '../ledger/stores/open-event-store.js';
 import { readKekRecord } from '../vault/kek-record.js';
 import { placeOf, readKeys } from '../vault/kek-source.js';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { environment, readConfig, type Config } from '../config.js';
+import { environment, readConfig, type Config } from '../config/config.js';
 import { eventsFile } from '../ledger/stores/open-event-store.js';
 import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';

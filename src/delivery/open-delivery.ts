@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Channel, Delivery, DeliveryReport } from './delivery.js';
 import { NoDelivery } from './no-delivery.js';
 import { Outbox } from './outbox.js';

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { activities } from '../activities/index.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { buildRegistry, type Registry } from '../decide/registry.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { VoteNotices } from '../delivery/vote-notices.js';

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { ContactLimits } from '../delivery/contact-limits.js';
 import { DELIVERY, deliveryFor, type Delivery } from '../delivery/delivery.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';

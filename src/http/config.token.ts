@@ -1,2 +1,2 @@
-/** Injects the frozen settings (`config.ts`). */
+/** Injects the frozen settings (`src/config`). */
 export const CONFIG = Symbol('Config');

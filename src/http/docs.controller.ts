@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { CONFIG } from './config.token.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { REGISTRY } from '../ports/engine.js';
 import type { Registry } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';

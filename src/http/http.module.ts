@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { endpoints } from '../auth-proxy/endpoints.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { AuthProxiesModule } from '../engine/auth-proxies.module.js';
 import { EngineModule } from '../engine/engine.module.js';
 import { KeyringModule } from '../keyring/keyring.module.js';

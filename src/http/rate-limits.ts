@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG } from './config.token.js';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 import type { SessionHeader } from '../stamps/session-header.js';

@@ -1,5 +1,5 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { callerHeader, networkOf, toldCaller } from '../rate-limits/caller.js';
 import { limitBodies, maxBody } from './body-limits.js';
 import { refuseUnreadablePath } from './errors.filter.js';

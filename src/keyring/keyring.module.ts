@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { CONFIG } from '../http/config.token.js';
 import { ADDRESSES, type Addresses } from '../http/listening-address.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';

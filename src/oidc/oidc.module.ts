@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { CONFIG } from '../http/config.token.js';
 import { guardedFetch } from '../http-client/guarded-fetch.js';
 import { KeyringModule } from '../keyring/keyring.module.js';

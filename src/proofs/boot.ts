@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { manifestVersion, registers, type Attestor } from './attestor.js';
 import type { BootLog } from './boot-log.js';
 import { signCoseSign1 } from './cose-sign1.js';

@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import { canonicalJson } from '../ledger/chain.js';
 import type { Measurements } from './attestor.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runInThisContext } from 'node:vm';
 import { createCoordinator, type Coordinator } from '../app/create-coordinator.js';
-import { readConfig, refuseMisspelled, type Config } from '../config.js';
+import { readConfig, refuseMisspelled, type Config } from '../config/config.js';
 import { install, type RootCredentials } from '../installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../ledger/event-store.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Config } from '../config.js';
+import type { Config } from '../config/config.js';
 import type { Registry } from '../decide/registry.js';
 import { Driver } from '../engine/drive.js';
 import { EngineModule } from '../engine/engine.module.js';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { createAuthProxy } from '../../src/app/create-auth-proxy.js';
 import { Api } from '../../src/auth-proxy/api.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { createLogger } from '../../src/http/logger.js';
 import { startCoordinator } from '../../src/testing/index.js';
 import { exchange, textLike } from '../e2e/exchange.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import type { DeliveryReport } from '../../src/delivery/delivery.js';
 import { openDelivery } from '../../src/delivery/open-delivery.js';
 import { openInbox } from './smtp-inbox.js';

@@ -11,7 +11,7 @@ import {
   encodeAttestationDocument,
   type AttestationDocument,
 } from '../../src/proofs/attestation-document.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { canonicalJson, GENESIS_HASH, verifyChain } from '../../src/ledger/chain.js';
 import { upcast } from '../../src/ledger/upcast.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';

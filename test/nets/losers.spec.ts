@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { activities } from '../../src/activities/index.js';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { StampingClient } from '../../src/client/stamping-client.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { derivedId } from '../../src/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';

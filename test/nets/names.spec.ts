@@ -3,7 +3,7 @@ import { address as bitcoinAddress, networks, Psbt, Transaction as BitcoinTransa
 import fc from 'fast-check';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { derivedId } from '../../src/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';

@@ -1,5 +1,5 @@
 import { createCoordinator, type Coordinator } from '../../src/app/create-coordinator.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import type { EventStore } from '../../src/ledger/event-store.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { environment, readConfig } from '../../config.js';
+import { environment, readConfig } from '../../config/config.js';
 import { asJson, type CliCommand } from '../command.js';
 import { flagsFor } from '../start/memory.js';
 import type { Terminal } from '../terminal.js';

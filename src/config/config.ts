@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { BadLimits, readLimits, type LimitsOfOperator, type LimitsSet } from './domain/organization/limits.js';
-import { isPasskeyOrigin } from './domain/passkey-origins.js';
-import { normalizePublicKey } from './stamps/keys.js';
+import { BadLimits, readLimits, type LimitsOfOperator, type LimitsSet } from '../domain/organization/limits.js';
+import { isPasskeyOrigin } from '../domain/passkey-origins.js';
+import { normalizePublicKey } from '../stamps/keys.js';
 
 /** Where e-mail goes (SMTP_URL). */
 export interface SmtpServer {

@@ -1,5 +1,5 @@
-import { BadSetting, readConfig, refuseMisspelled, settings } from '../src/config.js';
-import { generateApiKeyPair } from '../src/testing/index.js';
+import { BadSetting, readConfig, refuseMisspelled, settings } from '../../src/config/config.js';
+import { generateApiKeyPair } from '../../src/testing/index.js';
 
 const { publicKey, privateKey } = generateApiKeyPair((count) => new Uint8Array(count).fill(7));
 
