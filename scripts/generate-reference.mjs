@@ -11,7 +11,7 @@ import { activities } from '../dist/activities/index.js';
 import { exitCodeMeanings } from '../dist/cli/exit-codes.js';
 import { Terminal } from '../dist/cli/terminal.js';
 import { commandTree } from '../dist/cli/tree.js';
-import { settings } from '../dist/config/config.js';
+import { settings } from '../dist/config/settings.js';
 import { buildRegistry } from '../dist/decide/registry.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
 import { limitTable } from '../dist/domain/organization/limits.js';

@@ -1,4 +1,6 @@
-import { BadSetting, environment, readConfig, type Config } from './config/config.js';
+import { BadSetting } from './config/bad-setting.js';
+import { readConfig, type Config } from './config/config.js';
+import { environment } from './config/environment.js';
 
 /** Loads what is to run, and nothing else. */
 async function start(config: Config): Promise<void> {

@@ -1,6 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import { ApiError } from '../client/stamping-client.js';
-import { BadSetting } from '../config/config.js';
+import { BadSetting } from '../config/bad-setting.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { BadUsage } from './bad-usage.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';

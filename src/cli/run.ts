@@ -1,5 +1,5 @@
 import { CommanderError, type Command } from 'commander';
-import { slipsBetween } from '../config/config.js';
+import { slipsBetween } from '../config/environment.js';
 import { asJson, type CliCommand } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { explained } from './explain.js';

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { environment, readConfig, type Config } from '../config/config.js';
+import { readConfig, type Config } from '../config/config.js';
+import { environment } from '../config/environment.js';
 import { eventsFile } from '../ledger/stores/open-event-store.js';
 import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';

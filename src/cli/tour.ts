@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StampingClient } from '../client/stamping-client.js';
-import { environment } from '../config/config.js';
+import { environment } from '../config/environment.js';
 import { apiKeyPairFromPrivate } from '../stamps/sign.js';
 import type { Outcome } from './command.js';
 import type { Terminal } from './terminal.js';

@@ -1,5 +1,5 @@
 import { activities } from '../activities/index.js';
-import { slipsBetween } from '../config/config.js';
+import { slipsBetween } from '../config/environment.js';
 import { buildRegistry, type ActivityVersion, type Registry } from '../decide/registry.js';
 import { queries } from '../read-models/index.js';
 import type { AnyQuery } from '../read-models/define-query.js';

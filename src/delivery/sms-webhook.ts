@@ -1,4 +1,4 @@
-import type { SmsGateway } from '../config/config.js';
+import type { SmsGateway } from '../config/messages.js';
 import type { AcceptedMessage, Carrier } from './delivery.js';
 import { post } from './http-post.js';
 

@@ -1,6 +1,6 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createTransport } from 'nodemailer';
-import type { MailFrom, SmtpServer } from '../config/config.js';
+import type { MailFrom, SmtpServer } from '../config/messages.js';
 import {
   codeOf,
   DeliveryFailed,

@@ -1,4 +1,7 @@
-import { BadSetting, readConfig, refuseMisspelled, settings } from '../../src/config/config.js';
+import { BadSetting } from '../../src/config/bad-setting.js';
+import { readConfig } from '../../src/config/config.js';
+import { refuseMisspelled } from '../../src/config/environment.js';
+import { settings } from '../../src/config/settings.js';
 import { generateApiKeyPair } from '../../src/testing/index.js';
 
 const { publicKey, privateKey } = generateApiKeyPair((count) => new Uint8Array(count).fill(7));

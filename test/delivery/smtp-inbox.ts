@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { simpleParser, type ParsedMail } from 'mailparser';
 import { SMTPServer } from 'smtp-server';
-import type { SmtpServer } from '../../src/config/config.js';
+import type { SmtpServer } from '../../src/config/messages.js';
 
 /** A mail as the server took it. */
 interface Received {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { MailFrom, SmtpServer } from '../../src/config/config.js';
+import type { MailFrom, SmtpServer } from '../../src/config/messages.js';
 import { DeliveryFailed, type AcceptedMessage } from '../../src/delivery/delivery.js';
 import { SmtpCarrier } from '../../src/delivery/smtp.js';
 import { otpEmail } from '../../src/delivery/templates.js';

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig, settings } from '../../src/config/config.js';
+import { readConfig } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { readConnectionString } from '../../src/ledger/stores/event-store-db/settings.js';
 import { anyText } from '../e2e/exchange.js';
 import { read, readCompose, readDockerfile, root, type Service } from './read.js';

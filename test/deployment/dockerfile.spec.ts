@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readConfig, settings } from '../../src/config/config.js';
+import { readConfig } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { Installation, stop } from '../e2e/installation.js';
 import { read, readDockerfile, root } from './read.js';
 

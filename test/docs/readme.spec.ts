@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { settings } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { grpcNumbers } from '../../src/domain/errors.js';
 import * as harness from '../../src/testing/index.js';
 

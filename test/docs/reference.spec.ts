@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { referencePages } from '../../scripts/generate-reference.mjs';
 import { activities } from '../../src/activities/index.js';
 import type { AnyDefinition } from '../../src/activities/define-activity.js';
-import { settings } from '../../src/config/config.js';
+import { settings } from '../../src/config/settings.js';
 import { organizationEventTypes } from '../../src/domain/organization/organization.js';
 import { queries } from '../../src/read-models/index.js';
 

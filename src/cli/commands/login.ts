@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { send } from '../../client/stamping-client.js';
-import { environment } from '../../config/config.js';
+import { environment } from '../../config/environment.js';
 import { apiKeyPairFromPrivate, generateApiKeyPair, type ApiKeyPair } from '../../stamps/sign.js';
 import { BadUsage } from '../bad-usage.js';
 import { clientOf } from '../callers.js';

@@ -1,0 +1,54 @@
+import { BadLimits, readLimits, type LimitsOfOperator, type LimitsSet } from '../domain/organization/limits.js';
+import { BadSetting } from './bad-setting.js';
+import type { Given } from './given.js';
+import type { SettingName } from './settings.js';
+
+/** How much may be stored, and how many requests are taken. */
+export interface LimitSettings {
+  /** Limits of what is stored that are set to other values than usual. */
+  readonly limits: LimitsOfOperator;
+  /** Requests per second; undefined is no limit. */
+  readonly rateLimits: {
+    readonly perAddress: number | undefined;
+    readonly perOrganization: number | undefined;
+    readonly perCredential: number | undefined;
+  };
+  /** Keys that each limit remembers at a time. */
+  readonly rateLimitKeys: number;
+}
+
+/** @throws {BadSetting} */
+export function readLimitSettings(given: Given): LimitSettings {
+  const rateLimitKeys = given.text('RATE_LIMIT_REMEMBERED_KEYS');
+  if (!/^[1-9]\d{1,6}$/.test(rateLimitKeys) || Number(rateLimitKeys) < 16) {
+    throw new BadSetting('RATE_LIMIT_REMEMBERED_KEYS', rateLimitKeys, 'must be a whole number from 16 to 9999999');
+  }
+  return {
+    limits: Object.freeze({
+      organizations: limits(given, 'ORGANIZATION_LIMITS'),
+      subOrganizations: limits(given, 'SUB_ORGANIZATION_LIMITS'),
+    }),
+    rateLimits: Object.freeze({
+      perAddress: rate(given, 'RATE_LIMIT_PER_ADDRESS'),
+      perOrganization: rate(given, 'RATE_LIMIT_PER_ORGANIZATION'),
+      perCredential: rate(given, 'RATE_LIMIT_PER_CREDENTIAL'),
+    }),
+    rateLimitKeys: Number(rateLimitKeys),
+  };
+}
+
+function limits(given: Given, name: SettingName): LimitsSet {
+  const value = given.optional(name);
+  try {
+    return Object.freeze(value === undefined ? {} : readLimits(value));
+  } catch (error) {
+    throw error instanceof BadLimits ? new BadSetting(name, value ?? '', error.message) : error;
+  }
+}
+
+function rate(given: Given, name: SettingName): number | undefined {
+  const value = given.optional(name);
+  if (value === undefined) return undefined;
+  if (!/^[1-9]\d{0,6}$/.test(value)) throw new BadSetting(name, value, 'must be a whole number of requests a second');
+  return Number(value);
+}

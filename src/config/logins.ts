@@ -1,0 +1,73 @@
+import { isPasskeyOrigin } from '../domain/passkey-origins.js';
+import { BadSetting } from './bad-setting.js';
+import type { Given } from './given.js';
+import { oauth2ProvidersOf, type Oauth2ProviderSettings } from './oauth2-providers.js';
+import { isIssuer } from './urls.js';
+
+/** Who is believed about people: passkeys, OIDC issuers, OAuth 2.0 providers, and the sandbox. */
+export interface LoginSettings {
+  /** Outbound requests to OIDC issuers and webhooks may use http and reach loopback and private addresses. */
+  readonly allowPrivateNetwork: boolean;
+  /** Where passkeys may be used unless an organization or its parent says so; empty is the usual rule. */
+  readonly passkeyOrigins: readonly string[];
+  /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
+  readonly oidcIssuers: readonly string[];
+  /** OIDC issuers whose word on verified e-mail addresses is taken to link identities. */
+  readonly socialLinkingIssuers: readonly string[];
+  /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
+  readonly sandboxUntil: number | undefined;
+  /** OAuth 2.0 providers beside, or in place of, those that are known. */
+  readonly oauth2Providers: Readonly<Record<string, Oauth2ProviderSettings>>;
+}
+
+/** @throws {BadSetting} */
+export function readLogins(given: Given): LoginSettings {
+  const allowPrivateNetwork = given.flag('ALLOW_PRIVATE_NETWORK');
+  return {
+    allowPrivateNetwork,
+    passkeyOrigins: passkeyOriginsOf(given.list('WEBAUTHN_ORIGINS')),
+    oidcIssuers: issuersOf('OIDC_ISSUERS', given.list('OIDC_ISSUERS'), allowPrivateNetwork),
+    socialLinkingIssuers: issuersOf(
+      'SOCIAL_LINKING_ISSUERS',
+      given.list('SOCIAL_LINKING_ISSUERS'),
+      allowPrivateNetwork,
+    ),
+    sandboxUntil: sandboxEnd(given.optional('SANDBOX')),
+    oauth2Providers:
+      given.read('OAUTH2_PROVIDERS', (value) => oauth2ProvidersOf(value, allowPrivateNetwork)) ?? Object.freeze({}),
+  };
+}
+
+function passkeyOriginsOf(origins: readonly string[]): readonly string[] {
+  const bad = origins.find((origin) => !isPasskeyOrigin(origin));
+  if (bad === undefined) return Object.freeze(origins);
+  const rule = 'must be origins such as https://app.example.com, each exactly as a browser writes it';
+  throw new BadSetting('WEBAUTHN_ORIGINS', bad, rule);
+}
+
+function issuersOf(
+  name: 'OIDC_ISSUERS' | 'SOCIAL_LINKING_ISSUERS',
+  issuers: readonly string[],
+  allowPlain: boolean,
+): readonly string[] {
+  const bad = issuers.find((issuer) => !isIssuer(issuer));
+  if (bad !== undefined) {
+    const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
+    // What stands before an @ may be a password.
+    throw new BadSetting(name, bad.replace(/[^/]*@/, '…@'), rule);
+  }
+  const plain = allowPlain ? undefined : issuers.find((issuer) => issuer.startsWith('http:'));
+  if (plain !== undefined) throw new BadSetting(name, plain, 'must be https unless ALLOW_PRIVATE_NETWORK is true');
+  return Object.freeze(issuers);
+}
+
+/** The end of a day (RFC 3339 full-date, UTC), in milliseconds since the epoch. */
+function sandboxEnd(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(value) ? new Date(`${value}T00:00:00Z`) : new Date(Number.NaN);
+  // Some parsers go on to March from the 30th of February.
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value) {
+    throw new BadSetting('SANDBOX', value, 'must be the last day of the sandbox, such as 2026-12-31');
+  }
+  return day.getTime() + 24 * 60 * 60 * 1000;
+}

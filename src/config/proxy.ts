@@ -1,0 +1,64 @@
+import { BadSetting } from './bad-setting.js';
+import type { Given } from './given.js';
+import type { SettingName } from './settings.js';
+import { isWebOrigin } from './urls.js';
+
+/** What this process serves, and how auth proxy and API find and know each other. */
+export interface ProxySettings {
+  /** What this process serves: the Activity API, the auth proxy, or both on one port. */
+  readonly app: 'all' | 'api' | 'proxy';
+  /** Where an auth proxy by itself finds the Activity API; undefined means this same process. */
+  readonly apiUrl: string | undefined;
+  /** What an auth proxy shows to the API for stamps; undefined for a secret file, or one of this process only. */
+  readonly proxySecret: string | undefined;
+  /** File of that secret; the API makes it when it is not there. */
+  readonly proxySecretFile: string | undefined;
+  /** Where the auth proxy is reached from outside, if it is a server of its own. */
+  readonly authProxyUrl: string | undefined;
+  /** Limits of the auth proxy: requests a minute, and codes of one address to one contact in ten minutes; undefined is no limit. */
+  readonly proxyLimits: {
+    readonly perAddress: number | undefined;
+    readonly perConfiguration: number | undefined;
+    readonly perContact: number | undefined;
+  };
+}
+
+/** @throws {BadSetting} */
+export function readProxy(given: Given): ProxySettings {
+  const app = given.oneOf('APP', ['all', 'api', 'proxy']);
+  const [apiUrl, authProxyUrl] = (['API_URL', 'AUTH_PROXY_URL'] as const).map((name) => {
+    const value = given.optional(name);
+    if (value === undefined || isWebOrigin(value)) return value;
+    throw new BadSetting(name, value, 'must be an origin such as http://coordinator:8080, without a path');
+  });
+  const proxySecret = given.optional('PROXY_SECRET');
+  const proxySecretFile = given.optional('PROXY_SECRET_FILE');
+  if (proxySecret !== undefined && !/^[\x21-\x7e]{32,512}$/.test(proxySecret)) {
+    const rule = `must be 32 to 512 printable characters without spaces; it has ${proxySecret.length}`;
+    throw new BadSetting('PROXY_SECRET', '…', rule);
+  }
+  if (app === 'proxy' && apiUrl === undefined) {
+    throw new BadSetting('API_URL', '', 'is required when APP is proxy: set it to the URL of the Activity API');
+  }
+  if (app === 'proxy' && proxySecret === undefined && proxySecretFile === undefined) {
+    throw new BadSetting('PROXY_SECRET', '', 'is required when APP is proxy, unless PROXY_SECRET_FILE is set');
+  }
+  return {
+    app,
+    apiUrl,
+    proxySecret,
+    proxySecretFile,
+    authProxyUrl,
+    proxyLimits: Object.freeze({
+      perAddress: limit(given, 'PROXY_RATE_LIMIT_PER_ADDRESS'),
+      perConfiguration: limit(given, 'PROXY_RATE_LIMIT_PER_CONFIGURATION'),
+      perContact: limit(given, 'PROXY_RATE_LIMIT_PER_CONTACT'),
+    }),
+  };
+}
+
+function limit(given: Given, name: SettingName): number | undefined {
+  const value = given.text(name);
+  if (!/^(?:0|[1-9]\d{0,6})$/.test(value)) throw new BadSetting(name, value, 'must be a whole number; 0 is no limit');
+  return Number(value) || undefined;
+}

@@ -1,0 +1,59 @@
+import { BadSetting } from './bad-setting.js';
+import type { Given } from './given.js';
+import type { SettingName } from './settings.js';
+import { isIssuer, isWebOrigin } from './urls.js';
+
+/** Where the server listens and is reached, and how it takes requests. */
+export interface ServerSettings {
+  /** Address to listen on. */
+  readonly host: string;
+  /** Port to listen on; 0 lets the system choose. */
+  readonly port: number;
+  /** Where this server is reached from outside; undefined means the address that it listens on. */
+  readonly publicUrl: string | undefined;
+  /** The page that invitations lead to; undefined means the one of this server. */
+  readonly invitationUrl: string | undefined;
+  readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
+  /** Longest times that a client may take to send a request, and of that its headers, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
+  readonly trustProxy: boolean;
+}
+
+/** @throws {BadSetting} */
+export function readServer(given: Given): ServerSettings {
+  const port = given.text('PORT');
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new BadSetting('PORT', port, 'must be from 0 to 65535');
+  const publicUrl = given.optional('PUBLIC_URL');
+  if (publicUrl !== undefined && !isWebOrigin(publicUrl)) {
+    throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
+  }
+  const invitationUrl = given.optional('INVITATION_URL');
+  // A URL without query and fragment, as the fragment is where each link puts its own.
+  if (invitationUrl !== undefined && !isIssuer(invitationUrl)) {
+    const rule = 'must be a page such as https://app.example.com/invitation, without query and fragment';
+    throw new BadSetting('INVITATION_URL', invitationUrl, rule);
+  }
+  const [headersTimeout, requestTimeout] = [seconds(given, 'HEADERS_TIMEOUT'), seconds(given, 'REQUEST_TIMEOUT')];
+  if (headersTimeout > requestTimeout) {
+    const rule = `must be at most REQUEST_TIMEOUT (${requestTimeout}), which covers the whole request`;
+    throw new BadSetting('HEADERS_TIMEOUT', String(headersTimeout), rule);
+  }
+  return {
+    host: given.text('HOST'),
+    port: Number(port),
+    publicUrl,
+    invitationUrl,
+    logLevel: given.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'silent']),
+    requestTimeoutMs: requestTimeout * 1_000,
+    headersTimeoutMs: headersTimeout * 1_000,
+    trustProxy: given.flag('TRUST_PROXY'),
+  };
+}
+
+function seconds(given: Given, name: SettingName): number {
+  const value = given.text(name);
+  if (/^[1-9]\d{0,3}$/.test(value)) return Number(value);
+  throw new BadSetting(name, value, 'must be a whole number of seconds, from 1 to 9999');
+}

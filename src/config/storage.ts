@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { normalizePublicKey } from '../stamps/keys.js';
+import { BadSetting } from './bad-setting.js';
+import type { Given } from './given.js';
+
+/** What is kept where, what seals its secrets, and what the first start begins with. */
+export interface StorageSettings {
+  /** Folder of everything that is kept on disk. */
+  readonly dataDir: string;
+  /** Where events live: `sqlite:`, `memory:`, or the connection string of an EventStoreDB (may hold a password). */
+  readonly eventStore: string;
+  /** Key-encryption keys as given: 64 hex characters each, separated by commas; undefined to use `kekFile`. */
+  readonly kek: string | undefined;
+  /** File of the key-encryption keys, one a line. */
+  readonly kekFile: string;
+  /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
+  readonly rootApiPublicKey: string | undefined;
+  /** It is a copy to look at, which sends nothing. */
+  readonly restored: boolean;
+  /** A start that finds no installation is refused. */
+  readonly requireData: boolean;
+}
+
+/** @throws {BadSetting} */
+export function readStorage(given: Given): StorageSettings {
+  const dataDir = given.text('DATA_DIR');
+  return {
+    dataDir,
+    eventStore: eventStoreOf(given.text('EVENT_STORE')),
+    kek: keksOf(given.optional('KEK')),
+    kekFile: given.optional('KEK_FILE') ?? join(dataDir, 'kek'),
+    rootApiPublicKey: given.read('ROOT_API_PUBLIC_KEY', rootApiPublicKeyOf),
+    restored: given.flag('RESTORED'),
+    requireData: given.flag('REQUIRE_DATA'),
+  };
+}
+
+const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;
+
+function eventStoreOf(value: string): string {
+  if (value === 'sqlite:' || value === 'memory:' || eventStorePattern.test(value)) return value;
+  // The value may hold a password, so only what stands before it is shown.
+  const shown = value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : value;
+  throw new BadSetting(
+    'EVENT_STORE',
+    shown,
+    'must be sqlite:, memory: or a connection string such as esdb://host:2113',
+  );
+}
+
+/** @throws {BadSetting} that never shows the value: it may be most of a key */
+function keksOf(value: string | undefined): string | undefined {
+  const wrong = value?.split(',').find((one) => !/^[0-9a-f]{64}$/i.test(one.trim()));
+  if (wrong === undefined) return value;
+  throw new BadSetting(
+    'KEK',
+    '…',
+    `must be 64 hex characters, or several such keys separated by commas; one has ${wrong.trim().length}`,
+  );
+}
+
+function rootApiPublicKeyOf(value: string): string {
+  const key = value.toLowerCase();
+  if (isCompressedKey(key)) return key;
+  // It may be the private key that was put here, so it is not shown.
+  throw new BadSetting(
+    'ROOT_API_PUBLIC_KEY',
+    '…',
+    `must be a compressed P-256 key, 66 hex characters; it has ${key.length}`,
+  );
+}
+
+/** A point of P-256 in its compressed form: with anything else as its key the root user could never sign. */
+function isCompressedKey(hex: string): boolean {
+  try {
+    return normalizePublicKey(hex, 'API_KEY_CURVE_P256') === hex;
+  } catch {
+    return false;
+  }
+}
