@@ -116,7 +116,7 @@ export const bounds = [
   },
   {
     repair: 'An interface has 16 384 parameters.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/interface-size.ts',
     from: 'const MAX_PARTS = 16_384;',
     to: 'const MAX_PARTS = Infinity;',
     test: 'test/transactions/costs.spec.ts',
@@ -132,7 +132,7 @@ export const bounds = [
   },
   {
     repair: 'Names in an interface have 128 characters.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/interface-size.ts',
     from: 'if (name.length <= MAX_NAME_LENGTH) return name;',
     to: 'if (name.length >= 0) return name;',
     test: 'test/transactions/costs.spec.ts',
@@ -426,7 +426,7 @@ export const bounds = [
   },
   {
     repair: 'A list in the arguments of an instruction is not made before it is known that it may be so long.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/borsh.ts',
     from: 'if (count > MAX_BORSH_VALUES - this.#values) throw new Malformed(TOO_LONG);',
     to: 'if (count < 0) throw new Malformed(TOO_LONG);',
     test: 'test/transactions/costs.spec.ts',
@@ -434,7 +434,7 @@ export const bounds = [
   },
   {
     repair: 'The arguments of the instructions of a transaction are 16 384 values.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/borsh.ts',
     from: 'if (this.#values > MAX_BORSH_VALUES) throw new Malformed(TOO_LONG);',
     to: '',
     test: 'test/transactions/costs.spec.ts',
@@ -602,7 +602,7 @@ export const bounds = [
   },
   {
     repair: 'An interface has 400 000 characters.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/parse-interface.ts',
     from: 'if (json.length > MAX_INTERFACE_LENGTH) {',
     to: 'if (json.length < 0) {',
     test: 'test/transactions/contract-interface.spec.ts',

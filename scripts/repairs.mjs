@@ -83,7 +83,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'Call data that is missing at the end reads as zero.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/calldata.ts',
     from: 'if (start >= 0) padded.set(this.#data.subarray(start, end));',
     to: `if (start >= 0) throw new Malformed('the data ends');`,
     test: 'test/nets/decoders.spec.ts',
@@ -92,7 +92,7 @@ export const repairs = [
   {
     rule: 'R1',
     repair: 'Values of a call that share their place are read once each, within the budget.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/calldata.ts',
     from: 'known.set(start, value);',
     to: '',
     test: 'test/nets/decoders.spec.ts',

@@ -4,8 +4,8 @@ import { RLP } from 'micro-eth-signer/core/rlp.js';
 import { invalidField } from '../domain/errors.js';
 import { notApplicable, unreadable, Unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
-import { decodeCalldata } from './contract-interface.js';
-import type { EthereumInterface } from './contract-interface.js';
+import { decodeCalldata } from './contracts/calldata.js';
+import type { EthereumInterface } from './contracts/ethereum-abi.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 
 /** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */

@@ -8,12 +8,10 @@ import {
   type BitcoinSigningInput,
   type BitcoinTransaction,
 } from './bitcoin.js';
-import {
-  parseContractInterface,
-  type EthereumInterface,
-  type SolanaCall,
-  type SolanaInterface,
-} from './contract-interface.js';
+import type { SolanaInterface } from './contracts/anchor-idl.js';
+import type { SolanaCall } from './contracts/borsh.js';
+import type { EthereumInterface } from './contracts/ethereum-abi.js';
+import { parseContractInterface } from './contracts/parse-interface.js';
 import {
   ethereumCall,
   ethereumDigest,

@@ -4,8 +4,9 @@ import { AmbiguousText, Unreadable, type PolicyValue } from '../domain/policy/ty
 import { Steps } from '../domain/steps.js';
 import { ByteReader, hex, malformed, signatureBytes, unsignedTransactionBytes } from './byte-reader.js';
 import type { TransactionSignature } from './byte-reader.js';
-import { BorshBudget, decodeSolanaArgs } from './contract-interface.js';
-import type { SolanaCall, SolanaInterface } from './contract-interface.js';
+import { BorshBudget, decodeSolanaArgs } from './contracts/borsh.js';
+import type { SolanaInterface } from './contracts/anchor-idl.js';
+import type { SolanaCall } from './contracts/borsh.js';
 import { solanaTransfers } from './solana-transfers.js';
 
 /** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */

@@ -3,12 +3,9 @@ import { Psbt, Transaction, payments } from 'bitcoinjs-lib';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { decodingSteps, mainThreadSteps, Meter, OutOfSteps, readingSteps, Steps } from '../../src/domain/steps.js';
 import { Unreadable } from '../../src/domain/policy/types.js';
-import {
-  BorshBudget,
-  decodeCalldata,
-  decodeSolanaArgs,
-  parseContractInterface,
-} from '../../src/transactions/contract-interface.js';
+import { BorshBudget, decodeSolanaArgs } from '../../src/transactions/contracts/borsh.js';
+import { decodeCalldata } from '../../src/transactions/contracts/calldata.js';
+import { parseContractInterface } from '../../src/transactions/contracts/parse-interface.js';
 import { read, readIfShort, type ToRead } from '../../src/transactions/reading.js';
 import { doublingTypes } from '../nets/costly-shapes.js';
 

@@ -1,6 +1,10 @@
 import { decodingSteps, Steps } from '../../src/domain/steps.js';
 import * as bitcoin from '../../src/transactions/bitcoin.js';
-import * as contracts from '../../src/transactions/contract-interface.js';
+import type { SolanaInterface } from '../../src/transactions/contracts/anchor-idl.js';
+import * as borsh from '../../src/transactions/contracts/borsh.js';
+import * as calldata from '../../src/transactions/contracts/calldata.js';
+import type { EthereumInterface } from '../../src/transactions/contracts/ethereum-abi.js';
+import * as parsing from '../../src/transactions/contracts/parse-interface.js';
 import * as ethereum from '../../src/transactions/ethereum.js';
 import * as solana from '../../src/transactions/solana.js';
 import * as tron from '../../src/transactions/tron.js';
@@ -28,26 +32,23 @@ export const bitcoinSigningInputs = (
   script?: bitcoin.BitcoinScript,
 ) => bitcoin.bitcoinSigningInputs(transaction, publicKey, steps(), script);
 
-export function parseContractInterface(type: 'ETHEREUM', json: string): contracts.EthereumInterface;
-export function parseContractInterface(type: 'SOLANA', json: string): contracts.SolanaInterface;
-export function parseContractInterface(
-  type: 'ETHEREUM' | 'SOLANA',
-  json: string,
-): contracts.EthereumInterface | contracts.SolanaInterface;
+export function parseContractInterface(type: 'ETHEREUM', json: string): EthereumInterface;
+export function parseContractInterface(type: 'SOLANA', json: string): SolanaInterface;
+export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string): EthereumInterface | SolanaInterface;
 export function parseContractInterface(type: 'ETHEREUM' | 'SOLANA', json: string) {
-  return contracts.parseContractInterface(type, json, steps());
+  return parsing.parseContractInterface(type, json, steps());
 }
 
-export const decodeCalldata = (contract: contracts.EthereumInterface, data: string) =>
-  contracts.decodeCalldata(contract, data, steps());
-export const decodeSolanaArgs = (program: contracts.SolanaInterface, data: Uint8Array) =>
-  contracts.decodeSolanaArgs(program, data, new contracts.BorshBudget(steps()));
+export const decodeCalldata = (contract: EthereumInterface, data: string) =>
+  calldata.decodeCalldata(contract, data, steps());
+export const decodeSolanaArgs = (program: SolanaInterface, data: Uint8Array) =>
+  borsh.decodeSolanaArgs(program, data, new borsh.BorshBudget(steps()));
 
 /** What policies read of a call of the contract at `address`, which has the interfaces there. */
 export const ethereumPolicyValue = (
   transaction: ethereum.EthereumTransaction,
   from: string,
-  interfaces: readonly { readonly address: string; readonly interface: contracts.EthereumInterface }[],
+  interfaces: readonly { readonly address: string; readonly interface: EthereumInterface }[],
 ) => {
   const called = interfaces.filter(({ address }) => address.toLowerCase() === transaction.to);
   const call = ethereum.ethereumCall(

@@ -30,7 +30,7 @@ import {
 } from '../../../src/domain/organization/organization.js';
 import { Steps } from '../../../src/domain/steps.js';
 import { validate } from '../../../src/wire/validate.js';
-import { parseContractInterface } from '../../../src/transactions/contract-interface.js';
+import { parseContractInterface } from '../../../src/transactions/contracts/parse-interface.js';
 import {
   aPasskey,
   anApiKey,
