@@ -578,7 +578,7 @@ function eventsPage() {
     table(
       ['event', 'stream', 'declared in'],
       [
-        ['CoordinatorInstalled', '`installation-root`', 'src/installation.ts'],
+        ['CoordinatorInstalled', '`installation-root`', 'src/decide/found-organization.ts'],
         ['KeyEncryptionKeyTaken', '`installation-kek`', 'src/vault/kek-record.ts'],
         ['DataKeysRewrapped', '`installation-kek`', 'src/vault/kek-record.ts'],
         ['SecretSealed', '`vault-<id>`', 'src/vault/vault.ts'],

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Config } from './config/config.js';
 import { authProxyIds, foundOrganization, isFounded, type Founding } from './decide/found-organization.js';
 import { derivedId, uuidV7 } from './ids.js';
-import type { DomainEvent } from './domain/organization/event.js';
 import type { Clock } from './ports/clock.js';
 import type { Randomness } from './ports/randomness.js';
 import { emptyTail, seal } from './ledger/seal.js';
@@ -29,9 +28,6 @@ export interface RootCredentials {
 }
 
 const stream = 'installation-root';
-
-/** In the stream of an installation: the root organization that it begins with. */
-export type InstallationEvent = DomainEvent<'CoordinatorInstalled', Founding>;
 
 interface World {
   readonly store: EventStore;

@@ -1,3 +1,4 @@
+import type { InstallationEvent } from './decide/found-organization.js';
 import type { DenialEvent } from './domain/activity/denial.js';
 import type { BootEvent } from './domain/boots.js';
 import type { ClaimEvent } from './domain/organization/claims.js';
@@ -5,7 +6,6 @@ import type { DomainEvent } from './domain/organization/event.js';
 import type { OrganizationEvent } from './domain/organization/organization.js';
 import type { WebhookDeliveryEvent } from './domain/organization/webhook-deliveries.js';
 import type { SendEvent } from './delivery/contact-limits.js';
-import type { InstallationEvent } from './installation.js';
 import type { KekFact } from './vault/kek-record.js';
 import type { VaultEvent } from './vault/vault.js';
 

@@ -1,3 +1,4 @@
+import type { DomainEvent } from '../domain/organization/event.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { ApiKeyCurve } from '../domain/key-formats.js';
 import { authProxyEnabled } from '../domain/organization/auth-proxy.js';
@@ -21,6 +22,9 @@ export interface Founding {
   /** It was recorded by another installation, and brought into a test harness (docs/adr/0065). */
   readonly imported?: { readonly redacted: boolean };
 }
+
+/** In the stream of an installation: the root organization that it begins with. */
+export type InstallationEvent = DomainEvent<'CoordinatorInstalled', Founding>;
 
 /** What the auth proxy that an organization is founded with is known by. */
 export function authProxyIds(organizationId: string) {
