@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import Fastify from 'fastify';
 import { createCoordinator } from '../dist/app/create-coordinator.js';
 import { readConfig } from '../dist/config/config.js';
-import { systemClock, systemRandomness } from '../dist/world.js';
+import { systemClock, systemRandomness } from '../dist/app/world.js';
 import { RetryingDelivery } from '../dist/delivery/retrying.js';
 import { SqliteEventStore } from '../dist/ledger/stores/sqlite/sqlite.js';
 import { createLogger } from '../dist/http/logger.js';
 import { projectIntoFile } from '../dist/read-models/projecting.js';
-import { install } from '../dist/installation.js';
+import { install } from '../dist/app/installation.js';
 import { LocalKeyEncryption } from '../dist/vault/key-encryption.js';
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'countersign-bench-'));

@@ -554,7 +554,7 @@ export const bounds = [
   },
   {
     repair: 'Of what waits in a thread beside, sub-organizations have half.',
-    file: 'src/read-models/families.ts',
+    file: 'src/fairness/families.ts',
     from: 'if (known.ofSubOrganizations + part > half) {',
     to: 'if (known.ofSubOrganizations < 0) {',
     test: 'test/read-models/telling-thread.spec.ts',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 
 /** Where the types of all events come together. */
-const entry = { file: 'src/recorded-events.ts', type: 'EventDataByType' };
+const entry = { file: 'src/client/recorded-events.ts', type: 'EventDataByType' };
 
 /** @returns the schema document: an event's data by its name under `$defs`, and the shapes that several have */
 export function eventSchema(root) {

@@ -979,7 +979,7 @@ export const repairs = [
   {
     rule: 'edge',
     repair: 'What a coordinator keeps is readable by its owner only, however it was left.',
-    file: 'src/private-files.ts',
+    file: 'src/app/private-files.ts',
     from: 'await chmod(file, entry.mode & 0o700);',
     to: '',
     test: 'test/nets/edges.spec.ts',

@@ -69,7 +69,8 @@ const planted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'config-knows-keys': { 'src/config/planted.ts': '../domain/nothing.js' },
   'client-takes-types-only': { 'src/client/loading.ts': '../activities/index.js' },
   'client-knows-the-wire': { 'src/client/planted.ts': '../engine/nothing.js' },
-  'fairness-knows-nothing': { 'src/fairness/planted.ts': '../domain/nothing.js' },
+  'fairness-knows-errors': { 'src/fairness/planted.ts': '../domain/nothing.js' },
+  'threads-know-errors': { 'src/threads/planted.ts': '../domain/nothing.js' },
   'replay-knows-decisions': { 'src/replay/planted.ts': '../engine/drive.js' },
   'cli-knows-the-client': {
     'src/cli/planted.ts': '../engine/nothing.js',

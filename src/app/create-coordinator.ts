@@ -15,7 +15,7 @@ import { listeningAddress } from '../http/listening-address.js';
 import { nestLogger } from '../http/logger.js';
 import { Metrics } from '../http/metrics.js';
 import { closeServer, measure, newAdapter, prepareServer, type Server } from '../http/server.js';
-import { uuidV7 } from '../ids.js';
+import { uuidV7 } from '../ledger/ids.js';
 import { openKeyring } from '../keyring/open-keyring.js';
 import type { EventStore } from '../ledger/event-store.js';
 import type { HistoryOptions } from '../ledger/history-options.js';

@@ -8,7 +8,7 @@ import { checkQuorumMembers, type Word } from '../domain/organization/quorum-mem
 import { checkLimits } from '../domain/organization/limits.js';
 import { checkQuorumReachable } from '../domain/organization/ways-in.js';
 import type { Authorization } from '../domain/policy/authorize.js';
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import { type Basis, limitsToCheck, type Prepared } from './basis.js';
 
 export function isPossible(definition: AnyActivity, intent: object, basis: Basis): boolean {

@@ -6,7 +6,7 @@ import { apiKeyCredentialType } from '../domain/organization/credentials.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventMetadata } from '../ledger/chain.js';
 import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } from '../ledger/event-store.js';
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import { emptyTail, seal, type Fact } from '../ledger/seal.js';
 
 /** What an organization begins with: one root user with one API key, who alone is the root quorum. */

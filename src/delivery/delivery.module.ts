@@ -5,7 +5,7 @@ import { InstallationKeys } from '../keyring/installation-keys.js';
 import { KeyringModule } from '../keyring/keyring.module.js';
 import { sendDigest } from '../keyring/send-digest.js';
 import type { EventStore } from '../ledger/event-store.js';
-import { uuidV7 } from '../ids.js';
+import { uuidV7 } from '../ledger/ids.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { EVENT_STORE } from '../ports/engine.js';
 import { RANDOMNESS, type Randomness } from '../ports/randomness.js';

@@ -1,6 +1,6 @@
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import type { QueuePath } from '../fairness/fair-queue.js';
-import { derivedId, uuidV7 } from '../ids.js';
+import { derivedId, uuidV7 } from '../ledger/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Randomness } from '../ports/randomness.js';
 

@@ -14,7 +14,7 @@ import { openByFingerprint, type OpenActivity } from '../domain/organization/ope
 import type { OrganizationEvent, OrganizationView } from '../domain/organization/organization.js';
 import type { User } from '../domain/organization/users.js';
 import { rulesNumber } from '../domain/activity/rules.js';
-import { uuidV7 } from '../ids.js';
+import { uuidV7 } from '../ledger/ids.js';
 import type { NewEvent } from '../ledger/event-store.js';
 import type { LoadedOrganization } from '../ledger/loaded-organization.js';
 import { basisOf } from './basis.js';

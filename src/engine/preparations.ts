@@ -8,7 +8,7 @@ import { openByFingerprint } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { pathAmongAll } from '../fairness/fair-queue.js';
 import type { Meter } from '../domain/steps.js';
-import { uuidV7 } from '../ids.js';
+import { uuidV7 } from '../ledger/ids.js';
 import { Attempt } from './attempts.js';
 import { readElsewhere } from './basis.js';
 import type { DriverPorts } from './job.js';

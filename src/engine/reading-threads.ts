@@ -4,7 +4,7 @@ import { CoordinatorError, limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 import { outcomeIn, type ThreadAnswer } from '../transactions/between-threads.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
-import { workerFile } from '../worker-file.js';
+import { workerFile } from '../threads/worker-file.js';
 
 interface Waiting {
   readonly job: ToRead;

@@ -1,7 +1,7 @@
 import type { VerifiedPasskey } from '../decide/caller.js';
 import type { Caller } from '../decide/resolve-caller.js';
 import type { Vote, VoteSelection } from '../domain/activity/events.js';
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import type { SubmitRequest } from './requests.js';
 
 /** The caller's word as it is recorded: the signed text with its stamp. */

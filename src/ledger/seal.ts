@@ -1,4 +1,4 @@
-import { derivedId } from '../ids.js';
+import { derivedId } from './ids.js';
 import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from './chain.js';
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { schemaVersionOf } from './upcast.js';

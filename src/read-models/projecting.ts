@@ -6,7 +6,7 @@ import { packEvents } from './packed-events.js';
 import { ReadModelDatabase, type Rows } from './database.js';
 import { readModels } from './index.js';
 import { lastProjected, Projector, type EventSource, type Progress } from './projector.js';
-import { workerFile } from '../worker-file.js';
+import { workerFile } from '../threads/worker-file.js';
 
 export const PROJECTING = Symbol('Projecting');
 

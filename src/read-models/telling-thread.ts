@@ -3,12 +3,12 @@ import type { EventStore, RecordedEvent } from '../ledger/event-store.js';
 import { storedEvent } from '../ledger/stored-event.js';
 import type { Rows } from './database.js';
 import { causesOf, type OrganizationEventShape } from './events.js';
-import { Families } from './families.js';
-import { OwnThread } from './own-thread.js';
+import { Families } from '../fairness/families.js';
+import { OwnThread } from '../threads/own-thread.js';
 import { packEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
-import { workerFile } from '../worker-file.js';
+import { workerFile } from '../threads/worker-file.js';
 
 /** Pages of one family of organizations that are told or wait. */
 const mostOfFamily = 8;

@@ -7,7 +7,7 @@ import type { Vote, VoteSelection } from '../domain/activity/events.js';
 import { openByFingerprint } from '../domain/organization/open-activities.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import type { PolicyCredential } from '../domain/policy/types.js';
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import { parseStrictJson } from '../wire/strict-json.js';
 import { validate } from '../wire/validate.js';
 import type { Asked } from './branch.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { RecordedStamp } from './verify-vote.js';
-import { workerFile } from '../worker-file.js';
+import { workerFile } from '../threads/worker-file.js';
 
 /** Stamps on their way at most: whoever brings more waits. */
 const mostWaiting = 1_000;

@@ -1,11 +1,11 @@
 import { CoordinatorError, type ErrorCode } from '../domain/errors.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
-import { Families } from '../read-models/families.js';
-import { OwnThread } from '../read-models/own-thread.js';
+import { Families } from '../fairness/families.js';
+import { OwnThread } from '../threads/own-thread.js';
 import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
-import { workerFile } from '../worker-file.js';
+import { workerFile } from '../threads/worker-file.js';
 
 /** Questions of one family of organizations that are answered or wait. */
 const mostOfFamily = 4;

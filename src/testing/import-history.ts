@@ -1,4 +1,4 @@
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import type { Founding } from '../decide/found-organization.js';
 import { isExpired } from '../domain/organization/credentials.js';
 import type { ImportedEvent, TestKey } from '../domain/organization/imported.js';

@@ -7,7 +7,7 @@ import { runInThisContext } from 'node:vm';
 import { createCoordinator, type Coordinator } from '../app/create-coordinator.js';
 import { readConfig, type Config } from '../config/config.js';
 import { refuseMisspelled } from '../config/environment.js';
-import { install, type RootCredentials } from '../installation.js';
+import { install, type RootCredentials } from '../app/installation.js';
 import { organizationStream } from '../domain/organization/organization.js';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../ledger/event-store.js';
 import { openEventStore } from '../ledger/stores/open-event-store.js';

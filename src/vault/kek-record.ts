@@ -1,4 +1,4 @@
-import { derivedId } from '../ids.js';
+import { derivedId } from '../ledger/ids.js';
 import { verifyChain } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';

@@ -1,4 +1,4 @@
-import { SteadyClock } from '../../src/world.js';
+import { SteadyClock } from '../../src/app/world.js';
 
 /** Two clocks that are steered apart. */
 function clocks() {

@@ -3,7 +3,7 @@ import { KeptMessages } from '../../src/testing/kept-messages.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import type { OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { organizationStream } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';

@@ -6,7 +6,7 @@ import { DenialLog } from '../../src/engine/denials.js';
 import { Driver } from '../../src/engine/drive.js';
 import type { DriveAnswer } from '../../src/engine/job.js';
 import { foundOrganization } from '../../src/decide/found-organization.js';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import type { QueuePath } from '../../src/fairness/fair-queue.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import type { DriverMetrics } from '../../src/ports/driver-metrics.js';

@@ -1,6 +1,6 @@
 import type { PreparePorts } from '../../src/ports/prepare.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
-import { uuidV7 } from '../../src/ids.js';
+import { uuidV7 } from '../../src/ledger/ids.js';
 import { ContactLimits } from '../../src/delivery/contact-limits.js';
 import { RetryingDelivery } from '../../src/delivery/retrying.js';
 import type { EventStore } from '../../src/ledger/event-store.js';

@@ -7,7 +7,7 @@ import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { StoreUnavailable, type EventStore } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
-import { install } from '../../src/installation.js';
+import { install } from '../../src/app/installation.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';

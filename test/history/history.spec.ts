@@ -1,7 +1,7 @@
 import { readFile, symlink } from 'node:fs/promises';
 import { transform } from '@swc/core';
 import { Metrics } from '../../src/http/metrics.js';
-import { ImportedHistory, install } from '../../src/installation.js';
+import { ImportedHistory, install } from '../../src/app/installation.js';
 import { GENESIS_HASH, type EventMetadata } from '../../src/ledger/chain.js';
 import { OrganizationLoader } from '../../src/ledger/load-organization.js';
 import { emptyTail, seal } from '../../src/ledger/seal.js';

@@ -5,7 +5,7 @@ import { activities } from '../../src/activities/index.js';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { StampingClient } from '../../src/client/stamping-client.js';
 import { readConfig } from '../../src/config/config.js';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
@@ -13,7 +13,7 @@ import { chainEvent, GENESIS_HASH, type EventMetadata } from '../../src/ledger/c
 import type { EventStore } from '../../src/ledger/event-store.js';
 import { openEventStore } from '../../src/ledger/stores/open-event-store.js';
 import { createLogger } from '../../src/http/logger.js';
-import { install } from '../../src/installation.js';
+import { install } from '../../src/app/installation.js';
 import { projectInMemory, projectIntoFile } from '../../src/read-models/projecting.js';
 import {
   ApiError,

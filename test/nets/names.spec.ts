@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { encodeFunctionData, serializeTransaction, type Hex } from 'viem';
 import { createCoordinator } from '../../src/app/create-coordinator.js';
 import { readConfig } from '../../src/config/config.js';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import type { RecordedEvent } from '../../src/ledger/event-store.js';
 import { ReadModelDatabase } from '../../src/read-models/database.js';
 import { readModels } from '../../src/read-models/index.js';

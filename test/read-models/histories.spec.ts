@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { organizationStream, type OrganizationEvent } from '../../src/domain/organization/organization.js';
 import { chainEvent, GENESIS_HASH } from '../../src/ledger/chain.js';
 import { SqliteEventStore } from '../../src/ledger/stores/sqlite/sqlite.js';
-import { derivedId } from '../../src/ids.js';
+import { derivedId } from '../../src/ledger/ids.js';
 import { projectIntoFile } from '../../src/read-models/projecting.js';
 import { anOrganization, aUser } from '../activities/facts.js';
 import { id } from '../activities/given.js';

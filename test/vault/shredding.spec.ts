@@ -6,7 +6,7 @@ import type { EventStore } from '../../src/ledger/event-store.js';
 import { StoreUnavailable } from '../../src/ledger/event-store.js';
 import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
 import { createLogger } from '../../src/http/logger.js';
-import { install, type RootCredentials } from '../../src/installation.js';
+import { install, type RootCredentials } from '../../src/app/installation.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { apiKeyPairFromPrivate, StampingClient } from '../../src/testing/index.js';
 import { ManualClock, SeededRandomness } from '../../src/testing/deterministic.js';

@@ -1,7 +1,7 @@
 import type { ActivityDefinition } from '../../../src/activities/define-activity.js';
 import type { AccountToDerive } from '../../../src/ports/keyring.js';
 import type { PreparePorts } from '../../../src/ports/prepare.js';
-import { derivedId } from '../../../src/ids.js';
+import { derivedId } from '../../../src/ledger/ids.js';
 import { validate } from '../../../src/wire/validate.js';
 import type { AddressFormat, Curve } from '../../../src/domain/key-formats.js';
 import { emptyOrganization, evolve, type OrganizationEvent } from '../../../src/domain/organization/organization.js';

@@ -1,6 +1,6 @@
 import Database from 'libsql';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { FileLocked, lockFile } from '../../../file-lock.js';
+import { FileLocked, lockFile } from './file-lock.js';
 import { EventFile } from './event-file.js';
 import { notOurs, SCHEMA, schemaVersion, tablesIn } from './schema.js';
 import { MAX_LOG, PATIENCE } from './write-ahead-log.js';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import { parseEvent } from '../../stored-event.js';
-import { workerFile } from '../../../worker-file.js';
+import { workerFile } from '../../../threads/worker-file.js';
 import { FIELDS_PER_ROW } from './sqlite-protocol.js';
 import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
 

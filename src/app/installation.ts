@@ -1,16 +1,16 @@
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from './config/config.js';
-import { authProxyIds, foundOrganization, isFounded, type Founding } from './decide/found-organization.js';
-import { derivedId, uuidV7 } from './ids.js';
-import type { Clock } from './ports/clock.js';
-import type { Randomness } from './ports/randomness.js';
-import { emptyTail, seal } from './ledger/seal.js';
-import { WrongRevision, type EventStore } from './ledger/event-store.js';
-import { ProxyKeys } from './keyring/proxy-keys.js';
-import { apiKeyPairFromPrivate, generateApiKeyPair } from './stamps/sign.js';
-import type { KeyEncryption } from './vault/key-encryption.js';
-import { Vault } from './vault/vault.js';
+import type { Config } from '../config/config.js';
+import { authProxyIds, foundOrganization, isFounded, type Founding } from '../decide/found-organization.js';
+import { derivedId, uuidV7 } from '../ledger/ids.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
+import { emptyTail, seal } from '../ledger/seal.js';
+import { WrongRevision, type EventStore } from '../ledger/event-store.js';
+import { ProxyKeys } from '../keyring/proxy-keys.js';
+import { apiKeyPairFromPrivate, generateApiKeyPair } from '../stamps/sign.js';
+import type { KeyEncryption } from '../vault/key-encryption.js';
+import { Vault } from '../vault/vault.js';
 
 /** What a newcomer needs for the first request; kept in `DATA_DIR/root.json`, readable by its owner only. */
 export interface RootCredentials {

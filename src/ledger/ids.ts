@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Clock } from './ports/clock.js';
-import type { Randomness } from './ports/randomness.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
 
 /** A UUID version 7 (RFC 9562, 5.7): sorts by time, which lets clients use activity ids as cursors. */
 export function uuidV7(clock: Clock, randomness: Randomness): string {

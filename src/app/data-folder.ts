@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FileLocked, lockFile } from './file-lock.js';
+import { FileLocked, lockFile } from '../ledger/stores/sqlite/file-lock.js';
 
 /**
  * Makes a data folder this process's own. Returns what gives it back.

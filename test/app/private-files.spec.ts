@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makePrivate } from '../src/private-files.js';
+import { makePrivate } from '../../src/app/private-files.js';
 
 let folder: string;
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lockDataFolder } from '../src/data-folder.js';
-import type { EventStore } from '../src/ledger/event-store.js';
-import { InMemoryEventStore } from '../src/ledger/stores/in-memory.js';
-import { install, RootFile, type RootCredentials } from '../src/installation.js';
-import { ManualClock, SeededRandomness } from '../src/testing/index.js';
+import { lockDataFolder } from '../../src/app/data-folder.js';
+import type { EventStore } from '../../src/ledger/event-store.js';
+import { InMemoryEventStore } from '../../src/ledger/stores/in-memory.js';
+import { install, RootFile, type RootCredentials } from '../../src/app/installation.js';
+import { ManualClock, SeededRandomness } from '../../src/testing/index.js';
 
 const world = (store: EventStore, seed = 'installation') => ({
   store,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Config } from './config/config.js';
+import type { Config } from './config.js';
 
 /**
  * What an auth proxy shows to the API; undefined when neither PROXY_SECRET nor PROXY_SECRET_FILE is set. A file that is

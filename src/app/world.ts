@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import type { Clock } from './ports/clock.js';
-import type { Randomness } from './ports/randomness.js';
+import type { Clock } from '../ports/clock.js';
+import type { Randomness } from '../ports/randomness.js';
 
 /** A jump that is no drift, in milliseconds. */
 const jumpMs = 5_000;

@@ -1,13 +1,13 @@
-import type { InstallationEvent } from './decide/found-organization.js';
-import type { DenialEvent } from './domain/activity/denial.js';
-import type { BootEvent } from './domain/boots.js';
-import type { ClaimEvent } from './domain/organization/claims.js';
-import type { DomainEvent } from './domain/organization/event.js';
-import type { OrganizationEvent } from './domain/organization/organization.js';
-import type { WebhookDeliveryEvent } from './domain/organization/webhook-deliveries.js';
-import type { SendEvent } from './delivery/contact-limits.js';
-import type { KekFact } from './vault/kek-record.js';
-import type { VaultEvent } from './vault/vault.js';
+import type { InstallationEvent } from '../decide/found-organization.js';
+import type { DenialEvent } from '../domain/activity/denial.js';
+import type { BootEvent } from '../domain/boots.js';
+import type { ClaimEvent } from '../domain/organization/claims.js';
+import type { DomainEvent } from '../domain/organization/event.js';
+import type { OrganizationEvent } from '../domain/organization/organization.js';
+import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
+import type { SendEvent } from '../delivery/contact-limits.js';
+import type { KekFact } from '../vault/kek-record.js';
+import type { VaultEvent } from '../vault/vault.js';
 
 /**
  * Every event that a store may hold but for leases, as readers see it: `data` in today's shape of its type. What
