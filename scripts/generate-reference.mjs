@@ -22,6 +22,7 @@ import { queries } from '../dist/read-models/index.js';
 import { fieldsOfShape } from '../dist/wire/json-schema.js';
 import { eventSchema } from './event-schema.mjs';
 import { repairs } from './repairs.mjs';
+import { architecturePage } from './rooms-table.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
@@ -833,7 +834,9 @@ function fail(reason) {
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const folder = join(root, 'docs', 'reference');
   for (const [name, text] of Object.entries(referencePages())) writeFileSync(join(folder, name), text);
+  writeFileSync(join(root, 'docs', 'architecture.md'), architecturePage());
   process.stdout.write(
-    `${Object.keys(referencePages()).length} pages written to ${relative(process.cwd(), folder) || '.'}\n`,
+    `${Object.keys(referencePages()).length} pages written to ${relative(process.cwd(), folder) || '.'}, ` +
+      'and the table of rooms to docs/architecture.md\n',
   );
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { referencePages } from '../../scripts/generate-reference.mjs';
+import { architecturePage } from '../../scripts/rooms-table.mjs';
 import { activities } from '../../src/activities/index.js';
 import type { AnyDefinition } from '../../src/activities/define-activity.js';
 import { settings } from '../../src/config/settings.js';
@@ -21,6 +22,11 @@ const headings = (page: string): string[] => [...pages[page]!.matchAll(/^## (.+)
 
 test.each(Object.keys(pages))('docs/reference/%s is what `npm run docs` makes', (name) => {
   expect(readFileSync(new URL(name, folder), 'utf8')).toBe(pages[name]);
+});
+
+test('the table of docs/architecture.md says who may import whom as the rules do', () => {
+  const page = readFileSync(new URL('../architecture.md', folder), 'utf8');
+  expect(page).toBe(architecturePage());
 });
 
 test('nothing lies beside the generated pages but what the walk makes and what is written by hand', () => {
