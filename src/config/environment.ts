@@ -40,7 +40,7 @@ export function refuseMisspelled(
     const isOfService = ofServices.test(name) || (name.endsWith('_PORT') && /^(?:tcp|udp):\/\//.test(value));
     if (!only && isOfService) continue;
     const ranked = known
-      .map((setting) => ({ setting, slips: slipsBetween(name, setting) }))
+      .map((setting) => ({ setting, slips: slipsBetween(name.replace(/^COUNTERSIGN_/, ''), setting) }))
       .toSorted((one, other) => one.slips - other.slips);
     const { setting, slips } = ranked[0]!;
     const isSlip = name.length >= 8 && slips <= (name.length >= 12 ? 2 : 1) && /^[A-Z][A-Z0-9_]*$/.test(name);

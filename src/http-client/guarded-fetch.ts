@@ -133,8 +133,15 @@ async function reachableAddresses(
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
   throw new GuardedFetchError(
     'address',
-    `host \`${host}\` resolves to an address that this server does not call: use a public one`,
+    `host \`${host}\` resolves to an address that this server does not call: use a public one${forDevelopment(allowPrivateNetwork)}`,
   );
+}
+
+/** What its operator can do, said of every address alike: whether a host is private is not for the caller to know. */
+function forDevelopment(isAllowed: boolean): string {
+  return isAllowed
+    ? ''
+    : ' (for development, the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)';
 }
 
 /** The URL, once everything that can be said without asking the network was said. */
@@ -146,7 +153,8 @@ function readUrl(text: string, allowPlain: boolean): URL {
     throw new GuardedFetchError('url', 'not a URL: send an absolute one such as https://host/path');
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPlain && url.protocol === 'http:')) {
-    throw new GuardedFetchError('scheme', `\`${url.protocol}\` is not allowed: use https`);
+    const hint = url.protocol === 'http:' ? forDevelopment(allowPlain) : '';
+    throw new GuardedFetchError('scheme', `\`${url.protocol}\` is not allowed: use https${hint}`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new GuardedFetchError(

@@ -438,6 +438,10 @@ describe('a name that is none of a setting', () => {
     else expect(attempt).toThrow(`${name}=…: is not a setting; did you mean ${meant}?`);
   });
 
+  it('is looked up without the prefix that other programs give their settings', () => {
+    expect(() => refuseMisspelled({ COUNTERSIGN_PORT: '1' })).toThrow('is not a setting; did you mean PORT?');
+  });
+
   it('is nobody’s business otherwise', () => {
     refuseMisspelled({
       ...{

@@ -387,7 +387,9 @@ test('a host that leads to a private address by the time of the delivery is not 
     const fetch = guardedFetch({ allowPrivateNetwork: false, resolve });
     expect(await attempt(message, { fetch, signer, now: 0, signal })).toEqual({
       kind: 'refused',
-      reason: 'host `hooks.example` resolves to an address that this server does not call: use a public one',
+      reason:
+        'host `hooks.example` resolves to an address that this server does not call: use a public one (for development, ' +
+        'the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)',
     });
   }
 });

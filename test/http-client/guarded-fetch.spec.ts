@@ -59,6 +59,8 @@ async function serveSockets(listener: (socket: Socket) => void): Promise<number>
 }
 
 /** With time for a machine that has much else to do. */
+const forDevelopment = ' (for development, the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)';
+
 function fetchWith(options: Parameters<typeof guardedFetch>[0]): GuardedFetch {
   const fetch = guardedFetch(options);
   return (url, request) => fetch(url, { timeoutMs: 25_000, ...request });
@@ -190,9 +192,24 @@ describe('a server inside', () => {
     const fetch = fetchWith({ allowPrivateNetwork: false, resolve: answering(['10.1.2.3']).resolve });
     const { message, mayPass } = await failureOf(fetch('https://intern.example/hook/abc?token=def'));
     expect(message).toBe(
-      'host `intern.example` resolves to an address that this server does not call: use a public one',
+      'host `intern.example` resolves to an address that this server does not call: use a public one' + forDevelopment,
     );
     expect(mayPass).toBe(false);
+  });
+
+  test('a refusal says which setting would have allowed it, where one would', async () => {
+    const outside = fetchWith({ allowPrivateNetwork: false, resolve: answering().resolve });
+    const message = async (fetch: GuardedFetch, url: string) => (await failureOf(fetch(url))).message;
+    expect(await message(outside, 'http://hooks.example/')).toBe(
+      `\`http:\` is not allowed: use https${forDevelopment}`,
+    );
+    expect(await message(outside, 'ftp://hooks.example/')).toBe('`ftp:` is not allowed: use https');
+    const metadata = 'http://169.254.169.254/latest/meta-data/';
+    expect(await message(inside, metadata)).toBe(
+      'host `169.254.169.254` resolves to an address that this server does not call: use a public one',
+    );
+    // Whether a host is private or worse is not for the caller to know.
+    expect(await message(outside, 'https://169.254.169.254/')).toContain(forDevelopment);
   });
 });
 

@@ -583,7 +583,7 @@ describe('an issuer that an attacker chose', () => {
       const connections = issuer.server.connections();
       const iss = `https://${host}:${issuer.server.port}`;
       expect(await verifyOutside(iss)).toMatch(
-        /^INVALID_ARGUMENT INVALID_OIDC_TOKEN: the keys of issuer `https:.*` cannot be read: host `.*` resolves to an address that this server does not call: use a public one$/,
+        /^INVALID_ARGUMENT INVALID_OIDC_TOKEN: the keys of issuer `https:.*` cannot be read: host `.*` resolves to an address that this server does not call: use a public one \(for development, the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses\)$/,
       );
       expect(issuer.server.connections()).toBe(connections);
     },
@@ -591,7 +591,10 @@ describe('an issuer that an attacker chose', () => {
 
   test('over http is not asked', async () => {
     expect(await verifyOutside('http://issuer.example')).toBe(
-      invalid('the keys of issuer `http://issuer.example` cannot be read: `http:` is not allowed: use https'),
+      invalid(
+        'the keys of issuer `http://issuer.example` cannot be read: `http:` is not allowed: use https (for development, ' +
+          'the setting ALLOW_PRIVATE_NETWORK=true allows http and private addresses)',
+      ),
     );
   });
 

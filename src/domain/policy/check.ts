@@ -1,6 +1,7 @@
 import { membership } from './functions/contains.js';
 import { checkCall, type CallForms, type Checking, type Predicate } from './functions/function.js';
 import type { PolicyEnvironment } from './namespaces.js';
+import { nearest } from './suggestion.js';
 import { integerRange, PolicyError, type CheckedExpression, type Expression, type Position } from './syntax.js';
 import type { Clause, PolicyType, PolicyValue } from './types.js';
 import { adapt, cast, castToList, comparable, equalityOf, nameOf } from './typing.js';
@@ -108,12 +109,18 @@ class Checker implements Checking {
     const variable = this.variables[slot];
     if (variable) return { kind: 'variable', slot, path: name, type: variable.type, at };
     const namespace = this.environment.namespaces.get(name);
-    if (!namespace) throw new PolicyError(`field does not exist: ${name}`, at);
+    if (!namespace) throw new PolicyError(`field does not exist: ${name}${hintOf(nearest(name, this.names()))}`, at);
     if (!namespace.clauses.includes(this.clause)) {
       const where = namespace.clauses.join(' or ');
       throw new PolicyError(`field does not exist: ${name}: a ${this.clause} has none, only a ${where} has`, at);
     }
     return { kind: 'root', name, type: namespace.type, at };
+  }
+
+  /** What can stand alone in this clause, here. */
+  private names(): readonly string[] {
+    const namespaces = [...this.environment.namespaces].filter(([, { clauses }]) => clauses.includes(this.clause));
+    return [...this.variables.map(({ name }) => name), ...namespaces.map(([name]) => name)];
   }
 
   private field({ of: inner, field, at }: Extract<Expression, { kind: 'field' }>): CheckedExpression {
@@ -131,7 +138,8 @@ class Checker implements Checking {
       throw new PolicyError(`field does not exist: ${path}: an entry of a map is read as \`['${field}']\``, at);
     }
     if (of.type.kind !== 'record' || !Object.hasOwn(of.type.fields, field)) {
-      throw new PolicyError(`field does not exist: ${path}`, at);
+      const known = of.type.kind === 'record' ? Object.keys(of.type.fields) : [];
+      throw new PolicyError(`field does not exist: ${path}${hintOf(nearest(field, known))}`, at);
     }
     return { kind: 'field', of, field, path, type: of.type.fields[field]!, at };
   }
@@ -240,4 +248,8 @@ function literalType(value: bigint): PolicyType {
 function pathOf(node: CheckedExpression): string {
   if (node.kind === 'root') return node.name;
   return node.kind === 'field' || node.kind === 'index' || node.kind === 'variable' ? node.path : '(…)';
+}
+
+function hintOf(meant: string | undefined): string {
+  return meant === undefined ? '' : `: did you mean \`${meant}\`?`;
 }

@@ -1,5 +1,26 @@
-/** The nearest of some known words, or all of them where they are few, as the end of a message. */
-export function suggestion(text: string, known: ReadonlySet<string>): string {
+/** As many words as a reader looks through, and as many as are worth a look where there are more. */
+const listed = { most: 40, related: 5 } as const;
+
+/**
+ * The nearest of some known words, or all of them where they are few, or those that share a part such as `SIGN` with it, as
+ * the end of a message.
+ */
+export function suggestion(text: string, known: Iterable<string>): string {
+  const near = nearest(text, known);
+  if (near !== undefined) return `: did you mean \`${near}\`?`;
+  const words = [...known];
+  if (words.length <= listed.most) return `: known are ${words.map((word) => `\`${word}\``).join(', ')}`;
+  const parts = partsOf(text);
+  const related = words
+    .map((word) => ({ word, shared: partsOf(word).filter((part) => parts.includes(part)).length }))
+    .filter(({ shared }) => shared > 0)
+    .toSorted((one, other) => other.shared - one.shared)
+    .slice(0, listed.related);
+  return related.length > 0 ? `: similar are ${related.map(({ word }) => `\`${word}\``).join(', ')}` : '';
+}
+
+/** The word that a text was probably meant to be. */
+export function nearest(text: string, known: Iterable<string>): string | undefined {
   const wanted = text.toUpperCase();
   let best: { readonly word: string; readonly distance: number } | undefined;
   // A text without end has no neighbours, and would take long to compare.
@@ -9,9 +30,19 @@ export function suggestion(text: string, known: ReadonlySet<string>): string {
       if (distance < (best?.distance ?? Infinity)) best = { word, distance };
     }
   }
-  if (best && best.distance <= Math.min(best.word.length / 2, Math.max(3, best.word.length / 4)))
-    return `: did you mean \`${best.word}\`?`;
-  return known.size <= 20 ? `: known are ${[...known].map((word) => `\`${word}\``).join(', ')}` : '';
+  if (best && best.distance <= Math.min(best.word.length / 2, Math.max(3, best.word.length / 4))) return best.word;
+  return undefined;
+}
+
+/** What tells words apart: neither what all types begin with, nor their versions. */
+function partsOf(text: string): readonly string[] {
+  if (text.length > 80) return [];
+  return text
+    .toUpperCase()
+    .replace(/^ACTIVITY_TYPE_/, '')
+    .split(/[^A-Z]+/)
+    .filter((part) => part.length >= 3)
+    .map((part) => part.replace(/S$/, ''));
 }
 
 /** Letters to put in, take out or change (Levenshtein). */

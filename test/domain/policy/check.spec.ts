@@ -64,6 +64,15 @@ describe('checking the types of a policy', () => {
     ['condition', '', 'the expression is empty: leave the clause out to restrict nothing (line 1, column 1)'],
     ['condition', 'activity.params.nope == 1', 'field does not exist: activity.params.nope (line 1, column 17)'],
     ['condition', 'nope.x', 'field does not exist: nope (line 1, column 1)'],
+    ['condition', 'ethh.tx.value == 1', 'field does not exist: ethh: did you mean `eth`? (line 1, column 1)'],
+    ['condition', 'eth.tx.valu == 1', 'field does not exist: eth.tx.valu: did you mean `value`? (line 1, column 8)'],
+    [
+      'condition',
+      'wallets.any(item, itme.imported)',
+      'field does not exist: itme: did you mean `item`? (line 1, column 19)',
+    ],
+    // It is meant, and not there in this clause.
+    ['condition', 'aprovers.count() > 1', 'field does not exist: aprovers (line 1, column 1)'],
     ['condition', 'wallet.toString == 1', 'field does not exist: wallet.toString (line 1, column 8)'],
     ['condition', "wallets[0].nope == 'x'", 'field does not exist: wallets[0].nope (line 1, column 12)'],
     ['condition', 'wallets.any(w, w.nope)', 'field does not exist: w.nope (line 1, column 18)'],

@@ -49,6 +49,15 @@ describe('words', () => {
         '`PAYLOAD_ENCODING_EIP712`, `PAYLOAD_ENCODING_EIP7702_AUTHORIZATION`',
     ],
     ["eth.tx.type == 'EIP1559'", 'unknown type of Ethereum transaction `EIP1559`: known are `LEGACY`, `TYPE_1`'],
+    // Nothing is near: what is known is listed, or what shares a part with it where there is too much to list.
+    [
+      "activity.resource == 'ACCOUNTING'",
+      'unknown activity resource `ACCOUNTING`: known are `INVITATION`, `CREDENTIAL`, `USER`, ',
+    ],
+    [
+      "activity.kind == 'SIGN_TX'",
+      'unknown activity kind `SIGN_TX`: similar are `SIGN_RAW_PAYLOAD`, `SIGN_RAW_PAYLOADS`, `SIGN_TRANSACTION`',
+    ],
     ["bitcoin.tx.locktime.type == 'Block'", 'unknown type of lock time `Block`: did you mean `Blocks`?'],
   ])('that nothing can be are refused: %s', (condition, message) => {
     expect(() => check({ condition })).toThrow(`invalid policy condition: ${message}`);
