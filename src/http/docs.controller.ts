@@ -70,15 +70,14 @@ export const PROXY_ENDPOINTS = Symbol('ProxyEndpoints');
 /** The documentation, the OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
 @Controller()
 export class DocsController {
-  private readonly document: object;
+  /** Made when it is first asked for, once: a coordinator in a test is rarely asked. */
+  private document: object | undefined;
 
   constructor(
-    @Inject(REGISTRY) registry: Registry,
-    @Inject(CONFIG) config: Config,
-    @Inject(PROXY_ENDPOINTS) proxy: readonly ProxyEndpoint[],
-  ) {
-    this.document = openApiDocument(registry, queries, proxy, config.publicUrl ?? '/');
-  }
+    @Inject(REGISTRY) private readonly registry: Registry,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(PROXY_ENDPOINTS) private readonly proxy: readonly ProxyEndpoint[],
+  ) {}
 
   /** Whoever opens the address of the server in a browser finds out what it is. */
   @Get()
@@ -89,6 +88,7 @@ export class DocsController {
 
   @Get('openapi.json')
   openapi(): object {
+    this.document ??= openApiDocument(this.registry, queries, this.proxy, this.config.publicUrl ?? '/');
     return this.document;
   }
 

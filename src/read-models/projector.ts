@@ -85,11 +85,16 @@ export class Projector {
          only INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, position TEXT NOT NULL, hash TEXT NOT NULL
        );`,
     );
-    this.forgetOtherSource(source);
-    this.state = models.map((model) => {
-      const checkpoint = this.prepare(model);
-      return { model, checkpoint, resumeAfter: checkpoint, failure: undefined };
+    let state: readonly State[] = [];
+    // One commit, not one for each table and index.
+    database.transaction(() => {
+      this.forgetOtherSource(source);
+      state = models.map((model) => {
+        const checkpoint = this.prepare(model);
+        return { model, checkpoint, resumeAfter: checkpoint, failure: undefined };
+      });
     });
+    this.state = state;
   }
 
   progress(): readonly Progress[] {
