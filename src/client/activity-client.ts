@@ -1,5 +1,6 @@
 import type { activities, ActivityType } from '../activities/index.js';
 import { StampingClient } from './stamping-client.js';
+import type { Query } from '../read-models/index.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 
 type DefinitionOf<Type extends ActivityType> = Extract<(typeof activities)[number], { readonly type: Type }>;
@@ -11,9 +12,32 @@ export type ParametersOf<Type extends ActivityType> = InstanceType<DefinitionOf<
 export type ResultOf<Type extends ActivityType> =
   DefinitionOf<Type> extends { readonly result: new () => infer Result } ? Result : object;
 
+/** The name of a query: the last segment of its path. */
+export type QueryName = Query['path'];
+
+type QueryOf<Name extends QueryName> = Extract<Query, { readonly path: Name }>;
+
+type Naming<Request> = Omit<Request, 'organizationId'> & { readonly organizationId?: string };
+
+/** The request of a query; the client names its own organization unless told otherwise. */
+export type RequestOf<Name extends QueryName> = Naming<InstanceType<QueryOf<Name>['request']>>;
+
+/** The response of a query. */
+export type ResponseOf<Name extends QueryName> = InstanceType<QueryOf<Name>['response']>;
+
+/** What must be given to a query: nothing where every member of its request may be absent. */
+type Asked<Name extends QueryName> =
+  Partial<RequestOf<Name>> extends RequestOf<Name> ? [request?: RequestOf<Name>] : [request: RequestOf<Name>];
+
+/** Any text but one of those that are known. */
+type Other<Text extends string, Known extends string> = Text extends Known ? never : Text;
+
 type SubmitOptions = Parameters<StampingClient['submit']>[2];
 
-/** A stamping client that knows the parameters and the result of every activity, so that an editor can complete them. */
+/**
+ * A stamping client that knows the parameters and the result of every activity, and the request and the response of every
+ * query, so that an editor can complete them and a compiler refuses others.
+ */
 export class ActivityClient extends StampingClient {
   override submit<Type extends ActivityType>(
     type: Type,
@@ -31,12 +55,25 @@ export class ActivityClient extends StampingClient {
     parameters: ParametersOf<Type>,
     options?: SubmitOptions,
   ): Promise<ResultOf<Type>>;
-  override perform<Result = Readonly<Record<string, unknown>>>(
-    type: string,
+  /** Older versions of a type. */
+  override perform<Type extends string, Result = Readonly<Record<string, unknown>>>(
+    type: Other<Type, ActivityType>,
     parameters: object,
     options?: SubmitOptions,
   ): Promise<Result>;
   override perform<Result>(type: string, parameters: object, options?: SubmitOptions): Promise<Result> {
     return super.perform<Result>(type, parameters, options);
+  }
+
+  override query<Name extends QueryName>(name: Name, ...request: Asked<Name>): Promise<ResponseOf<Name>>;
+  /** Queries of another release, and names that are not known before it runs. */
+  override query<Name extends string, Answer = Readonly<Record<string, unknown>>>(
+    name: Other<Name, QueryName>,
+    request?: object,
+  ): Promise<Answer>;
+  /** Whatever a test wants to see refused: by a type for the answer. */
+  override query<Answer = unknown>(name: unknown extends Answer ? never : string, request?: object): Promise<Answer>;
+  override query<Answer>(name: string, request?: object): Promise<Answer> {
+    return super.query<Answer>(name, request);
   }
 }

@@ -66,9 +66,13 @@ type Answered<Response> = {
 };
 
 /** One question of the Activity API, in one value. Listing it in `index.ts` registers it. */
-export interface QueryDefinition<Request extends OrganizationRequest, Response extends object> {
+export interface QueryDefinition<
+  Request extends OrganizationRequest,
+  Response extends object,
+  Path extends string = string,
+> {
   /** Last segment of the path. */
-  readonly path: string;
+  readonly path: Path;
   /** One sentence for the reference. */
   readonly summary: string;
   readonly request: new () => Request;
@@ -83,9 +87,9 @@ export interface QueryDefinition<Request extends OrganizationRequest, Response e
 export type AnyQuery = QueryDefinition<OrganizationRequest, object>;
 
 /** Declares a query. */
-export function defineQuery<Request extends OrganizationRequest, Response extends object>(
-  definition: QueryDefinition<Request, Response>,
-): QueryDefinition<Request, Response> {
+export function defineQuery<Request extends OrganizationRequest, Response extends object, const Path extends string>(
+  definition: QueryDefinition<Request, Response, Path>,
+): QueryDefinition<Request, Response, Path> {
   return definition;
 }
 

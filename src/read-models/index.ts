@@ -59,8 +59,7 @@ export const readModels: readonly ReadModel[] = [
   bootProofsModel,
 ];
 
-/** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
-export const queries: readonly AnyQuery[] = [
+const listed = [
   compareStates,
   getActivity,
   getApiKey,
@@ -104,4 +103,10 @@ export const queries: readonly AnyQuery[] = [
   listWebhookDeliveries,
   listWebhookEndpoints,
   whoami,
-];
+] as const satisfies readonly AnyQuery[];
+
+/** Every query of the Activity API, in alphabetical order. Being listed is being registered. */
+export const queries: readonly AnyQuery[] = listed;
+
+/** One of them, with the types of its request and its response. */
+export type Query = (typeof listed)[number];

@@ -483,7 +483,7 @@ describe('other ways to sign up', () => {
     );
     await ok('otp_login', login(key, again, session));
     const person = coordinator.clientFor(session, organizationId);
-    expect(await person.query('get_user', { userId })).toMatchObject({
+    expect(await person.query('get_user', { userId: userId! })).toMatchObject({
       user: { userId, userName: contact, userPhoneNumber: contact },
     });
     // A token for a number is no proof of an e-mail address.

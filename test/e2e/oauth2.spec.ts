@@ -254,7 +254,7 @@ test('on a private network only where that is allowed', async () => {
   });
   try {
     const key = (await discoveryKeys(careful))['oauthSecretEncryption'];
-    const { oauth2CredentialId } = resultOf(
+    const { oauth2CredentialId } = resultOf<{ oauth2CredentialId: string }>(
       await careful.client.submit('ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL', {
         provider: 'OAUTH2_PROVIDER_INSIDE',
         clientId: 'app',
@@ -356,7 +356,7 @@ test('what an exchange gives is told once, in no event, query or log line; neith
   const own = await startCoordinator({ at: new Date(), settings: identities.settings, logLevel: 'debug', log: sink });
   try {
     const key = (await discoveryKeys(own))['oauthSecretEncryption'];
-    const { oauth2CredentialId } = resultOf(
+    const { oauth2CredentialId } = resultOf<{ oauth2CredentialId: string }>(
       await own.client.submit('ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL', {
         provider: 'OAUTH2_PROVIDER_X',
         clientId: 'app',

@@ -1,5 +1,5 @@
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
-import { startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { startCoordinator, type StampingClient, type TestCoordinator } from '../../src/testing/index.js';
 
 const bound = 4 * 1024 * 1024;
 
@@ -13,7 +13,8 @@ afterAll(() => coordinator.close());
 
 /** The bytes of an answer, and what it says. */
 async function asked<Answer>(path: string, request: object): Promise<{ bytes: number; answer: Answer }> {
-  const answer = await coordinator.client.query<Answer>(path, request);
+  const client: StampingClient = coordinator.client;
+  const answer = await client.query<Answer>(path, request);
   return { bytes: Buffer.byteLength(JSON.stringify(answer)), answer };
 }
 

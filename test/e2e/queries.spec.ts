@@ -1,6 +1,6 @@
 import { limitList, limitsInForce } from '../../src/domain/organization/limits.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
-import { stampBody, startCoordinator, type TestCoordinator } from '../../src/testing/index.js';
+import { stampBody, startCoordinator, type StampingClient, type TestCoordinator } from '../../src/testing/index.js';
 import { queries } from '../../src/read-models/index.js';
 import { SoftwareAuthenticator } from '../stamps/software-authenticator.js';
 import { anyText, exchange, objectWith, refusal, textLike, violations, type Refusal } from './exchange.js';
@@ -18,8 +18,10 @@ beforeAll(async () => {
 
 afterAll(() => coordinator.close());
 
-const ask = <Answer = Record<string, unknown>>(path: string, request: object = {}) =>
-  coordinator.client.query<Answer>(path, request);
+const ask = <Answer = Record<string, unknown>>(path: string, request: object = {}) => {
+  const client: StampingClient = coordinator.client;
+  return client.query<Answer>(path, request);
+};
 
 const nowhere = '00000000-0000-4000-8000-000000000000';
 const at = { seconds: '1767225600', nanos: '0' };

@@ -336,7 +336,7 @@ describe('parameters', () => {
   });
 
   test('a question with a field it does not have', async () => {
-    const answer = await refusal(coordinator.client.query('whoami', { userId: 'x' }));
+    const answer = await refusal(coordinator.client.query<object>('whoami', { userId: 'x' }));
     expect(answer).toMatchObject(invalid);
     expect(violations(answer)).toEqual([{ field: 'userId', description: 'is not a field of this request' }]);
   });

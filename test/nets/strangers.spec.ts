@@ -335,7 +335,7 @@ function tenant(world: World, seed: string) {
       ),
     'the parent changes its auth proxy': async () => {
       await act(client, 'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG', { allowedAuthMethods: ['email'] });
-      return (await client.query('get_auth_proxy_config'))['allowedAuthMethods'];
+      return (await client.query('get_auth_proxy_config')).config.allowedAuthMethods;
     },
     'disables it, and enables it again': async () => {
       await act(client, 'ACTIVITY_TYPE_DISABLE_AUTH_PROXY', {});

@@ -298,3 +298,38 @@ test(
   },
   limitMs + 10_000,
 );
+
+/** A line for each: what it says does not fit, and nothing else about it is wrong. */
+const mistaken = [
+  "client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { tagName: 'treasurers', userIds: [] })",
+  "client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'treasurers', userIds: [1] })",
+  "client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'treasurers' }).then(({ tagId }) => tagId)",
+  "client.query('get_user', { user: 'x' })",
+  "client.query('get_user')",
+  "client.query('list_users', { paginationOptions: { limit: 10 } })",
+  "client.query('get_user', { userId: 'x' }).then(({ user }) => user.name)",
+  "client.query('list_wallets').then(({ users }) => users)",
+];
+
+const taken = [
+  "client.perform('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'treasurers' }).then(({ userTagId }) => userTagId)",
+  "client.perform('ACTIVITY_TYPE_CREATE_POLICY', { whatever: 'an older version has' })",
+  "client.query('get_user', { userId: 'x' }).then(({ user }) => user.userName)",
+  "client.query('list_users', { paginationOptions: { limit: '10' } }).then(({ users }) => users[0]?.apiKeys)",
+  "client.query('get_wallet', { organizationId: 'another', walletId: 'x' }).then(({ wallet }) => wallet.walletName)",
+  "client.query('of_a_later_release', { any: 'member' })",
+  "client.query<{ mine: string }>('get_user', { user: 'x' }).then(({ mine }) => mine)",
+];
+
+test(
+  'parameters, requests and members that are not there do not compile',
+  async () => {
+    const lines = [...mistaken, ...taken];
+    const begin = "import type { ActivityClient } from 'countersign'; declare const client: ActivityClient;";
+    await writeFile(join(project, 'mistaken.ts'), [begin, ...lines.map((line) => `void ${line};`)].join('\n'));
+    const { output } = await run(tsc, '--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', 'mistaken.ts');
+    const refused = new Set([...output.matchAll(/^mistaken\.ts\((\d+),/gm)].map(([, line]) => lines[Number(line) - 2]));
+    expect([...refused]).toEqual(mistaken);
+  },
+  limitMs + 10_000,
+);

@@ -54,7 +54,11 @@ const notAsked = () => {
   throw new Error('this query does not ask for that');
 };
 
-async function ask(rows: Rows, query: typeof listSuborgs, request: object = {}): Promise<readonly string[]> {
+async function ask(
+  rows: Rows,
+  query: typeof listSuborgs | typeof listVerifiedSuborgs,
+  request: object = {},
+): Promise<readonly string[]> {
   const context = {
     rows,
     now: 0,

@@ -1,4 +1,4 @@
-import type { ActivityClient, ParametersOf, ResultOf } from '../../src/index.js';
+import type { ActivityClient, ParametersOf, QueryName, RequestOf, ResponseOf, ResultOf } from '../../src/index.js';
 import type { OrganizationRequest, QueryDefinition } from '../../src/read-models/define-query.js';
 import type { Page } from '../../src/read-models/pages.js';
 import type { ActivityEnvelope } from '../../src/wire/envelope.js';
@@ -71,5 +71,15 @@ describe("import 'countersign'", () => {
     const waitsFor = (activity: ActivityEnvelope): readonly string[] =>
       (activity.waitsFor?.policies ?? []).map(({ policyName }) => policyName);
     expect([typeof signed, typeof waitsFor]).toEqual(['function', 'function']);
+  });
+
+  it('knows the request and the response of queries', () => {
+    const page: Fits<{ paginationOptions: { limit: string } }, RequestOf<'list_users'>> = true;
+    const whose: Fits<{ userId: string }, RequestOf<'get_user'>> = true;
+    const renamed: Fits<{ user: string }, RequestOf<'get_user'>> = false;
+    const names: Fits<'list_user', QueryName> = false;
+    const user: Fits<ResponseOf<'get_user'>, { readonly user: { readonly userName: string } }> = true;
+    const otherMember: Fits<ResponseOf<'get_user'>, { readonly user: { readonly name: string } }> = false;
+    expect([page, whose, renamed, names, user, otherMember]).toEqual([true, true, false, false, true, false]);
   });
 });
