@@ -366,4 +366,16 @@ describe('what a user may do about an activity', () => {
     const answer = await coordinator.drive(stamped);
     expect(answer.meter.spent).toBeGreaterThan(spent);
   });
+
+  it('and what each policy says of it now is on the meter of the question, and not told once that is used up', async () => {
+    const { organization } = await coordinator.loader.load(organizationId);
+    const { driver } = coordinator;
+    const said = (meter: Meter) => driver.rights.saysNow(organization, activityId, bob.userId, meter, []);
+    const meter = new Meter();
+    expect(said(meter)).toHaveLength(organization.policies.size);
+    expect(meter.spent).toBeGreaterThan(0);
+    const spent = new Meter();
+    spent.note(spent.budget);
+    expect(said(spent)).toBeUndefined();
+  });
 });

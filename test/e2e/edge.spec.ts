@@ -392,6 +392,25 @@ describe('slow requests', () => {
     for (const said of ended) expect(said).toMatch(/^HTTP\/1\.1 408 /);
     expect(await limited.client.query('whoami')).toMatchObject({ username: 'Root user' });
   }, 20_000);
+
+  test('are ended after the time for headers, while those whose headers were sent in time still have theirs', async () => {
+    const limited = await startCoordinator({ settings: { HEADERS_TIMEOUT: '1', REQUEST_TIMEOUT: '6' } });
+    running.push(limited);
+    coordinator = limited;
+    const head = ['POST /public/v1/query/whoami HTTP/1.1', 'Host: localhost'];
+    const order: string[] = [];
+    const told = (name: string) => (said: string) => {
+      expect(said).toMatch(/^HTTP\/1\.1 408 /);
+      order.push(name);
+    };
+    const began = performance.now();
+    const body = untilClosed([...head, 'Content-Length: 100000', '', '{'], ' ').then(told('body'));
+    await untilClosed([...head, 'X-Slow: '], 'x').then(told('headers'));
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(order).toEqual(['headers']);
+    await body;
+    expect(performance.now() - began).toBeGreaterThan(5_000);
+  }, 20_000);
 });
 
 test('a sign-up with more OIDC tokens than a user may have costs no request to their issuer', async () => {

@@ -51,6 +51,19 @@ describe('the log of denials', () => {
     expect(log.open).toBe(1);
   });
 
+  test('keeps the first 65 536 characters of a body, and no half of a character', async () => {
+    const store = new InMemoryEventStore();
+    const log = new DenialLog(store, new ManualClock(startedAt));
+    for (const text of ['x'.repeat(100_000), `${'x'.repeat(65_535)}\u{1f600}`]) {
+      await log.record(organizationId, 'user', { ...request, text }, denial);
+    }
+    const lengths: number[] = [];
+    for await (const { data } of store.read(`denials-${organizationId}`)) {
+      lengths.push((data as { readonly message: string }).message.length);
+    }
+    expect(lengths).toEqual([65_536, 65_535]);
+  });
+
   test('reads on from what is known, not from its beginning', async () => {
     const from: (number | undefined)[] = [];
     const store = new (class extends InMemoryEventStore {

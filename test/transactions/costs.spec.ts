@@ -125,6 +125,20 @@ describe('the arguments of an instruction', () => {
     expect(argsOf(idl(1_000), '', all())).not.toBeInstanceOf(Unreadable);
     expect(argsOf(idl(2_000), '', all())).toBeInstanceOf(Unreadable);
   });
+
+  it('are nested 128 levels deep at most, also by types of which none is nested so deep by itself', () => {
+    const field = (at: number) => ({ name: 'x', type: { defined: `T${at}` } });
+    const idl = (levels: number) => {
+      const types = Array.from({ length: levels }, (_, at) => struct(`T${at}`, at === 0 ? [] : [field(at - 1)]));
+      // Each of these is read when the one below it is known, so no text is nested deeper than twenty levels.
+      const below = Array.from({ length: Math.floor(levels / 20) }, (_, at) => 20 * at);
+      const called = (name: string, at: number) => ({ name, discriminator: [2 + at], accounts: [], args: [field(at)] });
+      const go = { ...called('go', levels - 1), discriminator: [1] };
+      return program({ instructions: [...below.map((at) => called(`t${at}`, at)), go], types });
+    };
+    expect(argsOf(idl(128), '', all())).not.toBeInstanceOf(Unreadable);
+    expect(argsOf(idl(129), '', all())).toBeInstanceOf(Unreadable);
+  });
 });
 
 const key = secp256k1.getPublicKey(new Uint8Array(32).fill(7));
