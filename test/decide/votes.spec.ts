@@ -367,6 +367,28 @@ describe('what a user may do about an activity', () => {
     expect(answer.meter.spent).toBeGreaterThan(spent);
   });
 
+  it('and what those of one page wait for takes 200 000 steps besides, as many as are told by then', async () => {
+    // Where order matters every sequence of voters is another, so telling who could still matter takes long.
+    const consensus = `approvers[0].id == '${ann.userId}' && approvers.count() >= 4`;
+    await coordinator.createUser('Fourth');
+    await coordinator.createPolicy({ condition: "activity.type == 'ACTIVITY_TYPE_CREATE_USER_TAG'", consensus });
+    const ids: string[] = [];
+    for (let at = 0; at < 15; at++) {
+      const tag = { userTagName: `tag ${at}`, userIds: [] };
+      ids.push((await coordinator.submit(ann.key, 'ACTIVITY_TYPE_CREATE_USER_TAG', tag)).id);
+    }
+    const { organization } = await coordinator.loader.load(organizationId);
+    const meter = new Meter();
+    const page = coordinator.driver.rights.onPage(organization, ids, bob.userId, meter, []);
+    const { spent } = meter;
+    const rows = ids.map((id) => page(id));
+    expect(rows.map(({ canApprove }) => canApprove)).toEqual(ids.map(() => true));
+    expect(rows.map(({ waitsForNotComputed = false }) => waitsForNotComputed)).toContain(true);
+    expect(rows[0]!.waitsFor).toBeDefined();
+    expect(meter.spent - spent).toBeGreaterThan(150_000);
+    expect(meter.spent - spent).toBeLessThan(230_000);
+  });
+
   it('and what each policy says of it now is on the meter of the question, and not told once that is used up', async () => {
     const { organization } = await coordinator.loader.load(organizationId);
     const { driver } = coordinator;

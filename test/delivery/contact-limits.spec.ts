@@ -115,4 +115,32 @@ describe('notices of votes', () => {
     // The parent's took turns with those that were there before.
     expect(told.lastIndexOf('parent-99@example.com')).toBeLessThan(210);
   });
+
+  it('that wait are 1,000: what is more is left out', async () => {
+    const store = new SteeredStore();
+    const { limits } = limitsOf(store);
+    const told = new Set<string>();
+    const outbox = new NoDelivery();
+    const delivery = {
+      enqueue: (message: Message) => {
+        told.add(message.to);
+        return outbox.enqueue(message);
+      },
+    };
+    const failed: unknown[] = [];
+    const notices = new VoteNotices(delivery, limits, (_, error) => failed.push(error));
+    store.hold();
+    for (let activity = 0; activity < 3; activity++) {
+      const approvers = Array.from({ length: 500 }, (_, at) => asked('known', `${activity}-${at}@example.com`));
+      const about = { organizationName: 'Acme', activityType: 'ACTIVITY_TYPE_CREATE_USER_TAG' };
+      notices.send({ ...about, activityId: String(activity), approvers }, organizationPath('one'));
+    }
+    await until('the first is being counted', () => store.asked.length > 0);
+    store.release();
+    await until('all are told', () => notices.isIdle);
+    expect(failed).toEqual([]);
+    // One had been taken when the others came.
+    expect(told.size).toBeGreaterThanOrEqual(1_000);
+    expect(told.size).toBeLessThanOrEqual(1_001);
+  });
 });

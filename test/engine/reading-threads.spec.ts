@@ -2,8 +2,10 @@ import { toFunctionSelector } from 'viem';
 import { ReadingThreads } from '../../src/engine/reading-threads.js';
 import { notApplicable, Unreadable } from '../../src/domain/policy/types.js';
 import { organizationPath } from '../../src/fairness/fair-queue.js';
+import type { CoordinatorError } from '../../src/domain/errors.js';
 import { decodingSteps, Steps } from '../../src/domain/steps.js';
 import { read, type ToRead } from '../../src/transactions/reading.js';
+import { stateOf } from '../e2e/until.js';
 
 /*
  * What is read in another thread is what would be read here; a thread that is lost is no outcome.
@@ -93,8 +95,22 @@ it.each([
   const module = script.replace("require('node:worker_threads')", "(await import('node:worker_threads'))");
   const elsewhere = threads({ most: 1, longestMs: 200, file: worker(module) });
   const asked = [elsewhere.read(text('a'), path), elsewhere.read(text('b'), path)];
-  for (const one of asked)
+  for (const one of asked) {
+    expect(await stateOf(one, 20_000)).toBe('UNAVAILABLE');
     await expect(one).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringMatching(reason) as string });
+  }
+});
+
+it('has 256 that wait, of whatever families', async () => {
+  const silent = worker('setInterval(() => {}, 1000)');
+  const elsewhere = threads({ most: 1, file: silent });
+  // One of them is with the thread, which never answers.
+  const waiting = Array.from({ length: 257 }, (_, at) =>
+    elsewhere.read(text('a'), organizationPath(`family ${at % 20}`)).catch((error: CoordinatorError) => error.code),
+  );
+  expect(await stateOf(elsewhere.read(text('a'), organizationPath('one more')))).toBe('RESOURCE_EXHAUSTED');
+  await elsewhere.close();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['UNAVAILABLE']));
 });
 
 it('has families take turns, and lets none of them fill the line', async () => {

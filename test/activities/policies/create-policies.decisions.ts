@@ -46,6 +46,21 @@ describe('create policies', () => {
       .thenRefused('RESOURCE_EXHAUSTED', /may have 100 policies: it has 99, and this request adds 2/);
   });
 
+  it('refuses what could together use up the steps of every request, though each alone could not', () => {
+    const pairs = `approvers.any(a, approvers.any(b, a.id != b.id))`;
+    const costly = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ ...allow(`p${at}`), consensus: `${pairs} && ${at} == ${at}` }));
+    given(anOrganization())
+      .when(createPolicies, { policies: costly(2) })
+      .then(
+        Array.from({ length: 2 }, () => expect.objectContaining({ type: 'PolicyCreated' })),
+        { policyIds: [id(1), id(2)] },
+      );
+    given(anOrganization())
+      .when(createPolicies, { policies: costly(20) })
+      .thenRefused('RESOURCE_EXHAUSTED', /^all policies of an organization may take 280000 steps in total, with 100 /);
+  });
+
   it.each([
     ['no list', {}, /parameters\.policies: is required/],
     ['an empty list', { policies: [] }, /parameters\.policies: must have 1 to 100 elements, has 0/],

@@ -1,7 +1,13 @@
 import { authorize } from '../../../src/domain/policy/authorize.js';
 import { explain, votesMissing } from '../../../src/domain/policy/explain.js';
 import type { AuthorizationContext } from '../../../src/domain/policy/question.js';
-import type { Approval, AuthorizationRequest, Policy, PolicyUser } from '../../../src/domain/policy/types.js';
+import {
+  unreadable,
+  type Approval,
+  type AuthorizationRequest,
+  type Policy,
+  type PolicyUser,
+} from '../../../src/domain/policy/types.js';
 import { Steps } from '../../../src/domain/steps.js';
 import { environment } from './environment.js';
 
@@ -80,6 +86,22 @@ describe('explaining a denial', () => {
     const because = explain(request, approvals, { ...context, steps: little }, evaluations);
     expect(because[0]).toBeDefined();
     expect(because.at(-1)).toBeUndefined();
+  });
+
+  it('says the same or nothing, however little is left: what ran out of steps is not what it seems', () => {
+    const long = `[${Array.from({ length: 200 }, (_, at) => at).join()}].any(n, n == 300)`;
+    const policies = [policy(0, { condition: `${long} || wallet.id == 'x'` })];
+    const unread: AuthorizationRequest = { ...request, resources: unreadable('wallet cannot be read') };
+    const { steps, context } = asked(policies);
+    const { evaluations } = authorize(unread, approvals, context);
+    const whole = explain(unread, approvals, context, evaluations);
+    expect(whole).toMatchObject([{ text: "wallet.id == 'x'", outcome: 'unreadable' }]);
+    const told = new Set<string>();
+    for (let left = 0; left < 2 * steps.spent; left += 100) {
+      const because = explain(unread, approvals, { ...context, steps: new Steps(left) }, evaluations);
+      told.add(because[0]?.text ?? 'nothing');
+    }
+    expect(told).toEqual(new Set(['nothing', "wallet.id == 'x'"]));
   });
 
   it('tells 8 192 characters of policies at most, and 200 of one', () => {

@@ -1,0 +1,26 @@
+import type { GuardedRequest } from '../../src/http-client/guarded-fetch.js';
+import { attempt } from '../../src/webhooks/attempt.js';
+
+test('an endpoint is waited for ten seconds in all, and only its status is read', async () => {
+  const asked: (GuardedRequest | undefined)[] = [];
+  const ended = await attempt(
+    {
+      url: 'https://hooks.example/',
+      eventId: 'event',
+      eventType: 'ACTIVITY_UPDATES',
+      organizationId: 'organization',
+      body: Buffer.from('{}'),
+    },
+    {
+      fetch: (_url, request) => {
+        asked.push(request);
+        return Promise.resolve({ status: 204, headers: {}, body: new Uint8Array() });
+      },
+      signer: { jwk: { kid: 'key' }, sign: () => Promise.resolve(new Uint8Array(64)) },
+      now: 0,
+      signal: new AbortController().signal,
+    },
+  );
+  expect(ended).toEqual({ kind: 'delivered', status: 204 });
+  expect(asked).toMatchObject([{ method: 'POST', timeoutMs: 10_000, statusOnly: true }]);
+});
