@@ -1116,7 +1116,7 @@ export const bounds = [
     from: 'this.#makeRoom(this.#entries.keys(), key, () => true);',
     to: '',
     test: 'test/fairness/shared-memory.spec.ts',
-    named: 'keeps so many bytes',
+    named: 'of many that have less',
   },
   {
     repair: '32 issuers are asked at once.',
@@ -1165,5 +1165,15 @@ export const bounds = [
     to: 'if (characters < 0) {',
     test: 'test/domain/organization/limits.spec.ts',
     named: 'smartContractInterfaceCharacters',
+  },
+  {
+    repair: 'Accounts of a wallet are derived in turns.',
+    file: 'src/keyring/keyring.ts',
+    from: `const turn = this.turn();
+        if (turn) await turn;
+        const name = accountSecret(curve, path);`,
+    to: 'const name = accountSecret(curve, path);',
+    test: 'test/keyring/keyring.spec.ts',
+    named: 'derived in turns with others',
   },
 ].map((bound) => ({ rule: 'R5', ...bound }));

@@ -26,4 +26,11 @@ describe('SharedMemory', () => {
     for (let family = 0; family < 6; family += 1) expect(memory.get(`small ${family}`)).toBeDefined();
     expect(all(memory, strangers)).toEqual(strangers.slice(-7));
   });
+
+  it('of many that have less, takes from whoever was there first', () => {
+    const memory = new SharedMemory<string>(100);
+    const families = Array.from({ length: 20 }, (_, at) => `family ${at}`);
+    for (const family of families) memory.keep(family, '', 10, family);
+    expect(all(memory, families)).toEqual(families.slice(-10));
+  });
 });

@@ -53,7 +53,7 @@ describe('create policies', () => {
     given(anOrganization())
       .when(createPolicies, { policies: costly(2) })
       .then(
-        Array.from({ length: 2 }, () => expect.objectContaining({ type: 'PolicyCreated' })),
+        Array.from({ length: 2 }, () => expect.objectContaining({ type: 'PolicyCreated' }) as object),
         { policyIds: [id(1), id(2)] },
       );
     given(anOrganization())

@@ -18,7 +18,6 @@ import { environment } from './environment.js';
 
 const request: AuthorizationRequest = {
   activity: {
-    id: 'activity',
     type: 'ACTIVITY_TYPE_UPDATE_USER_NAME',
     kind: 'UPDATE_USER_NAME',
     resource: 'USER',
