@@ -53,7 +53,10 @@ describe('create policies', () => {
     given(anOrganization())
       .when(createPolicies, { policies: costly(2) })
       .then(
-        Array.from({ length: 2 }, () => expect.objectContaining({ type: 'PolicyCreated' }) as object),
+        costly(2).map(({ policyName, consensus }, at) => ({
+          type: 'PolicyCreated' as const,
+          data: { policyId: id(1 + at), policyName, effect: 'EFFECT_ALLOW' as const, consensus, notes: '' },
+        })),
         { policyIds: [id(1), id(2)] },
       );
     given(anOrganization())
