@@ -757,12 +757,12 @@ const holdersOfLimits = {
 function limitsPage() {
   const number = (value) => value.toLocaleString('en-US');
   const rows = Object.entries(limitTable).map(([name, limit]) => {
-    const { what, whose, value, ofSubOrganization, isFixed, reason, help } = limit;
+    const { what, whose, value, ofSubOrganization, isFixed, reason, cost, help } = limit;
     const values =
       ofSubOrganization === undefined
         ? number(value)
         : `${number(value)}; ${number(ofSubOrganization)} of a sub-organization`;
-    return [`\`${name}\``, holdersOfLimits[whose], what, isFixed ? `${values}, fixed` : values, reason, help];
+    return [`\`${name}\``, holdersOfLimits[whose], what, isFixed ? `${values}, fixed` : values, reason, cost, help];
   });
   return page(
     'Limits of what is stored',
@@ -771,7 +771,7 @@ function limitsPage() {
       'times the usual one; a parent sets lower ones for its sub-organizations with the feature ' +
       '`FEATURE_NAME_SUB_ORGANIZATION_LIMITS`, whose value is written the same way: `users=20, wallets=5`. ' +
       '`get_organization` and `get_organization_configs` answer those that hold. Limits of work are on [another page](../limits.md).',
-    table(['name', 'of', 'what', 'usual value', 'reason', 'how to make room'], rows),
+    table(['name', 'of', 'what', 'usual value', 'reason', 'what so many cost', 'how to make room'], rows),
   );
 }
 
