@@ -1176,4 +1176,20 @@ export const bounds = [
     test: 'test/keyring/keyring.spec.ts',
     named: 'derived in turns with others',
   },
+  {
+    repair: 'A repeated field of a Tron transaction has 64 elements.',
+    file: 'src/transactions/tron.ts',
+    from: 'if (before && field.repeated && before.length === MAX_REPEATED) {',
+    to: 'if (before && field.repeated && before.length < 0) {',
+    test: 'test/transactions/costs.spec.ts',
+    named: '400 000 empty permissions',
+  },
+  {
+    repair: 'A body of more than 32 MiB is not read to its end.',
+    file: 'src/http/body-limits.ts',
+    from: 'Number(length) > maxBody && Number(length) <= mostPassedOver',
+    to: 'Number(length) > maxBody',
+    test: 'test/e2e/requests.spec.ts',
+    named: 'more than 32 MiB',
+  },
 ].map((bound) => ({ rule: 'R5', ...bound }));

@@ -1,4 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto';
+import { connect } from 'node:net';
 import { Agent, request as httpRequest } from 'node:http';
 import fc from 'fast-check';
 import { stampBody, startCoordinator, type ApiKeyPair, type TestCoordinator } from '../../src/testing/index.js';
@@ -136,6 +137,23 @@ describe('a body that is no good JSON object', () => {
     }
     expect(ports.size).toBe(1);
     agent.destroy();
+  });
+
+  test('more than 32 MiB, not waited for: it is refused by its headers', async () => {
+    const said = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(coordinator.url).port), '127.0.0.1');
+      const end = (what: string) => {
+        clearTimeout(late);
+        socket.destroy();
+        resolve(what);
+      };
+      const late = setTimeout(end, 10_000, 'nothing');
+      socket.on('error', reject);
+      socket.once('data', (data) => end(String(data)));
+      socket.write(`POST ${tagPath} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${33 * 1024 * 1024}\r\n\r\n{`);
+    });
+    expect(said).toMatch(/^HTTP\/1\.1 400 /);
+    expect(said).toContain('request body is larger than 2 MiB');
   });
 });
 
