@@ -682,7 +682,7 @@ export const bounds = [
   },
   {
     repair: 'The arguments of an instruction are nested 128 levels deep.',
-    file: 'src/transactions/contract-interface.ts',
+    file: 'src/transactions/contracts/borsh.ts',
     from: 'if (this.#depth > MAX_BORSH_DEPTH) throw new Malformed(TOO_LONG);',
     to: '',
     test: 'test/transactions/costs.spec.ts',
