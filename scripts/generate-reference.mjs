@@ -12,7 +12,9 @@ import { exitCodeMeanings } from '../dist/cli/exit-codes.js';
 import { Terminal } from '../dist/cli/terminal.js';
 import { commandTree } from '../dist/cli/tree.js';
 import { settings } from '../dist/config/settings.js';
+import { stampsOf } from '../dist/decide/caller.js';
 import { buildRegistry } from '../dist/decide/registry.js';
+import { submittersOf } from '../dist/decide/submitters.js';
 import { grpcNumbers } from '../dist/domain/errors.js';
 import { limitTable } from '../dist/domain/organization/limits.js';
 import { httpStatuses } from '../dist/http/errors.filter.js';
@@ -320,7 +322,7 @@ function activitySection(path, versions) {
     ...older.map(
       (version) =>
         `<details>\n<summary>Older version <code>${version.type}</code></summary>\n\n` +
-        `Keys: \`${version.keys.intentKey}\`, \`${version.keys.resultKey}\`.\n\n${requestTable(version.intent)}\n\n</details>`,
+        `Keys: \`${version.keys.intentKey}\`, \`${version.keys.resultKeys.join('`, `')}\`.\n\n${requestTable(version.intent)}\n\n</details>`,
     ),
   ].join('\n\n');
 }
@@ -330,9 +332,7 @@ function factsOf(definition, { keys, kind }) {
     return ['- Answered with the activity that the vote is about.', `- Intent key: \`${keys.intentKey}\``];
   }
   const { policy, params = {} } = definition;
-  const facts = [
-    `- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKey}\`${keys.resultAlsoAs ? `, also as \`${keys.resultAlsoAs}\`` : ''}`,
-  ];
+  const facts = [`- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKeys.join('`, and the same as `')}\``];
   if (policy === 'root-quorum-only') {
     facts.push('- **Root quorum only**: policies are not asked and cannot grant it.');
   } else {
@@ -345,8 +345,11 @@ function factsOf(definition, { keys, kind }) {
   const names = Object.entries(params).map(([name, { type }]) => `\`activity.params.${name}\` (${typeName(type)})`);
   if (names.length > 0) facts.push(`- Parameters that policies see: ${names.join(', ')}`);
   if (definition.ownCredentialsOf) facts.push('- A user may do this to own credentials unless a policy speaks to it.');
-  if (definition.fromParent) facts.push('- A credential of the parent organization may submit it.');
-  if (definition.apiKeyOnly) facts.push('- Takes `X-Stamp` only, no passkey.');
+  const { about } = submittersOf(definition);
+  if (about) facts.push(`- ${about}`);
+  const stamps = stampsOf(definition);
+  if (!stamps.includes('webauthn')) facts.push('- Takes `X-Stamp` only, no passkey.');
+  if (stamps.includes('attested')) facts.push('- Takes `X-Stamp-Attested` too: a key that a token vouches for.');
   return facts;
 }
 

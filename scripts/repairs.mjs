@@ -448,7 +448,7 @@ export const repairs = [
     rule: 'R3',
     repair: 'The key of the proxy logs nobody in to its own organization.',
     file: 'src/decide/caller.ts',
-    from: 'checkNoProxyLogin(version, organization, caller);',
+    from: 'checkProxy(version, homesOf(definition, organization, parent).organization, caller);',
     to: '',
     test: 'test/nets/replayed-proofs.spec.ts',
     named: 'proves anything to anybody else',

@@ -8,6 +8,7 @@ import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { PolicyType, PolicyValue, RequestPart } from '../domain/policy/types.js';
 import type { Steps } from '../domain/steps.js';
 import type { ReadingOutcome, ToRead } from '../transactions/reading.js';
+import type { KeyringPort } from '../ports/keyring.js';
 import type { PreparePorts } from '../ports/prepare.js';
 import type { RecordedActivity } from './recorded-activity.js';
 
@@ -41,7 +42,7 @@ export interface PrepareContext {
   readonly organization: OrganizationView;
   /** Its parent, as it is now; undefined where there is none. */
   readonly parent?: OrganizationView | undefined;
-  /** The user who submitted the activity; one of the parent's where `fromParent` lets them in. */
+  /** The user who submitted the activity; one of the parent's where `submittedBy` lets them in. */
   readonly submitterId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -90,9 +91,8 @@ interface Described<Type extends string> {
   /** The newest type; its name gives the path and the intent and result keys unless said otherwise. */
   readonly type: Type;
   readonly intentKey?: string;
-  readonly resultKey?: string;
-  /** Another name that the result of the newest type has too, where a published client sends that type and reads this. */
-  readonly resultAlsoAs?: string;
+  /** Several, in this order, where a published client sends the newest type and reads the result of another. */
+  readonly resultKey?: string | readonly string[];
   /** One sentence for the reference. */
   readonly summary: string;
 }
@@ -112,10 +112,42 @@ interface Preparing<Intent extends object, Result extends object, Recalled, Prep
   recall(intent: Intent, recorded: RecordedActivity<Result>, organization: OrganizationView): Recalled;
 }
 
+/**
+ * A verb that asks the keyring to sign, and nothing else. A signature leaves nothing outside, and is nobody's until the append has
+ * proved that it was allowed. Of what prepares it is first made sure that it is allowed at the newest revision.
+ */
+interface Signing<Intent extends object, Result extends object, Recalled, Prepared> extends Pick<
+  Preparing<Intent, Result, Recalled, Prepared>,
+  'recall'
+> {
+  readonly prepare?: undefined;
+  /** As `prepare`. */
+  sign(
+    intent: Intent,
+    keyring: Pick<KeyringPort, 'sign'>,
+    context: PrepareContext,
+  ): Promise<Prepared & NoInfer<Recalled>>;
+}
+
 interface NotPreparing {
   readonly prepare?: undefined;
+  readonly sign?: undefined;
   readonly recall?: undefined;
 }
+
+type Asking<Intent extends object, Result extends object, Recalled, Prepared> =
+  | (Preparing<Intent, Result, Recalled, Prepared> & { readonly sign?: undefined })
+  | Signing<Intent, Result, Recalled, Prepared>
+  | NotPreparing;
+
+/**
+ * Who may submit a verb: a user of the organization, if a policy or the root quorum allows it; or whom the rule of that name lets in
+ * (`decide/submitters.ts`).
+ */
+export type SubmittedBy = 'user' | 'user-or-parent' | 'user-who-logs-in' | 'parent' | 'invitee';
+
+/** An API key, a passkey, or a key that a token vouches for (client protocol 1.3). */
+export type StampKind = 'api-key' | 'webauthn' | 'attested';
 
 /** One verb of the Activity API, in one value. Listing it in `index.ts` registers it. */
 export type ActivityDefinition<
@@ -125,7 +157,7 @@ export type ActivityDefinition<
   Recalled = unknown,
   Prepared = Recalled,
 > = Verb<Type, Intent, Result, Recalled, Prepared> &
-  (Preparing<Intent, Result, Recalled, Prepared> | NotPreparing) & { readonly kind: 'activity' };
+  Asking<Intent, Result, Recalled, Prepared> & { readonly kind: 'activity' };
 
 interface Verb<
   Type extends string,
@@ -176,35 +208,16 @@ interface Verb<
    * `quorum-members.ts`).
    */
   touches?(intent: Intent): UserTouched;
-  /**
-   * It gives whoever stamps a key that soon ends, which everybody may have whom no policy denies it. The body may name the parent
-   * when the credential lives in one of its sub-organizations: it is submitted there (client protocol 1.4).
-   */
-  readonly ownSession?: true;
-  /** A credential of the parent organization may submit this for a sub-organization (client protocol 1.4). */
-  readonly fromParent?: true;
-  /**
-   * Only the parent's own members submit this, in one of its sub-organizations: neither the sub-organization's users, whoever
-   * else's key they have registered, nor the key of the auth proxy, which speaks for strangers.
-   */
-  readonly byParent?: true;
-  /** X-Stamp-Attested is taken too: a key that a token vouches for (client protocol 1.3). */
-  readonly attestedStamp?: true;
-  /** Only X-Stamp is taken, no passkey (specification 4.3.3, 4.3.17). */
-  readonly apiKeyOnly?: true;
-  /** The key of an invitation's link submits this, for the user who is invited; a policy may still deny it. */
-  readonly byInvitation?: true;
+  /** A user of the organization, unless said. */
+  readonly submittedBy?: SubmittedBy;
+  /** The kinds of stamps it takes: API keys and passkeys, unless said (specification 4.3.3, 4.3.17; client protocol 1.3). */
+  readonly stamps?: readonly StampKind[];
   /**
    * What can be refused before there is anything: asked when it is submitted, so that nobody votes on what cannot be
    * done, before `prepare`, so that nothing is made in vain, and again before `decide`. Pure.
    * @throws {CoordinatorError} to refuse
    */
   check?(intent: Intent, organization: OrganizationView, limits: LimitsToCheck): void;
-  /**
-   * `prepare` leaves nothing outside, and asks nobody outside: what it gives is nobody's until the append has proved that it
-   * was allowed. Of all others it is first made sure that they are allowed at the newest revision.
-   */
-  readonly preparesWithoutTrace?: true;
   /**
    * What happens, and what is answered. Pure.
    * @throws {CoordinatorError} to refuse; see `refuse…` of the noun files for the common ones
@@ -250,8 +263,7 @@ export function defineActivity<
   Recalled,
   Prepared,
 >(
-  definition: Verb<Type, Intent, Result, Recalled, Prepared> &
-    (Preparing<Intent, Result, Recalled, Prepared> | NotPreparing),
+  definition: Verb<Type, Intent, Result, Recalled, Prepared> & Asking<Intent, Result, Recalled, Prepared>,
 ): ActivityDefinition<Type, Intent, Result, Recalled, Prepared> {
   return { kind: 'activity', ...definition };
 }

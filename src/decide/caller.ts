@@ -1,3 +1,4 @@
+import type { AnyDefinition, StampKind } from '../activities/define-activity.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery, isAuthProxyUser } from '../domain/organization/auth-proxy.js';
@@ -15,6 +16,7 @@ import {
 } from './refusals.js';
 import type { ActivityVersion } from './registry.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
+import { homesOf, submittersOf } from './submitters.js';
 
 /** What a submit says of who sends it, and what was verified of that. */
 interface Asked {
@@ -33,8 +35,7 @@ export interface VerifiedPasskey {
 }
 
 /**
- * Whose stamp is on a submit. Of a verb that only the parent's members submit it is looked up in the parent alone: a
- * sub-organization's users may have registered any public key.
+ * Whose stamp is on a submit.
  * @throws {CoordinatorError} UNAUTHENTICATED when it is nobody's; INVALID_ARGUMENT for a kind of stamp that is not taken here
  */
 export function callerOf(
@@ -44,15 +45,27 @@ export function callerOf(
   now: number,
 ): Caller {
   const { definition, type } = version;
-  const isActivity = definition.kind === 'activity';
-  if (stamp.kind === 'webauthn' && isActivity && definition.apiKeyOnly) throw apiKeyOnly(type);
+  checkStampTaken(stamp, version);
   if (stamp.kind === 'attested') {
-    if (!attestation || !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
+    if (!attestation) throw attestedElsewhere(type);
     return attestedCaller(stamp, attestation, organization, now);
   }
-  if (isActivity && definition.byInvitation) return invitedCaller(stamp, organization, now);
-  if (isActivity && definition.byParent) return resolveCaller(stamp, parent ?? organization, undefined, now);
-  return resolveCaller(stamp, organization, parent, now);
+  if (submittersOf(definition).is === 'invited') return invitedCaller(stamp, organization, now);
+  const homes = homesOf(definition, organization, parent);
+  return resolveCaller(stamp, homes.organization, homes.parent, now);
+}
+
+const usualStamps: readonly StampKind[] = ['api-key', 'webauthn'];
+
+/** The kinds of stamps that a verb takes. */
+export function stampsOf(definition: AnyDefinition): readonly StampKind[] {
+  return (definition.kind === 'activity' && definition.stamps) || usualStamps;
+}
+
+/** @throws {CoordinatorError} UNAUTHENTICATED for a kind of stamp that a verb does not take */
+export function checkStampTaken({ kind }: Stamp, { definition, type }: ActivityVersion): void {
+  if (stampsOf(definition).includes(kind)) return;
+  throw kind === 'attested' ? attestedElsewhere(type) : apiKeyOnly(type);
 }
 
 /** @throws {CoordinatorError} when a caller may not submit this here, whatever policies say */
@@ -63,15 +76,12 @@ export function checkMaySubmit(
   parent: OrganizationView | undefined,
 ): void {
   const { definition, type } = version;
-  const isActivity = definition.kind === 'activity';
-  if (stamp.kind === 'attested' || (isActivity && definition.byInvitation)) return;
-  if (isActivity && definition.byParent) {
-    if (!parent) throw membersOfParentOnly(type, undefined);
-    if (isAuthProxyUser(parent, caller.user.userId)) throw membersOfParentOnly(type, parent.organizationId);
-  } else checkNoProxyLogin(version, organization, caller);
+  const { is, parents } = submittersOf(definition);
+  if (stamp.kind === 'attested' || is === 'invited') return;
+  if (parents === 'only' && !parent) throw membersOfParentOnly(type, undefined);
+  checkProxy(version, homesOf(definition, organization, parent).organization, caller);
   if (passkey && caller.authenticator) checkPasskeyUnchanged(passkey, caller.authenticator);
-  const isOfParent = isActivity && (definition.fromParent ?? definition.byParent);
-  if (caller.organizationId !== organizationId && !isOfParent) {
+  if (caller.organizationId !== organizationId && parents === 'not') {
     throw organizationMismatch(organizationId, caller.organizationId);
   }
 }
@@ -94,15 +104,13 @@ export function checkMayRead(
 
 /**
  * The key of an auth proxy speaks for strangers: it logs people in to sub-organizations, and nobody to its own organization.
+ * @param home where the credential is looked up first
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
-function checkNoProxyLogin(
-  { definition, type }: ActivityVersion,
-  organization: OrganizationView,
-  caller: Caller,
-): void {
-  const isLogin = definition.kind === 'activity' && (definition.fromParent || definition.ownSession);
-  if (isLogin && isAuthProxyUser(organization, caller.user.userId)) throw proxyLogin(type, organization.organizationId);
+function checkProxy({ definition, type }: ActivityVersion, home: OrganizationView, { user }: Caller): void {
+  const { proxy } = submittersOf(definition);
+  if (proxy === 'as-policies-say' || !isAuthProxyUser(home, user.userId)) return;
+  throw (proxy === 'nothing' ? membersOfParentOnly : proxyLogin)(type, home.organizationId);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { AuthorizationContext } from '../domain/policy/question.js';
 import { type AuthorizationRequest, type PolicyUser, unreadable, type PolicyValue } from '../domain/policy/types.js';
 import type { Registry } from './registry.js';
 import { credentialsOf } from './resolve-caller.js';
+import { submittersOf } from './submitters.js';
 import { type Basis, ReadFirst, tenantOf } from './basis.js';
 
 /** Whether what policies read of a request has to be read out of something first. */
@@ -78,11 +79,12 @@ export function questionOf(
 }
 
 function ownCredentials(
-  { ownSession, byInvitation, ownCredentialsOf }: AnyActivity,
+  definition: AnyActivity,
   intent: object,
   submitterId: string,
 ): AuthorizationRequest['ownCredentials'] {
-  return ownSession || byInvitation ? 'session' : ownCredentialsOf?.(intent) === submitterId;
+  if (submittersOf(definition).needs === 'no-denial') return 'session';
+  return definition.ownCredentialsOf?.(intent) === submitterId;
 }
 
 export function policyContext(basis: Basis, guest?: User): AuthorizationContext {

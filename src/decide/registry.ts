@@ -12,7 +12,8 @@ export interface ActivityVersion {
   readonly kind: string;
   readonly definition: AnyDefinition;
   readonly intent: new () => object;
-  readonly keys: { readonly intentKey: string; readonly resultKey: string; readonly resultAlsoAs?: string | undefined };
+  /** Names of the one key of `intent`, and of those of `result`: one, or several with the same value. */
+  readonly keys: { readonly intentKey: string; readonly resultKeys: readonly string[] };
   /** Lifts a valid intent of this version to the newest; undefined for the newest. */
   readonly lift: ((intent: object) => object) | undefined;
 }
@@ -61,8 +62,7 @@ export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
         intent: one.intent,
         keys: {
           intentKey: one.intentKey ?? `${camelCase(kind)}Intent${version}`,
-          resultKey: definition.kind === 'vote' ? '' : (one.resultKey ?? `${camelCase(kind)}Result${version}`),
-          resultAlsoAs: one.type === definition.type ? definition.resultAlsoAs : undefined,
+          resultKeys: definition.kind === 'vote' ? [] : [one.resultKey ?? `${camelCase(kind)}Result${version}`].flat(),
         },
         lift: one.lift?.bind(one),
       };

@@ -7,6 +7,7 @@ import { type AuthorizationRequest, unreadable } from '../domain/policy/types.js
 import { denialOf } from './explain.js';
 import { activityVersion } from './registry.js';
 import { invitedBy } from './resolve-caller.js';
+import { submittersOf } from './submitters.js';
 import {
   type Basis,
   type Submission,
@@ -36,7 +37,8 @@ export function decideSubmit(
   const { definition } = activityVersion(basis.registry, type);
   const { authority } = voter;
   // Not a user yet, and none of the others' while policies count who is here.
-  const guest = definition.byInvitation ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
+  const isInvited = submittersOf(definition).is === 'invited';
+  const guest = isInvited ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
   const context = policyContext({ ...basis, ...authority }, guest?.user);
   const home = authority?.organization ?? basis.organization;
   // Whose invitation it is is no member yet; and what a parent's policies say is not for those of its sub-organization.
@@ -61,8 +63,8 @@ export function decideSubmit(
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
     throw denialOf(authorization, asking(), [voter], context, reader);
   readFirst(definition, intent, basis);
-  if (definition.prepare && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
-  if (outcome === 'allow' && definition.prepare && !prepared) return 'prepare-first';
+  if (definition.recall && !prepared) definition.check?.(intent, basis.organization, limitsToCheck(basis));
+  if (outcome === 'allow' && definition.recall && !prepared) return 'prepare-first';
 
   const snapshot = afterSubmit[outcome];
   const submitted: ActivityEvent = {
@@ -95,6 +97,6 @@ export function decideSubmit(
   }
   checkRoomToWait(basis.organization, voter.userId, vote.message, limitsToCheck(basis).limits);
   // Decided, and thrown away, as long as votes are needed: what cannot be done should not be voted on.
-  if (!definition.prepare) execute(basis, definition, intent, activityId, vote, prepared);
+  if (!definition.recall) execute(basis, definition, intent, activityId, vote, prepared);
   return { outcome, events: [submitted] };
 }

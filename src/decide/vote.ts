@@ -59,7 +59,7 @@ export function decideVote(
     throw denialOf(authorization, question, [...approvals, voter], context);
   const isAllowed = authorization.outcome === 'allow';
   if (isAllowed) readFirstIfThere(definition, intent, basis);
-  if (isAllowed && definition.prepare && !prepared && isPossible(definition, intent, basis)) {
+  if (isAllowed && definition.recall && !prepared && isPossible(definition, intent, basis)) {
     return 'prepare-first';
   }
   const next = step(voted, { type: 'evaluated', outcome: isAllowed ? 'allow' : 'consensus-needed' });

@@ -150,7 +150,7 @@ export class RequestDecider {
     if (outcome === 'prepare-first') {
       const { definition } = activityVersion(this.ports.registry, target?.type ?? version.type);
       const submitterId = target ? submissionOf(target).userId : voter.userId;
-      return { submitterId, leavesTraces: !definition.preparesWithoutTrace };
+      return { submitterId, leavesTraces: definition.sign === undefined };
     }
     this.ports.metrics.decided(outcome.outcome, target?.type ?? version.type);
     const proof = proofOf(this.ports, job, outcome.events, target, basis, loaded.hash, authority.authority?.hash);

@@ -1,4 +1,5 @@
 import type { VerifiedPasskey } from '../decide/caller.js';
+import { homesOf } from '../decide/submitters.js';
 import { CoordinatorError } from '../domain/errors.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { Meter } from '../domain/steps.js';
@@ -81,10 +82,7 @@ export class Driver {
     const { loader } = this.ports;
     const { organization } = await loader.load(organizationId);
     const parent = (await loader.parentOf(organization))?.organization;
-    // Credentials of the parent's members are looked up in the parent alone.
-    const isParents = version.definition.kind === 'activity' && version.definition.byParent;
-    const home = isParents && parent ? { organization: parent } : { organization, parent };
-    return verifyPasskey(stamp, body, home, this.ports);
+    return verifyPasskey(stamp, body, homesOf(version.definition, organization, parent), this.ports);
   }
 
   private enqueue(

@@ -12,7 +12,9 @@ import { isSignedByPasskey } from '../stamps/webauthn.js';
 import type { OrganizationLoader } from '../ledger/load-organization.js';
 import type { Claims } from '../ports/claims.js';
 import type { Clock } from '../ports/clock.js';
-import { attestedElsewhere, credentialConflict } from '../decide/refusals.js';
+import { checkStampTaken } from '../decide/caller.js';
+import { credentialConflict } from '../decide/refusals.js';
+import { submittersOf } from '../decide/submitters.js';
 import type { SubmitRequest } from './requests.js';
 import { attestedUser } from '../decide/resolve-caller.js';
 
@@ -44,10 +46,9 @@ export class OrganizationLookup {
    */
   async ofSubmit(request: SubmitRequest, position: bigint): Promise<SubmitRequest> {
     const { stamp, organizationId } = request;
-    const { definition, type } = request.version;
-    const isActivity = definition.kind === 'activity';
-    if (stamp.kind === 'attested' && !(isActivity && definition.attestedStamp)) throw attestedElsewhere(type);
-    if (!isActivity || !definition.ownSession) return request;
+    // Before anything is asked of its token; other kinds are refused in their turn.
+    if (stamp.kind === 'attested') checkStampTaken(stamp, request.version);
+    if (submittersOf(request.version.definition).names === 'the-organization') return request;
     const { organization } = await this.ports.loader.load(organizationId);
     if (stamp.kind !== 'attested') return { ...request, ...(await this.placeOf(stamp, organization, position)) };
     const attestation = await this.attestationOf(stamp, organization, position);

@@ -7,6 +7,7 @@ import type { Clock } from '../ports/clock.js';
 import type { PasskeyCounters } from '../ports/passkeys.js';
 import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
 import { resolveCaller } from '../decide/resolve-caller.js';
+import type { Homes } from '../decide/submitters.js';
 
 /** What passkeys are verified with. */
 export interface PasskeyPorts {
@@ -23,7 +24,7 @@ export interface PasskeyPorts {
 export async function verifyPasskey(
   stamp: Extract<Stamp, { kind: 'webauthn' }>,
   body: Uint8Array,
-  { organization, parent }: { readonly organization: OrganizationView; readonly parent?: OrganizationView | undefined },
+  { organization, parent }: Homes,
   { counters, clock, passkeyOrigins }: PasskeyPorts,
 ): Promise<VerifiedPasskey> {
   checkWebAuthnChallenge(stamp, body);

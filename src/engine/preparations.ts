@@ -102,7 +102,12 @@ export class Preparations {
       // Of another organization than was decided on: it may have changed since.
       const toRead = reading ? definition.ahead?.(target.intent, organization, meter.reading) : undefined;
       if (toRead) await readElsewhere(this.ports, toRead, organization, meter);
-      return { value: await definition.prepare?.(target.intent, prepare(attempt), context) };
+      const ports = prepare(attempt);
+      const { intent: asked } = target;
+      const value = definition.sign
+        ? definition.sign(asked, ports.keyring, context)
+        : definition.prepare?.(asked, ports, context);
+      return { value: await value };
     } catch (error) {
       // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
       if (error instanceof CoordinatorError) return { refusal: error };

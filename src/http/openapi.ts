@@ -1,4 +1,6 @@
+import { stampsOf } from '../decide/caller.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
+import { submittersOf } from '../decide/submitters.js';
 import { grpcNumbers } from '../domain/errors.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ActivityShape } from '../wire/shapes.js';
@@ -23,8 +25,8 @@ const errorSchema: JsonSchema = {
 
 const stamps: readonly object[] = [{ ApiKeyStamp: [] }, { PasskeyStamp: [] }];
 
-const isAttestable = ({ definition }: ActivityVersion): boolean =>
-  definition.kind === 'activity' && definition.attestedStamp === true;
+const isAttestable = ({ definition }: Pick<ActivityVersion, 'definition'>): boolean =>
+  stampsOf(definition).includes('attested');
 
 const json = (schema: JsonSchema) => ({ 'application/json': { schema } });
 
@@ -212,13 +214,11 @@ function descriptionOf({ definition, keys }: ActivityVersion): string {
       : `Policies see \`activity.resource == '${definition.policy.resource}' && activity.action == '${definition.policy.action}'\`.`;
   const params = Object.keys(definition.params ?? {}).map((name) => `\`activity.params.${name}\``);
   return [
-    `Result: \`${keys.resultKey}\`${keys.resultAlsoAs ? `, also as \`${keys.resultAlsoAs}\`` : ''}.`,
+    `Result: \`${keys.resultKeys.join('`, and the same as `')}\`.`,
     policy,
     ...(params.length > 0 ? [`Parameters for policies: ${params.join(', ')}.`] : []),
-    ...(definition.apiKeyOnly ? ['Accepts only X-Stamp.'] : []),
-    ...(definition.attestedStamp ? ['Also accepts X-Stamp-Attested: a key that a token vouches for.'] : []),
-    ...(definition.ownSession
-      ? ['If the credential belongs to a sub-organization, the id of its parent also works.']
-      : []),
+    ...(stampsOf(definition).includes('webauthn') ? [] : ['Accepts only X-Stamp.']),
+    ...(isAttestable({ definition }) ? ['Also accepts X-Stamp-Attested: a key that a token vouches for.'] : []),
+    ...[submittersOf(definition).about ?? []].flat(),
   ].join(' ');
 }

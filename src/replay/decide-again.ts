@@ -387,7 +387,7 @@ export function preparation(
   const version = activityVersion(registry, type);
   const { definition } = version;
   const end = effects.at(-1);
-  if (!definition.prepare || !end) return undefined;
+  if (!definition.recall || !end) return undefined;
   // One that fails with effects was decided to fail, by what it had prepared.
   if (end.type === 'ActivityFailed' && effects.length === 1) {
     const { code, message } = end.data.failure;

@@ -286,7 +286,7 @@ class Fork {
     const open = branch.waitingFor(asked);
     if (came.kind !== 'unknown' || !open || this.edited.has(open.activityId)) return came;
     const { definition } = activityVersion(this.options.registry, open.type);
-    if (!definition.prepare) return came;
+    if (!definition.recall) return came;
     const effects = await this.later.of(open.activityId, this.loaded.revision);
     const later = effects && preparation(this.options.registry, open.type, open.intent, effects, branch.organization);
     return later ? branch.decide(asked, terms, later) : came;

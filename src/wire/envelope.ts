@@ -8,8 +8,8 @@ import { readableActivity, type ReadableActivity } from '../domain/activity/reda
 
 /** What the envelope needs beyond the record itself. */
 export interface EnvelopeContext {
-  /** Names of the one key of `intent` and of `result`, by the submitted version; and a second one of `result`, if it has one. */
-  readonly keys: { readonly intentKey: string; readonly resultKey: string; readonly resultAlsoAs?: string | undefined };
+  /** Names of the one key of `intent`, and of those of `result`, by the submitted version. */
+  readonly keys: { readonly intentKey: string; readonly resultKeys: readonly string[] };
   /** When it is read, milliseconds since the epoch. */
   readonly now: number;
   /** The result as its submitter alone is told it, if that is another than the recorded one. */
@@ -42,7 +42,7 @@ export function activityEnvelope(
     status: record.status,
     type: record.type,
     intent: { [keys.intentKey]: record.intent },
-    result: result ? resultUnder(keys, result) : {},
+    result: result ? Object.fromEntries(keys.resultKeys.map((name) => [name, result])) : {},
     votes: record.votes.map((vote) => voteResource(record.activityId, vote)),
     ...(record.appProofs ? { appProofs: record.appProofs } : {}),
     fingerprint: record.fingerprint,
@@ -60,10 +60,6 @@ export function activityEnvelope(
       : null,
     ...(record.redacted ? { redacted: true as const } : {}),
   };
-}
-
-function resultUnder({ resultKey, resultAlsoAs }: EnvelopeContext['keys'], result: object) {
-  return { ...(resultAlsoAs === undefined ? {} : { [resultAlsoAs]: result }), [resultKey]: result };
 }
 
 /** What every submit answers. */

@@ -1,3 +1,4 @@
+import type { KeyringPort } from '../../src/ports/keyring.js';
 import type { ActivityDefinition, DecideContext, PrepareContext } from '../../src/activities/define-activity.js';
 import type { RecordedActivity } from '../../src/activities/recorded-activity.js';
 import type { OrganizationView } from '../../src/domain/organization/organization.js';
@@ -53,6 +54,24 @@ describe('a verb that prepares', () => {
     const preparesLess: Fits<With<{ prepare(): Promise<{ message: string }> }>, Verb> = false;
     const recallsLess: Fits<With<{ recall(): { message: string } }>, Verb> = false;
     expect([preparesLess, recallsLess]).toEqual([false, false]);
+  });
+
+  it('asks the keyring to sign, or the world, and says the same of recalling it', () => {
+    type Signs = Omit<
+      With<{ sign(intent: Asked, keyring: Pick<KeyringPort, 'sign'>): Promise<{ code: string; message: string }> }>,
+      'prepare'
+    >;
+    const signs: Fits<Signs, Verb> = true;
+    const withoutRecall: Fits<Omit<Signs, 'recall'>, Verb> = false;
+    const both: Fits<Signs & Complete, Verb> = false;
+    expect([signs, withoutRecall, both]).toEqual([true, false, false]);
+  });
+
+  it('can leave nothing outside by signing', () => {
+    type Given = Parameters<NonNullable<Verb['sign']>>[1];
+    const sign: Fits<Given, Pick<KeyringPort, 'sign'>> = true;
+    const createWallet: Fits<Given, Pick<KeyringPort, 'createWallet'>> = false;
+    expect([sign, createWallet]).toEqual([true, false]);
   });
 
   it('decides on nothing that history does not keep', () => {

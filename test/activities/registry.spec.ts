@@ -1,11 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { activities } from '../../src/activities/index.js';
-import type { AnyDefinition } from '../../src/activities/define-activity.js';
+import type { AnyDefinition, SubmittedBy } from '../../src/activities/define-activity.js';
 import { buildRegistry, isVote } from '../../src/decide/registry.js';
 import { fieldsOfShape, schemaOf } from '../../src/wire/json-schema.js';
 
 const registry = buildRegistry(activities);
 const definitions: readonly AnyDefinition[] = activities;
+
+/** Under the names of other versions too: `@turnkey/core` 1.x sends the second version and reads the result of the first. */
+const alsoUnder: Readonly<Record<string, readonly string[]>> = {
+  ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2: ['createReadWriteSessionResult'],
+};
 
 /** Submit path, wire version, intent key and result key, as published clients send and read them (client protocol 6). */
 const families: readonly (readonly [path: string, type: string, intentKey: string, resultKey: string])[] = [
@@ -427,7 +432,8 @@ const camelCase = (file: string) =>
 
 describe('the list of activities', () => {
   it.each(families)('%s takes %s', (path, type, intentKey, resultKey) => {
-    expect(registry.versions.get(type)).toMatchObject({ type, keys: { intentKey, resultKey } });
+    const resultKeys = resultKey === '' ? [] : [...(alsoUnder[type] ?? []), resultKey];
+    expect(registry.versions.get(type)).toMatchObject({ type, keys: { intentKey, resultKeys } });
     expect(registry.paths.get(path)?.map((version) => version.type)).toEqual(
       families.filter(([other]) => other === path).map(([, one]) => one),
     );
@@ -472,13 +478,37 @@ describe('the list of activities', () => {
       'DELETE_AUTHENTICATORS',
       'DELETE_OAUTH_PROVIDERS',
     ]);
-    const sessions = definitions.flatMap((one) => (!isVote(one) && one.ownSession ? [one.type] : []));
-    expect(sessions).toEqual([
-      'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',
-      'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
-      'ACTIVITY_TYPE_STAMP_LOGIN',
-    ]);
     for (const one of own) expect(one.ownCredentialsOf!({ userId: 'u' })).toBe('u');
+  });
+
+  it('lets others than users of the organization submit only what says so', () => {
+    const by = (rule: SubmittedBy) =>
+      definitions.flatMap((one) =>
+        !isVote(one) && one.submittedBy === rule ? [registry.versions.get(one.type)!.kind] : [],
+      );
+    expect(by('user')).toEqual([]);
+    expect(by('user-or-parent')).toEqual([
+      'CREATE_OAUTH_PROVIDERS',
+      'EMAIL_AUTH',
+      'INIT_OTP_AUTH',
+      'OAUTH',
+      'OAUTH_LOGIN',
+      'OTP_AUTH',
+      'OTP_LOGIN',
+    ]);
+    expect(by('user-who-logs-in')).toEqual(['CREATE_READ_ONLY_SESSION', 'CREATE_READ_WRITE_SESSION', 'STAMP_LOGIN']);
+    expect(by('parent')).toEqual(['RELEASE_CONTACT']);
+    expect(by('invitee')).toEqual(['ACCEPT_INVITATION']);
+  });
+
+  it('takes other stamps than API keys and passkeys only where it says so', () => {
+    const others = definitions.flatMap((one) => (!isVote(one) && one.stamps ? [[one.type, one.stamps.join()]] : []));
+    expect(Object.fromEntries(others)).toEqual({
+      ACTIVITY_TYPE_ACCEPT_INVITATION: 'api-key',
+      ACTIVITY_TYPE_CREATE_INVITATIONS: 'api-key',
+      ACTIVITY_TYPE_INIT_OTP_AUTH_V3: 'api-key',
+      ACTIVITY_TYPE_STAMP_LOGIN: 'api-key,webauthn,attested',
+    });
   });
 
   it('shows policies the parameters of client protocol 9.3, read from the intent', () => {

@@ -74,10 +74,9 @@ export class Documented {
   private activityProblem({ type, status, intent, result }: ActivityEnvelope): string | undefined {
     const version = registry.versions.get(type);
     if (!version || version.definition.kind === 'vote') return `\`${type}\` is no type of an activity`;
-    const { intentKey, resultKey, resultAlsoAs } = version.keys;
+    const { intentKey, resultKeys } = version.keys;
     if (Object.keys(intent).join() !== intentKey) return `intent has the keys ${Object.keys(intent).join()}`;
-    const names = resultAlsoAs === undefined ? resultKey : `${resultAlsoAs},${resultKey}`;
-    const keys = status === 'ACTIVITY_STATUS_COMPLETED' ? names : '';
+    const keys = status === 'ACTIVITY_STATUS_COMPLETED' ? resultKeys.join() : '';
     if (Object.keys(result).join() !== keys) return `result of ${status} has the keys ${Object.keys(result).join()}`;
     const { definition } = version;
     if (!keys) return undefined;

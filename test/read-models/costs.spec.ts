@@ -320,7 +320,7 @@ async function expectSameCost(ask: LookUp, mostRows = 0): Promise<void> {
 const envelope: QueryContext['explained'] = (record) =>
   activityEnvelope(record, {
     now,
-    keys: { intentKey: 'intent', resultKey: 'result' },
+    keys: { intentKey: 'intent', resultKeys: ['result'] },
     rights: { canApprove: false, canReject: false },
   });
 

@@ -39,7 +39,7 @@ export const createReadOnlySession = defineActivity({
   intent: CreateReadOnlySessionIntent,
   result: CreateReadOnlySessionResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
-  ownSession: true,
+  submittedBy: 'user-who-logs-in',
 
   decide(_intent, { organization, submitterId, credentialId, now }) {
     const { organizationId, name: organizationName } = organization;

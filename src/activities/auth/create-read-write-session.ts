@@ -60,7 +60,7 @@ class CreateReadWriteSessionResult {
 export const createReadWriteSession = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
   // `@turnkey/core` 1.x sends the second version and reads the result of the first.
-  resultAlsoAs: 'createReadWriteSessionResult',
+  resultKey: ['createReadWriteSessionResult', 'createReadWriteSessionResultV2'],
   summary: 'Issues short-lived credentials to the user who stamped the request.',
   intent: CreateReadWriteSessionIntentV2,
   result: CreateReadWriteSessionResult,
@@ -72,7 +72,7 @@ export const createReadWriteSession = defineActivity({
     },
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
-  ownSession: true,
+  submittedBy: 'user-who-logs-in',
 
   check({ targetPublicKey }) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');

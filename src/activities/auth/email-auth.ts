@@ -70,7 +70,7 @@ export const emailAuth = defineActivity({
     { type: 'ACTIVITY_TYPE_EMAIL_AUTH', resultKey, intent: EmailAuthIntent, lift },
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check({ email, targetPublicKey, emailCustomization }, organization) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');

@@ -58,8 +58,8 @@ export const initOtpAuth = defineActivity({
   params: {
     otp_length: { type: { kind: 'int' }, from: ({ otpLength = otpLengths.usual }) => BigInt(otpLength) },
   },
-  fromParent: true,
-  apiKeyOnly: true,
+  submittedBy: 'user-or-parent',
+  stamps: ['api-key'],
 
   check(params, organization) {
     checkOtpParams(params);

@@ -34,7 +34,7 @@ export const oauthLogin = defineActivity({
   result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
   params: loginPolicyParams<OauthLoginIntent>(),
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check(intent) {
     checkLogin(intent);

@@ -41,7 +41,7 @@ export const oauth = defineActivity({
   intent: OauthIntent,
   result: OauthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check({ targetPublicKey }) {
     parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');

@@ -49,7 +49,7 @@ export const otpAuth = defineActivity({
   intent: OtpAuthIntent,
   result: OtpAuthResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check({ otpId, targetPublicKey }, organization) {
     if (targetPublicKey) parsePublicKey('CURVE_P256', targetPublicKey, 'parameters.targetPublicKey');

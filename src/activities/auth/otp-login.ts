@@ -74,7 +74,7 @@ export const otpLogin = defineActivity({
   ],
   policy: { resource: 'AUTH', action: 'CREATE' },
   params: loginPolicyParams<OtpLoginIntentV2>(),
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check(intent) {
     checkLogin(intent);

@@ -25,8 +25,8 @@ export const stampLogin = defineActivity({
   result: LoginResult,
   policy: { resource: 'AUTH', action: 'CREATE' },
   params: loginPolicyParams<StampLoginIntent>(),
-  ownSession: true,
-  attestedStamp: true,
+  submittedBy: 'user-who-logs-in',
+  stamps: ['api-key', 'webauthn', 'attested'],
 
   check(intent) {
     checkLogin(intent);

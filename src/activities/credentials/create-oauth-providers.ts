@@ -63,7 +63,7 @@ export const createOauthProviders = defineActivity({
   params: { user_id: { type: { kind: 'string' }, from: ({ userId }) => userId } },
   ownCredentialsOf: ({ userId }) => userId,
   touches: ({ userId }) => ({ type: 'OauthProviderCreated', data: { userId } }),
-  fromParent: true,
+  submittedBy: 'user-or-parent',
 
   check({ userId }, organization) {
     existingUser(organization, userId);

@@ -41,8 +41,8 @@ export const acceptInvitation = defineActivity({
   intent: AcceptInvitationIntent,
   result: AcceptInvitationResult,
   policy: { resource: 'INVITATION', action: 'UPDATE' },
-  apiKeyOnly: true,
-  byInvitation: true,
+  submittedBy: 'invitee',
+  stamps: ['api-key'],
 
   check({ invitationId, authenticators = [], apiKeys = [] }, organization) {
     const { accessType, senderUserId } = unacceptedInvitation(organization, invitationId);

@@ -53,7 +53,7 @@ export const createInvitations = defineActivity({
   intent: CreateInvitationsIntent,
   result: CreateInvitationsResult,
   policy: { resource: 'INVITATION', action: 'CREATE' },
-  apiKeyOnly: true,
+  stamps: ['api-key'],
 
   check({ invitations }, organization) {
     const addresses = new Set<string>();

@@ -43,7 +43,7 @@ export const releaseContact = defineActivity({
     contact: { type: { kind: 'string' }, from: ({ contact }) => contactKey(contact) },
     leave_unreachable: { type: { kind: 'bool' }, from: ({ leaveUnreachable = false }) => leaveUnreachable },
   },
-  byParent: true,
+  submittedBy: 'parent',
 
   check({ contact }, organization) {
     usersToRelease(organization, contact);

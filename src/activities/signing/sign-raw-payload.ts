@@ -50,8 +50,7 @@ export const signRawPayload = defineActivity({
     payloads.read(intent, organization);
   },
 
-  preparesWithoutTrace: true,
-  async prepare(intent, { keyring }, { organization }) {
+  async sign(intent, keyring, { organization }) {
     const { key, parts } = payloads.read(intent, organization);
     const [signature] = await signAll(keyring, organization.organizationId, key, parts);
     return { key, signature: signature! };

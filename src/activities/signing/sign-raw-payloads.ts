@@ -47,8 +47,7 @@ export const signRawPayloads = defineActivity({
     payloads.read(intent, organization);
   },
 
-  preparesWithoutTrace: true,
-  async prepare(intent, { keyring }, { organization }) {
+  async sign(intent, keyring, { organization }) {
     const { key, parts } = payloads.read(intent, organization);
     return { key, signatures: await signAll(keyring, organization.organizationId, key, parts) };
   },

@@ -68,8 +68,7 @@ export const signTransaction = defineActivity({
     readTransaction(intent, organization);
   },
 
-  preparesWithoutTrace: true,
-  async prepare(intent, { keyring }, { organization }) {
+  async sign(intent, keyring, { organization }) {
     const { key, transaction } = readTransaction(intent, organization);
     const signatures = await signAll(keyring, organization.organizationId, key, transaction.parts);
     return { key, signedTransaction: transaction.assemble(signatures) };

@@ -37,7 +37,7 @@ export interface BytesToSign {
 
 /** Signs everything with one key; signatures are in the order of `parts`. */
 export async function signAll(
-  keyring: KeyringPort,
+  keyring: Pick<KeyringPort, 'sign'>,
   organizationId: string,
   { vaultId, secret, curve }: SigningKey,
   parts: readonly BytesToSign[],

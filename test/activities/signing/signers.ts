@@ -72,7 +72,7 @@ export class Signers {
     return { walletId, vaultId, accounts: facts };
   }
 
-  /** What `prepare` gives, by the real keyring. */
+  /** What the real keyring gives. */
   async prepare<Intent extends object, Prepared>(
     definition: Definition<Intent, object, Prepared>,
     intent: object,
@@ -80,7 +80,7 @@ export class Signers {
     let count = 0;
     const newId = () => derivedId('prepared', String(count++));
     const valid = validate(definition.intent, intent, 'parameters');
-    return definition.prepare!(valid, this.ports, {
+    return definition.sign!(valid, this.ports.keyring, {
       organization: this.organization(),
       submitterId: id(900),
       now: at,

@@ -1,0 +1,76 @@
+import type { AnyDefinition, SubmittedBy } from '../activities/define-activity.js';
+import type { OrganizationView } from '../domain/organization/organization.js';
+
+/** What a rule about who submits a verb says, wherever that is asked. A rule that leaves a question open does not compile. */
+interface SubmitterRule {
+  /** Whether users of the parent submit it in a sub-organization. */
+  readonly parents: 'not' | 'too' | 'only';
+  /** What the key of an auth proxy, which speaks for strangers, may do with it. */
+  readonly proxy: 'as-policies-say' | 'not-in-its-own-organization' | 'nothing';
+  /** Whether somebody must allow it, or it is everybody's for whom no policy denies it. */
+  readonly needs: 'an-allow' | 'no-denial';
+  /** Whether whoever submits it is a user already, or becomes one by it: the key of the invitation stamps. */
+  readonly is: 'a-user' | 'invited';
+  /** Whether the body names the organization, or may name the parent of the one where the credential lives. */
+  readonly names: 'the-organization' | 'its-parent-too';
+  /** For the reference; nothing where it goes without saying. */
+  readonly about?: string;
+}
+
+const ordinary = {
+  parents: 'not',
+  proxy: 'as-policies-say',
+  needs: 'an-allow',
+  is: 'a-user',
+  names: 'the-organization',
+} as const satisfies SubmitterRule;
+
+const rules: Readonly<Record<SubmittedBy, SubmitterRule>> = {
+  user: ordinary,
+  'user-or-parent': {
+    ...ordinary,
+    parents: 'too',
+    proxy: 'not-in-its-own-organization',
+    about: 'A credential of the parent organization may submit it.',
+  },
+  'user-who-logs-in': {
+    ...ordinary,
+    proxy: 'not-in-its-own-organization',
+    needs: 'no-denial',
+    names: 'its-parent-too',
+    about: 'If the credential belongs to a sub-organization, the id of its parent also works.',
+  },
+  parent: {
+    ...ordinary,
+    parents: 'only',
+    proxy: 'nothing',
+    about: 'Only members of the parent submit it, in a sub-organization, and not through its auth proxy.',
+  },
+  invitee: {
+    ...ordinary,
+    needs: 'no-denial',
+    is: 'invited',
+    about: 'The key of an invitation submits it, for the user who is invited.',
+  },
+};
+
+/** The rule about who submits a verb. A vote is its users' own. */
+export function submittersOf(definition: AnyDefinition): SubmitterRule {
+  return rules[(definition.kind === 'activity' && definition.submittedBy) || 'user'];
+}
+
+/** The organizations in which the credential of a stamp is looked up: the first that has it wins. */
+export interface Homes {
+  readonly organization: OrganizationView;
+  readonly parent: OrganizationView | undefined;
+}
+
+/** Of what only the parent's members submit it is the parent: a sub-organization's users may have registered any public key. */
+export function homesOf(
+  definition: AnyDefinition,
+  organization: OrganizationView,
+  parent: OrganizationView | undefined,
+): Homes {
+  const isParents = submittersOf(definition).parents === 'only' && parent !== undefined;
+  return isParents ? { organization: parent, parent: undefined } : { organization, parent };
+}
