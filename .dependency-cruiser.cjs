@@ -208,7 +208,7 @@ module.exports = {
     ),
     only('http-knows-doors', 'controllers, the one table of HTTP statuses, metrics, OpenAPI', '^src/http/', [
       '^src/fairness/',
-      '^src/decide/registry\\.ts$',
+      '^src/decide/(registry|submitters)\\.ts$',
       '^src/engine/(answers|auth-proxies|cast-vote|requests|run-query|submit-activity)\\.ts$',
       '^src/ports/',
       '^src/domain/errors\\.ts$',

@@ -1,4 +1,3 @@
-import type { AnyDefinition, StampKind } from '../activities/define-activity.js';
 import type { Attestation } from '../domain/activity/events.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { checkAuthProxyQuery, isAuthProxyUser } from '../domain/organization/auth-proxy.js';
@@ -16,7 +15,7 @@ import {
 } from './refusals.js';
 import type { ActivityVersion } from './registry.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
-import { homesOf, submittersOf } from './submitters.js';
+import { homesOf, stampsOf, submittersOf } from './submitters.js';
 
 /** What a submit says of who sends it, and what was verified of that. */
 interface Asked {
@@ -53,13 +52,6 @@ export function callerOf(
   if (submittersOf(definition).is === 'invited') return invitedCaller(stamp, organization, now);
   const homes = homesOf(definition, organization, parent);
   return resolveCaller(stamp, homes.organization, homes.parent, now);
-}
-
-const usualStamps: readonly StampKind[] = ['api-key', 'webauthn'];
-
-/** The kinds of stamps that a verb takes. */
-export function stampsOf(definition: AnyDefinition): readonly StampKind[] {
-  return (definition.kind === 'activity' && definition.stamps) || usualStamps;
 }
 
 /** @throws {CoordinatorError} UNAUTHENTICATED for a kind of stamp that a verb does not take */

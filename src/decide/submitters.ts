@@ -1,4 +1,4 @@
-import type { AnyDefinition, SubmittedBy } from '../activities/define-activity.js';
+import type { AnyDefinition, StampKind, SubmittedBy } from '../activities/define-activity.js';
 import type { OrganizationView } from '../domain/organization/organization.js';
 
 /** What a rule about who submits a verb says, wherever that is asked. A rule that leaves a question open does not compile. */
@@ -57,6 +57,13 @@ const rules: Readonly<Record<SubmittedBy, SubmitterRule>> = {
 /** The rule about who submits a verb. A vote is its users' own. */
 export function submittersOf(definition: AnyDefinition): SubmitterRule {
   return rules[(definition.kind === 'activity' && definition.submittedBy) || 'user'];
+}
+
+const usualStamps: readonly StampKind[] = ['api-key', 'webauthn'];
+
+/** The kinds of stamps that a verb takes. */
+export function stampsOf(definition: AnyDefinition): readonly StampKind[] {
+  return (definition.kind === 'activity' && definition.stamps) || usualStamps;
 }
 
 /** The organizations in which the credential of a stamp is looked up: the first that has it wins. */

@@ -1,6 +1,5 @@
-import { stampsOf } from '../decide/caller.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
-import { submittersOf } from '../decide/submitters.js';
+import { stampsOf, submittersOf } from '../decide/submitters.js';
 import { grpcNumbers } from '../domain/errors.js';
 import type { AnyQuery } from '../read-models/define-query.js';
 import { ActivityShape } from '../wire/shapes.js';
