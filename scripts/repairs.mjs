@@ -197,6 +197,17 @@ export const repairs = [
     test: 'test/nets/names.spec.ts',
     named: 'a start tells of each',
   },
+  {
+    rule: 'R1',
+    repair:
+      'What the parent says is read for each decision: another coordinator may have revoked the key of its member.',
+    file: 'src/ledger/load-organization.ts',
+    from: 'return parentOrganizationId ? this.load(parentOrganizationId) : undefined;',
+    to: 'return parentOrganizationId ? (await this.held(parentOrganizationId)).loaded : undefined;',
+    test: 'test/engine/shared-store.spec.ts',
+    named: 'a key of the parent',
+  },
+
   // R2: members of the root quorum are theirs alone.
   {
     rule: 'R2',
@@ -480,6 +491,52 @@ export const repairs = [
     test: 'test/nets/replayed-proofs.spec.ts',
     named: 'proves anything to anybody else',
   },
+  {
+    rule: 'R3',
+    repair: 'Whole histories are read by members of the root quorum alone.',
+    file: 'src/engine/query-readers.ts',
+    from: 'if (!home?.rootQuorum.userIds.includes(userId)) {',
+    to: 'if (!home) {',
+    test: 'test/e2e/events.spec.ts',
+    named: 'is for members of the root quorum, with their key',
+  },
+  {
+    rule: 'R3',
+    repair: 'Whole histories are read with a key, never in a read-only session.',
+    file: 'src/engine/query-readers.ts',
+    from: `if (kind === 'session') throw refuse(`,
+    to: `if (kind === 'webauthn') throw refuse(`,
+    test: 'test/e2e/events.spec.ts',
+    named: 'is for members of the root quorum, with their key',
+  },
+  {
+    rule: 'R3',
+    repair: 'The quorum of a sub-organization reads its history once its parent says so.',
+    file: 'src/engine/query-readers.ts',
+    from: `if (home === organization && parent && !parent.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')) {`,
+    to: 'if (home === undefined) {',
+    test: 'test/e2e/events.spec.ts',
+    named: 'once the parent says so',
+  },
+  {
+    rule: 'R3',
+    repair: 'It is the parent that says so: the setting of the sub-organization counts for nothing.',
+    file: 'src/engine/query-readers.ts',
+    from: `!parent.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')`,
+    to: `!organization.features.has('FEATURE_NAME_SUB_ORGANIZATION_EVENTS')`,
+    test: 'test/e2e/events.spec.ts',
+    named: 'once the parent says so',
+  },
+  {
+    rule: 'R3',
+    repair: 'Every query that tells whole histories asks for both.',
+    file: 'src/engine/run-query.ts',
+    from: 'if (definition.readsHistory)',
+    to: `if (definition.path === 'list_events')`,
+    test: 'test/e2e/events.spec.ts',
+    named: 'is for members of the root quorum, with their key',
+  },
+
   // R4: a public identifier is not a proof.
   {
     rule: 'R4',
@@ -653,6 +710,26 @@ export const repairs = [
     test: 'test/e2e/doubt.spec.ts',
     named: 'would have to wait for votes',
   },
+  {
+    rule: 'R4',
+    repair: 'Where a credential leads is not believed: whether it is there is read in the newest state.',
+    file: 'src/engine/query-readers.ts',
+    from: ': (await this.ports.loader.load(organizationId)).organization;',
+    to: ': (await this.ports.loader.held(organizationId)).loaded.organization;',
+    test: 'test/engine/shared-store.spec.ts',
+    named: 'leads nobody in where the key is gone',
+  },
+  {
+    rule: 'R4',
+    repair: 'A look-up waits until the rows have seen the position that the caller names.',
+    file: 'src/read-models/look-ups.ts',
+    from: `      await runner.passed(position, readWaitMs);
+      return whereItLeads`,
+    to: '      return whereItLeads',
+    test: 'test/engine/shared-store.spec.ts',
+    named: 'is waited for by whoever names the position',
+  },
+
   // R5, as far as it is kept: what the absence of an entry would permit is never forgotten.
   {
     rule: 'R5',
@@ -1144,6 +1221,36 @@ export const repairs = [
     to: 'this.#waiting.push([], job);',
     test: 'test/engine/drive.spec.ts',
     named: 'gives strangers and members turns',
+  },
+  {
+    rule: 'R5',
+    repair: 'Questions about states are answered one of a parent with its sub-organizations at a time, and few wait.',
+    file: 'src/replay/state-thread.ts',
+    from: 'return this.families.inTurn({ family, organizationId }, () =>',
+    to: 'return this.families.inTurn({ family: crypto.randomUUID(), organizationId: family }, () =>',
+    test: 'test/replay/state-thread.spec.ts',
+    named: 'one question of a family at a time',
+  },
+  {
+    rule: 'R5',
+    repair: 'What one question about a state folds is counted in steps, and ends.',
+    file: 'src/replay/tell-states.ts',
+    from: `this.steps.take('byteRead', length);`,
+    to: '',
+    test: 'test/replay/state-thread.spec.ts',
+    named: 'refuses what would take too long',
+  },
+  {
+    rule: 'R5',
+    repair:
+      'What one question about a state folds is folded in a thread of its own, which is ended when it takes too long.',
+    file: 'src/replay/state-thread.ts',
+    from: `      longestMs,
+      late`,
+    to: `      longestMs: 10_000_000,
+      late`,
+    test: 'test/replay/state-thread.spec.ts',
+    named: 'a thread that dies or does not answer',
   },
   ...bounds,
 ];
