@@ -297,3 +297,99 @@ describe('a branch', () => {
     expect(end).toMatchObject({ divergences: [], differences: [{ text: "policy 'no tags' was deleted" }] });
   });
 });
+
+describe('a branch in a family of organizations', () => {
+  let coordinator: TestCoordinator;
+  let store: InMemoryEventStore;
+  let childId: string;
+  let eve: TestUser;
+  const release = 'ACTIVITY_TYPE_RELEASE_CONTACT';
+
+  beforeAll(async () => {
+    coordinator = await startCoordinator({ seed: 'family' });
+    eve = await coordinator.createUser('Eve');
+    await coordinator.createPolicy({ policyName: 'contacts', condition: "activity.kind == 'RELEASE_CONTACT'" });
+    const ann = coordinator.newKey();
+    const { result } = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8', {
+      subOrganizationName: 'Child',
+      rootUsers: [
+        {
+          userName: 'Ann',
+          userEmail: 'ann@example.com',
+          apiKeys: [{ apiKeyName: 'key', publicKey: ann.publicKey, curveType: ann.curve }],
+          authenticators: [],
+          oauthProviders: [],
+        },
+      ],
+      rootQuorumThreshold: 1,
+    });
+    ({ subOrganizationId: childId } = result['createSubOrganizationResultV8'] as { subOrganizationId: string });
+    coordinator.clock.advance('1m');
+    await coordinator
+      .clientFor(ann, childId)
+      .submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'hers', userIds: [] });
+    await coordinator.clientFor(eve.key, childId).submit(release, { contact: 'ann@example.com' });
+    await coordinator.createTag('afterwards');
+    store = await storeOf(await coordinator.recorded());
+  });
+  afterAll(async () => {
+    await store.close();
+    await coordinator.close();
+  });
+
+  const fork = (organizationId: string, change?: Change): Promise<Forked> =>
+    forkHistory(store, { organizationId, registry, ...(change ? { change } : {}), now: 0 });
+  const revisionOf = async (organizationId: string, fits: (event: RecordedEvent) => boolean): Promise<number> => {
+    for await (const event of store.read(`organization-${organizationId}`)) if (fits(event)) return event.revision;
+    throw new Error('no such event');
+  };
+  const submitted = (type: string) => (event: RecordedEvent) =>
+    event.type === 'ActivitySubmitted' && (event.data as { type: string }).type === type;
+
+  it('of either diverges nowhere without a change, also where a member of the parent has acted', async () => {
+    expect(await fork(childId)).toMatchObject({
+      ...nothing,
+      unchanged: { forOtherReasons: 0, asRecorded: 0, decisions: 2 },
+    });
+    expect(await fork(coordinator.organizationId)).toMatchObject(nothing);
+  });
+
+  it('of the sub-organization has its parent as it was: what the parent’s member did is decided again', async () => {
+    const tagged = await revisionOf(childId, submitted('ACTIVITY_TYPE_CREATE_USER_TAG'));
+    const other = await fork(childId, { kind: 'skip', revision: tagged });
+    expect(other).toMatchObject({
+      divergences: [],
+      differences: [{ text: "user tag 'hers' was deleted" }],
+      unchanged: { decisions: 1 },
+    });
+
+    const created = await revisionOf(childId, ({ type }) => type === 'UserCreated');
+    const as = { data: { userEmail: 'anna@example.com' } };
+    const { divergences } = await fork(childId, { kind: 'edit', revision: created, as });
+    expect(divergences).toMatchObject([
+      {
+        activityType: release,
+        userId: eve.userId,
+        was: 'done',
+        is: expect.stringMatching(/^refused: NOT_FOUND/) as string,
+      },
+    ]);
+  });
+
+  it('of the parent leaves its sub-organizations as they were recorded, also one that it has not founded', async () => {
+    const { organizationId } = coordinator;
+    const policy = await revisionOf(
+      organizationId,
+      ({ data }) => (data as { policyName?: string }).policyName === 'contacts',
+    );
+    expect(await fork(organizationId, { kind: 'skip', revision: policy })).toMatchObject({
+      divergences: [],
+      differences: [{ text: "policy 'contacts' was deleted" }],
+    });
+    const founding = await revisionOf(organizationId, submitted('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8'));
+    const { change, divergences } = await fork(organizationId, { kind: 'skip', revision: founding });
+    expect(divergences).toEqual([]);
+    expect(change!.text).toBe('ActivitySubmitted is left out');
+    expect(await fork(childId)).toMatchObject(nothing);
+  });
+});
