@@ -1235,7 +1235,7 @@ export const repairs = [
     rule: 'R5',
     repair: 'What one question about a state folds is counted in steps, and ends.',
     file: 'src/replay/tell-states.ts',
-    from: `this.steps.take('byteRead', length);`,
+    from: 'this.count(event);',
     to: '',
     test: 'test/replay/state-thread.spec.ts',
     named: 'refuses what would take too long',
