@@ -7,7 +7,7 @@ import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledge
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
 import { apiKeyPairFromPrivate, type ApiKeyPair } from '../../src/stamps/sign.js';
-import { ManualClock, SeededRandomness, StampingClient } from '../../src/testing/index.js';
+import { SeededRandomness, StampingClient, type ManualClock } from '../../src/testing/index.js';
 import { LocalKeyEncryption } from '../../src/vault/key-encryption.js';
 import { SteeredStore } from '../ledger/steered-store.js';
 
