@@ -18,7 +18,10 @@ describe('on a store that several coordinators share', () => {
 
   beforeAll(async () => {
     double = await EventStoreDouble.start();
-    coordinator = await startCoordinator({ store: `esdb://127.0.0.1:${double.port}?tls=false`, settings: sampleSettings });
+    coordinator = await startCoordinator({
+      store: `esdb://127.0.0.1:${double.port}?tls=false`,
+      settings: sampleSettings,
+    });
     furnished = await furnish(coordinator);
     await coordinator.settled();
     reads = jest.spyOn(EventStoreDbEventStore.prototype, 'read');
