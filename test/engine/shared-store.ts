@@ -1,8 +1,8 @@
 import { createCoordinator } from '../../src/app/create-coordinator.js';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config/config.js';
 import { NoDelivery } from '../../src/delivery/no-delivery.js';
 import { createLogger } from '../../src/http/logger.js';
-import { install } from '../../src/installation.js';
+import { install } from '../../src/app/installation.js';
 import type { EventStore, SubscribeOptions, Subscription } from '../../src/ledger/event-store.js';
 import { projectInMemory } from '../../src/read-models/projecting.js';
 import { ReadModelRunner } from '../../src/read-models/runner.js';
