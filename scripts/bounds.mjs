@@ -1192,4 +1192,20 @@ export const bounds = [
     test: 'test/e2e/requests.spec.ts',
     named: 'more than 32 MiB',
   },
+  {
+    repair: 'A thread that tells of events or states and does not answer is lost.',
+    file: 'src/threads/own-thread.ts',
+    from: 'this.timer = setTimeout(() => this.lose(options.late), options.longestMs);',
+    to: 'this.timer = setTimeout(() => undefined, options.longestMs);',
+    test: 'test/read-models/telling-thread.spec.ts',
+    named: 'dies or does not answer',
+  },
+  {
+    repair: 'One question about states folds events of 30 000 000 steps.',
+    file: 'src/replay/tell-states.ts',
+    from: 'private readonly steps = new Steps(stateSteps);',
+    to: 'private readonly steps = new Steps(Infinity);',
+    test: 'test/replay/state-thread.spec.ts',
+    named: 'refuses what would take too long',
+  },
 ].map((bound) => ({ rule: 'R5', ...bound }));
