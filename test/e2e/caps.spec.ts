@@ -253,3 +253,110 @@ describe('limits that are set', () => {
     expect((await rename('x'.repeat(255))).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 });
+
+describe('every smaller cap is held over HTTP', () => {
+  let capped: TestCoordinator;
+
+  beforeAll(async () => {
+    const small = {
+      userTags: 1,
+      privateKeyTags: 1,
+      policies: 3,
+      policyCharacters: 428,
+      privateKeys: 1,
+      smartContractInterfaces: 2,
+      smartContractInterfaceCharacters: 1_000,
+      webhookEndpoints: 1,
+      longLivedApiKeys: 2,
+      expiringApiKeys: 1,
+    };
+    capped = await startCoordinator({
+      seed: 'small caps',
+      settings: {
+        ORGANIZATION_LIMITS: Object.entries(small)
+          .map((pair) => pair.join('='))
+          .join(', '),
+        ALLOW_PRIVATE_NETWORK: 'true',
+      },
+    });
+  });
+  afterAll(() => capped.close());
+
+  const submit = (type: string, parameters: object) => capped.client.submit(`ACTIVITY_TYPE_${type}`, parameters);
+  const policy = (name: string, characters: number) =>
+    submit('CREATE_POLICY_V3', {
+      policyName: name,
+      effect: 'EFFECT_DENY',
+      condition: `false${' '.repeat(characters - 5)}`,
+      notes: '',
+    });
+  const contract = (number: number, characters: number) =>
+    submit('CREATE_SMART_CONTRACT_INTERFACE', {
+      smartContractAddress: `0x${String(number).padStart(40, '0')}`,
+      smartContractInterface: '[]'.padEnd(characters),
+      type: 'SMART_CONTRACT_INTERFACE_TYPE_ETHEREUM',
+      label: `contract ${number}`,
+    });
+  const keys = (names: readonly string[], expirationSeconds?: string) =>
+    submit('CREATE_API_KEYS_V2', {
+      userId: capped.root.userId,
+      apiKeys: names.map((apiKeyName) => {
+        const { publicKey, curve: curveType } = capped.newKey();
+        return { apiKeyName, publicKey, curveType, ...(expirationSeconds ? { expirationSeconds } : {}) };
+      }),
+    });
+
+  test.each<[string, readonly (() => Promise<unknown>)[], () => Promise<unknown>, RegExp]>([
+    [
+      'user tags',
+      [() => submit('CREATE_USER_TAG', { userTagName: 'one', userIds: [] })],
+      () => submit('CREATE_USER_TAG', { userTagName: 'two', userIds: [] }),
+      /has 1 user tags, which is the limit/,
+    ],
+    [
+      'private key tags',
+      [() => submit('CREATE_PRIVATE_KEY_TAG', { privateKeyTagName: 'one', privateKeyIds: [] })],
+      () => submit('CREATE_PRIVATE_KEY_TAG', { privateKeyTagName: 'two', privateKeyIds: [] }),
+      /has 1 private key tags, which is the limit/,
+    ],
+    [
+      'characters of clauses',
+      [() => policy('one', 60)],
+      () => policy('two', 41),
+      /may have 428 characters in total: .* have 388, and this request adds 41/,
+    ],
+    ['policies', [() => policy('two', 20)], () => policy('three', 5), /may have 3 policies: it has 3/],
+    [
+      'private keys',
+      [
+        () =>
+          submit('CREATE_PRIVATE_KEYS_V2', {
+            privateKeys: [{ privateKeyName: 'one', curve: 'CURVE_SECP256K1', privateKeyTags: [], addressFormats: [] }],
+          }),
+      ],
+      () =>
+        submit('CREATE_PRIVATE_KEYS_V2', {
+          privateKeys: [{ privateKeyName: 'two', curve: 'CURVE_SECP256K1', privateKeyTags: [], addressFormats: [] }],
+        }),
+      /it would exceed the limit of 1: delete some with delete_private_keys/,
+    ],
+    ['characters of interfaces', [() => contract(1, 900)], () => contract(2, 101), /would have more than 1000/],
+    ['interfaces', [() => contract(2, 50)], () => contract(3, 2), /2 smart contract interfaces/],
+    [
+      'webhook endpoints',
+      [() => submit('CREATE_WEBHOOK_ENDPOINT', { url: 'http://127.0.0.1:9/one', name: 'one', subscriptions: [] })],
+      () => submit('CREATE_WEBHOOK_ENDPOINT', { url: 'http://127.0.0.1:9/two', name: 'two', subscriptions: [] }),
+      /1 webhook endpoints?/,
+    ],
+    [
+      'API keys that never expire',
+      [() => keys(['one more'])],
+      () => keys(['too many']),
+      /2 API keys that never expire/,
+    ],
+    ['API keys that expire', [() => keys(['one'], '900')], () => keys(['a', 'b'], '900'), /1 API keys that expire/],
+  ])('%s', async (_what, within, beyond, said) => {
+    for (const one of within) await one();
+    expect(await refusal(beyond())).toMatchObject({ status: 429, code: 8, message: textLike(said) });
+  });
+});
