@@ -52,10 +52,10 @@ function commandLinePage() {
   const commands = leavesOf(tree);
   return page(
     'Command line',
-    'What `countersign` takes, as `countersign --help` says it. In a clone of the repository it is `node dist/cli/countersign.js`, ' +
-      'where the package is installed `npx countersign`. A test runs every example.',
+    'What `countersign --help` shows. In a clone of the repository, run `node dist/cli/countersign.js`; where the package is ' +
+      'installed, `npx countersign`. A test runs every example.',
     'Commands on a store (`verify`, `kek rotate` and the like) open it with the settings of the coordinator: `--data-dir`, or the ' +
-      'environment ([settings.md](settings.md)). All others speak HTTP as a profile, which `countersign login` makes.',
+      'environment ([settings.md](settings.md)). All others speak HTTP with a profile, which `countersign login` creates.',
     table(
       ['command', 'what it does'],
       commands.map((command) => [`[${command.fullName}](#${anchorOf(command)})`, command.summary()]),
@@ -136,18 +136,18 @@ function repairsPage() {
     [
       `## ${name}`,
       '',
-      '| what holds | where | the test that is red without it |',
+      '| promise | where | the test that fails without it |',
       '| --- | --- | --- |',
       ...rows(rule),
     ].join('\n'),
   );
   return page(
-    'What turns a test red when it is taken out',
-    'The [security rules](../../SECURITY.md#what-is-promised-and-which-test-holds-it), line by line. `npm run repairs` takes each of ' +
-      'these lines out of a copy of the sources, one at a time, runs the test beside it, and says whether it is red; with a part ' +
-      'of a row (`npm run repairs -- R3`) it does so for some. What each line becomes is in ' +
-      '[scripts/repairs.mjs](../../scripts/repairs.mjs); a test sees to it that the list names lines that are there. A line may be ' +
-      'one of two that hold the same: those that no test can see alone are not listed.',
+    'Lines that a test guards',
+    'The lines behind the [security rules](../../SECURITY.md#what-is-promised-and-which-test-holds-it). `npm run repairs` removes ' +
+      'each of them from a copy of the sources, one at a time, runs the test named beside it, and reports whether the test fails; ' +
+      'with part of a row (`npm run repairs -- R3`) it does so for some. [scripts/repairs.mjs](../../scripts/repairs.mjs) has what ' +
+      'each line is replaced with, and a test checks that every line it names exists. Where two lines guard the same promise and no ' +
+      'test can tell when one of them is missing, neither is listed.',
     ...tables,
   );
 }
@@ -169,7 +169,7 @@ function addressFormatsPage() {
   return page(
     'Address formats',
     'What an account or a private key may be shown as. A format on another curve is refused with the name of the right one.',
-    'The path is where wallets of that chain look for a key; any path may be asked for. On Ed25519 every segment is hardened (SLIP-0010), whether marked or not.',
+    'The usual path is where wallets for that chain look for a key; any path is accepted. For Ed25519, every segment is hardened (SLIP-0010), marked or not.',
     table(
       ['format', 'curves', 'usual path', 'how it is written'],
       Object.entries(ADDRESS_FORMATS).map(([format, { curves, defaultPath, source }]) => [
@@ -179,15 +179,15 @@ function addressFormatsPage() {
         source,
       ]),
     ),
-    'Each is held against the SDK of its chain by `test/keyring/addresses.spec.ts`.',
+    '`test/keyring/addresses.spec.ts` compares each with the SDK of its chain.',
   );
 }
 
 function indexPage() {
   return page(
     'Reference',
-    'Everything here but the policy language is made from the code by `npm run docs` (the conformance page by ' +
-      '`npm run docs:conformance`), and a test holds it against the code.',
+    '`npm run docs` generates everything here from the code, except the policy language (the conformance page: ' +
+      '`npm run docs:conformance`). A test fails if a page is stale.',
     table(
       ['page', 'what it lists'],
       [
@@ -196,29 +196,26 @@ function indexPage() {
           'every submit: versions, path, parameters with their rules, result, what policies see',
         ],
         ['[address-formats.md](address-formats.md)', 'every address format: curves, usual path, where it is defined'],
-        ['[queries.md](queries.md)', 'every query: path, request, answer'],
+        ['[queries.md](queries.md)', 'every query: path, request, response'],
         [
           '[policy-language.md](policy-language.md)',
           'the language of conditions, consensus and time, and how a request is decided',
         ],
         ['[command-line.md](command-line.md)', 'every command, its options and examples, exit codes, profiles'],
         ['[errors.md](errors.md)', 'codes, HTTP statuses, categories'],
-        ['[events.md](events.md)', 'everything that is recorded, with where it is declared'],
+        ['[events.md](events.md)', 'every recorded event, and where it is declared'],
         ['[events.schema.json](events.schema.json)', 'the same as JSON Schema, for programs'],
         ['[limits.md](limits.md)', 'the limits of what is stored'],
         ['[settings.md](settings.md)', 'the settings of the process'],
         ['[metrics.md](metrics.md)', 'the metrics at `/metrics`'],
-        [
-          '[repairs.md](repairs.md)',
-          'what holds the security rules, line by line, and the test that is red without it',
-        ],
+        ['[repairs.md](repairs.md)', 'the lines behind the security rules, each with the test that fails without it'],
         [
           '[conformance.md](conformance.md)',
-          'the specification walked over a running server: what was tried, and how it ended',
+          'every request in the specification, sent to a running server, and its outcome',
         ],
       ],
     ),
-    'A running server serves the same as OpenAPI 3.1: `/openapi.json`, and `/docs/api` to read it.',
+    'A running server also serves the API as OpenAPI 3.1, at `/openapi.json`, and as pages at `/docs/api`.',
   );
 }
 
@@ -288,12 +285,12 @@ function activitiesPage() {
   return page(
     'Activities',
     'Each is `POST /public/v1/submit/<path>` with `{ type, timestampMs, organizationId, parameters }` and a stamp over exactly ' +
-      'these bytes. `timestampMs` is a decimal string, less than 1 h old and at most 5 min ahead; `generateAppProofs` ' +
-      '(boolean) may be there and asks for app proofs. Members that are `null` count as absent; a member that is not listed ' +
-      'is refused. A path takes every version of its verb; an older version answers under its own keys.',
-    '**Events** are those that its decision may add to the stream of the organization, beside those of its own life ' +
-      '(`ActivitySubmitted`, votes, `ActivityCompleted` or `ActivityFailed`): [events.md](events.md).',
-    'The answer is `{ activity }`, finished or waiting for votes. What policies may say: [policy-language.md](policy-language.md).',
+      'these bytes. `timestampMs` is a decimal string, less than 1 h old and at most 5 min ahead; the optional boolean ' +
+      '`generateAppProofs` asks for app proofs. Members that are `null` count as absent; unknown members are refused. ' +
+      'A path accepts every version of its verb; an older version responds under its own keys.',
+    '**Events** are those that the decision may add to the stream of the organization, in addition to those of the activity ' +
+      'itself (`ActivitySubmitted`, votes, `ActivityCompleted` or `ActivityFailed`): [events.md](events.md).',
+    'The response is `{ activity }`, finished or waiting for votes. For policies, see [policy-language.md](policy-language.md).',
     table(
       ['path', 'what it does', 'policies see'],
       paths.map(([path, [newest]]) => [`[${path}](#${path})`, newest.definition.summary, sightOf(newest.definition)]),
@@ -328,12 +325,12 @@ function activitySection(path, versions) {
 
 function factsOf(definition, { keys, kind }) {
   if (definition.kind === 'vote') {
-    return ['- Answered with the activity that the vote is about.', `- Intent key: \`${keys.intentKey}\``];
+    return ['- Returns the activity that the vote is about.', `- Intent key: \`${keys.intentKey}\``];
   }
   const { policy, params = {} } = definition;
   const facts = [`- Keys: intent \`${keys.intentKey}\`, result \`${keys.resultKeys.join('`, and the same as `')}\``];
   if (policy === 'root-quorum-only') {
-    facts.push('- **Root quorum only**: policies are not asked and cannot grant it.');
+    facts.push('- **Root quorum only**: policies are not evaluated and cannot grant it.');
   } else {
     facts.push(
       `- Policies: \`activity.resource == '${policy.resource}'\`, \`activity.action == '${policy.action}'\`, \`activity.kind == '${kind}'\``,
@@ -384,17 +381,17 @@ function queriesPage() {
     return `[${name}](#${name.toLowerCase()})`;
   };
   const answerTable = (shape) =>
-    table(['field', 'always there', 'shape', 'about'], fieldRows(shape, { named, limits: unlimited }));
+    table(['field', 'always present', 'shape', 'about'], fieldRows(shape, { named, limits: unlimited }));
   const sections = sorted.map(({ path, summary, request, response }) =>
-    [`## ${path}`, summary, 'Request:', requestTable(request), 'Answer:', answerTable(response)].join('\n\n'),
+    [`## ${path}`, summary, 'Request:', requestTable(request), 'Response:', answerTable(response)].join('\n\n'),
   );
   return page(
     'Queries',
-    'Each is `POST /public/v1/query/<path>` with a stamp over the exact body. It is answered to any user of the organization, ' +
-      'or of its parent. The answer has seen everything that this server has answered before; `X-Min-Position`, the ' +
-      '`X-Position` of a submit, asks for a later state. The wait is at most 2 s, then the answer is 503.',
+    'Each is `POST /public/v1/query/<path>` with a stamp over the exact body. Any user of the organization, or of its parent, may ' +
+      'send it. The response reflects everything that this server has returned before; to wait for a later state, send the ' +
+      '`X-Position` of a submit as `X-Min-Position`. After 2 s of waiting, the response is a 503.',
     table(
-      ['path', 'what it answers'],
+      ['path', 'what it returns'],
       sorted.map(({ path, summary }) => [`[${path}](#${path})`, summary]),
     ),
     ...sections,
@@ -430,10 +427,10 @@ function errorsPage() {
   const categories = categoryNames();
   return page(
     'Errors',
-    'Every error response is `{ code, message, details, turnkeyErrorCode }`. `code` is a number of google.rpc.Code; ' +
+    'Every error response is `{ code, message, details, turnkeyErrorCode }`. `code` is a google.rpc.Code; ' +
       '`message` says what was wrong, with which value, and what to do; `details` holds typed objects (`@type`); ' +
-      '`turnkeyErrorCode` is a category that a client can branch on, empty when there is none. 503, and 429 for too many requests a second, carry `Retry-After`.',
-    'An activity that waits for votes is no error: it is HTTP 200 with `ACTIVITY_STATUS_CONSENSUS_NEEDED`.',
+      '`turnkeyErrorCode` is a category that a client can branch on, or empty. 503, and 429 for too many requests per second, carry `Retry-After`.',
+    'An activity that is waiting for votes is not an error: it is HTTP 200 with `ACTIVITY_STATUS_CONSENSUS_NEEDED`.',
     '## Codes',
     table(
       ['code', 'name', 'HTTP', 'what it means', 'used today'],
@@ -527,11 +524,11 @@ function eventsPage() {
   const files = [...new Set(events.map(({ file }) => file))];
   return page(
     'Events',
-    'What is recorded, and nothing else is kept: all state follows from it. Names are in the past tense and never change; a new ' +
+    'Everything that is recorded. All state derives from these events. Names are in the past tense and never change; a new ' +
       'shape of `data` raises `schemaVersion`, and `src/ledger/upcast.ts` lifts the old one when it is read.',
     'For programs: [events.schema.json](events.schema.json) is the JSON Schema (draft 2020-12) of `{ type, data }`, with the data ' +
       "of each event under `$defs`. In TypeScript, `import type { EventData } from 'countersign'` gives " +
-      "`EventData<'PolicyCreated'>`. Both follow from the types in the sources. Members may be added in later releases.",
+      "`EventData<'PolicyCreated'>`. Both are derived from the types in the sources. Later releases may add members.",
     '## Streams',
     table(
       ['stream', 'what is in it'],
@@ -539,18 +536,21 @@ function eventsPage() {
         ['`organization-<id>`', "an activity's life and its effects, in one append at the revision that was read"],
         [
           '`denials-<id>`',
-          'who tried what and was denied; never folded, at most 60 a minute one by one, the rest counted',
+          'denied requests: who tried what; never folded; at most 60 a minute are recorded, the rest counted',
         ],
-        ['`claims-<id>`', 'in which order keys, contacts and identities were proved under a parent; never folded'],
-        ['`webhook-deliveries-<id>`', 'what became of deliveries to the endpoints of an organization; never folded'],
-        ['`installation-root`', 'which organization this installation founded'],
-        ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, one after the other'],
-        ['`vault-<id>`', 'sealed secrets of a wallet, a key or an import; deleted when they are'],
+        ['`claims-<id>`', 'the order in which keys, contacts and identities were proved under a parent; never folded'],
+        [
+          '`webhook-deliveries-<id>`',
+          'outcomes of deliveries to the webhook endpoints of an organization; never folded',
+        ],
+        ['`installation-root`', 'the organization that this installation founded'],
+        ['`installation-kek`', 'ids of the key-encryption keys that secrets were sealed under, in order'],
+        ['`vault-<id>`', 'sealed secrets of a wallet, a key or an import; deleted with it'],
         [
           '`sends-<digest>`',
-          'messages to a contact, notices to an approver or messages of a caller, counted; the digest is keyed, and the last 64 are kept',
+          'counts of messages to a contact, notices to an approver, or messages of a caller; the digest is keyed, and the last 64 are kept',
         ],
-        ['`lease-<name>`, `renewals-…`', 'which coordinator does what only one may do; renewals are deleted'],
+        ['`lease-<name>`, `renewals-…`', 'which coordinator does the work that only one may do; renewals are deleted'],
       ],
     ),
     '## Metadata of every event',
@@ -565,7 +565,7 @@ function eventsPage() {
       ].join('\n\n'),
     ),
     '## Shapes inside events',
-    '`Recorded<T>` is T without `createdAt` and `updatedAt`, which follow from `at`, and with `userId`.',
+    '`Recorded<T>` is T without `createdAt` and `updatedAt`, which derive from `at`, and with `userId`.',
     ...[
       ['Vote', 'src/domain/activity/events.ts'],
       ['Decision', 'src/domain/activity/events.ts'],
@@ -740,8 +740,8 @@ function programOf(files) {
 function settingsPage() {
   return page(
     'Settings',
-    'From the environment, and under it from `.env` in the working folder. A setting that cannot be used stops the start with ' +
-      'exit code 2 and one line that names it.',
+    'Set these in the environment, or in `.env` in the working folder; the environment takes precedence. With an invalid setting, ' +
+      'startup fails with exit code 2 and one line that names it.',
     table(
       ['setting', 'default', 'what it does'],
       settings.map(([name, value, about]) => [`\`${name}\``, value === '' ? '' : `\`${value}\``, about]),
@@ -768,12 +768,13 @@ function limitsPage() {
   });
   return page(
     'Limits of what is stored',
-    'What is more is refused with 429 (names: 400), and nothing is recorded; what is there already stays. ' +
-      'The operator sets other values with `ORGANIZATION_LIMITS` and `SUB_ORGANIZATION_LIMITS` ([settings](settings.md)), from 1 to ten ' +
-      'times the usual one; a parent sets lower ones for its sub-organizations with the feature ' +
-      '`FEATURE_NAME_SUB_ORGANIZATION_LIMITS`, whose value is written the same way: `users=20, wallets=5`. ' +
-      '`get_organization` and `get_organization_configs` answer those that hold. Limits of work are on [another page](../limits.md).',
-    table(['name', 'of', 'what', 'usual value', 'reason', 'what so many cost', 'how to make room'], rows),
+    'Beyond a limit, requests are refused with 429 (names: 400) and nothing is recorded; what already exists stays. The operator ' +
+      'sets other values with `ORGANIZATION_LIMITS` and `SUB_ORGANIZATION_LIMITS` ([settings](settings.md)), from 1 to ten times ' +
+      'the usual value; a parent sets lower ones for its sub-organizations with the feature ' +
+      '`FEATURE_NAME_SUB_ORGANIZATION_LIMITS`, whose value has the same form: `users=20, wallets=5`. ' +
+      '`get_organization` and `get_organization_configs` return the limits in force. [Another page](../limits.md) has the limits ' +
+      'on work.',
+    table(['name', 'of', 'what', 'usual value', 'reason', 'cost at the limit', 'how to make room'], rows),
   );
 }
 
@@ -787,7 +788,7 @@ function metricsPage() {
     .sort((one, other) => byName(one.name, other.name));
   return page(
     'Metrics',
-    'At `/metrics`, in the text format of Prometheus. Beside these there are the default metrics of Node.js (`process_…`, `nodejs_…`).',
+    'At `/metrics`, in the text format of Prometheus. In addition, there are the default metrics of Node.js (`process_…`, `nodejs_…`).',
     table(
       ['metric', 'kind', 'labels', 'about'],
       own.map(({ name, type, labelNames, help }) => [

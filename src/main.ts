@@ -2,7 +2,7 @@ import { BadSetting } from './config/bad-setting.js';
 import { readConfig, type Config } from './config/config.js';
 import { environment } from './config/environment.js';
 
-/** Loads what is to run, and nothing else. */
+/** Only loads what is to run. */
 async function start(config: Config): Promise<void> {
   if (config.app === 'proxy') {
     const { startAuthProxy } = await import('./app/start-auth-proxy.js');
@@ -12,7 +12,7 @@ async function start(config: Config): Promise<void> {
   return startCoordinator(config);
 }
 
-// Whatever is made from here on, by a library too, is for this user only.
+// Everything created from here on, also by a library, is for this user only.
 process.umask(0o077);
 try {
   if (process.argv.length > 2) {
@@ -24,12 +24,12 @@ try {
     );
   }
   const config = readConfig(environment());
-  // What is not in the environment any more is in no diagnostic report either, and in no thread's copy of it.
+  // What is no longer in the environment is in no diagnostic report and in no thread's copy of it.
   delete process.env['KEK'];
   delete process.env['PROXY_SECRET'];
   await start(config);
 } catch (error) {
-  // One line that says what to do; the operator has no use for our stack.
+  // One line that says what to do; our stack is of no use to the operator.
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(`countersign cannot start: ${message}\n`);
   process.exit(error instanceof BadSetting ? 2 : 1);

@@ -79,7 +79,7 @@ import { createWebhookEndpoint } from './webhooks/create-webhook-endpoint.js';
 import { deleteWebhookEndpoint } from './webhooks/delete-webhook-endpoint.js';
 import { updateWebhookEndpoint } from './webhooks/update-webhook-endpoint.js';
 
-/** Every verb of the Activity API, in alphabetical order. Being listed is being registered. */
+/** Every verb of the Activity API, in alphabetical order. Listing a verb registers it. */
 export const activities = [
   acceptInvitation,
   approveActivity,

@@ -1,9 +1,9 @@
 import { presentMembers } from '../domain/organization/event.js';
 import { speaksForParent, type MessageRequest } from '../domain/organization/message-senders.js';
 
-/** What a message says and whose it is, as a request or a configuration has it. */
+/** The text and sender of a message, as a request or a configuration sets them. */
 export interface MessageWords {
-  /** Who asks, as the recipient reads it. */
+  /** The requester's name, as the recipient reads it. */
   readonly appName: string;
   readonly emailCustomization: {
     readonly logoUrl?: string;
@@ -16,12 +16,12 @@ export interface MessageWords {
   readonly replyToEmailAddress?: string;
 }
 
-/** Read by people whose parent organization is not known, which nothing of the product leads to. */
+/** Shown to people whose parent organization is unknown: nothing in it leads to the product. */
 const nameless = 'your account';
 
 /**
- * The parent's own words where a sub-organization's user asks for a message: those of its auth proxy, or else its name and
- * our standard text (security rule R6). Undefined where the request may choose them.
+ * The parent's own texts, if a user of a sub-organization requests a message: those of its auth proxy, or else its name
+ * and our standard text (security rule R6). Undefined if the request may choose them.
  */
 export function parentsWords(request: MessageRequest): MessageWords | undefined {
   if (speaksForParent(request)) return undefined;

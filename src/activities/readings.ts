@@ -8,20 +8,20 @@ type Outcome<Value> = { readonly value: Value } | { readonly refusal: Coordinato
 
 interface Reading {
   readonly name: string;
-  /** Undefined once it had to make room. */
+  /** Undefined once evicted. */
   outcome?: Outcome<unknown>;
 }
 
-/** Bytes for what took long to read, of all intents that are decided or wait; about 16 for each step, as objects are in V8. */
+/** Bytes for costly readings of all intents being decided or waiting; about 16 per step, as objects are in V8. */
 const mostBytes = 64 * 1024 * 1024;
 const bytesOfStep = 16;
-/** What had to make room is read again by whoever asks for it. */
+/** Evicted readings are read again on demand. */
 const long = new SharedMemory<Reading>(mostBytes, (reading) => delete reading.outcome);
 let readings = 0;
 
 /**
- * What was read of each intent, or why it cannot be. A request is looked at by policies, by `check` and by `prepare`, some
- * of them twice, and reading may take a while; `name` says what else than the intent it depends on.
+ * What was read from each intent, or why it cannot be read. Policies, `check` and `prepare` look at a request, some of
+ * them twice, and reading may take a while; `name` says what else besides the intent it depends on.
  */
 export class Readings<Intent extends object, Job extends ToRead> {
   readonly #known = new WeakMap<Intent, Reading>();
@@ -39,7 +39,7 @@ export class Readings<Intent extends object, Job extends ToRead> {
     return outcome.value;
   }
 
-  /** What is to be read elsewhere, and is not known yet; what takes no more than is left of `steps` is read at once. */
+  /** What has to be read elsewhere and is not known yet; what fits into `steps` is read at once. */
   ahead(intent: Intent, name: string, job: Job, steps: Steps): ToReadAhead | undefined {
     if (this.#outcome(intent, name)) return undefined;
     const short = outcomeOf(() => readIfShort(job, steps));

@@ -5,7 +5,7 @@ import { HttpModule } from '../http/http.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { WorldModule, type World } from './world.module.js';
 
-/** A coordinator: what is served, and what works in the background. Each of these imports what it needs. */
+/** A coordinator: its HTTP endpoints and its background work. Each module imports what it needs. */
 @Module({ imports: [HttpModule, WebhooksModule, SweepsModule] })
 export class AppModule {
   static forRoot(world: World): DynamicModule {
@@ -13,7 +13,7 @@ export class AppModule {
   }
 }
 
-/** The auth proxy beside the coordinator, which it reaches by its address like any other. */
+/** The auth proxy next to the coordinator, which it reaches by its address like any other client. */
 function authProxy({ config, clock, addresses, proxySecret: secret }: World): DynamicModule[] {
   if (config.app !== 'all' || secret === undefined) return [];
   const { apiUrl, proxyLimits, rateLimitKeys: keys } = config;

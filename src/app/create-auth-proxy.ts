@@ -13,7 +13,7 @@ import { closeServer, measure, newAdapter, prepareServer, type Server } from '..
 @Module({})
 class ProxyModule {}
 
-/** The auth proxy as a server of its own, which needs nothing but the address of the API and the secret. */
+/** The auth proxy as a separate server, which needs only the address of the API and the secret. */
 export async function createAuthProxy(
   config: Config,
   { secret, logger }: { readonly secret: string; readonly logger: Logger },

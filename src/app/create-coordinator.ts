@@ -40,37 +40,37 @@ import { AppModule } from './app.module.js';
 import { lookOnce } from './look-once.js';
 import { warnOfSettings } from './warn-of-settings.js';
 
-/** The adapters that a process chooses; everything else is made from them. */
+/** The adapters that a process chooses; everything else is built from them. */
 export interface Adapters extends HistoryOptions {
   readonly store: EventStore;
   /** The read models; closed with the coordinator. */
   readonly projecting: Projecting;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Opens what the vault holds. */
+  /** Opens the secrets in the vault. */
   readonly keyEncryption: KeyEncryption;
-  /** The way to people; closed with the coordinator. */
+  /** Delivery of messages to people; closed with the coordinator. */
   readonly delivery: Delivery & { close(): Promise<void> };
   readonly logger: Logger;
 }
 
-/** Longest time that a start waits for the read models, in milliseconds. */
+/** Longest time that startup waits for the read models, in milliseconds. */
 const startupWaitMs = 1_000;
 
-/** A coordinator that has been put together and can listen. */
+/** An assembled coordinator, ready to listen. */
 export interface Coordinator extends Server {
-  /** Finishes what was accepted, then lets go of everything; the store is closed too. */
+  /** Finishes accepted work, then releases everything, including the store. */
   close(): Promise<void>;
 }
 
-/** Puts the parts together. The read models follow the store from here on. */
+/** Assembles the parts. From here on, the read models follow the store. */
 export async function createCoordinator(config: Config, adapters: Adapters): Promise<Coordinator> {
   const adapter = newAdapter(config);
   const { server } = adapter.getInstance();
   const { clock, randomness, logger, store } = adapters;
   warnOfSettings(config, { clock, logger });
   const newId = () => uuidV7(clock, randomness);
-  // Nothing is folded before there is an app.
+  // Nothing is folded before the app exists.
   const later: { loader?: OrganizationLoader } = {};
   const familyOf = (organizationId: string) => later.loader?.familyOf(organizationId) ?? organizationId;
   const keyring = await openKeyring({ ...adapters, sandboxUntil: config.sandboxUntil, newId, familyOf });
@@ -97,10 +97,10 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
   const runner = app.get(ReadModelRunner);
   runner.watch((event) => loader.follow(event));
   runner.start();
-  // Answers from before a restart were given on everything that is recorded; readers must not fall behind them.
+  // Responses from before a restart reflected everything recorded; readers must not fall behind them.
   const head = (await store.head()) ?? -1n;
   app.get(Freshness).begin(head);
-  // Usually a moment; a long rebuild goes on while the server is up, and `health/ready` says so.
+  // Usually takes a moment; a long rebuild continues while the server is up, and `health/ready` reports it.
   await runner.passed(head, startupWaitMs).catch(() => undefined);
 
   const { rows } = adapters.projecting;
@@ -120,7 +120,7 @@ export async function createCoordinator(config: Config, adapters: Adapters): Pro
 
   return {
     app,
-    /** What takes requests first, then what they have set off, then what all of it is recorded in. */
+    /** Closed in this order: what takes requests, then the work they started, then the stores. */
     async close() {
       await closeServer(app);
       await webhooks?.close();

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { FileLocked, lockFile } from '../ledger/stores/sqlite/file-lock.js';
 
 /**
- * Makes a data folder this process's own. Returns what gives it back.
- * @throws {Error} when another process has it
+ * Locks a data folder for this process. Returns a function that unlocks it.
+ * @throws {Error} if another process has it
  */
 export function lockDataFolder(dataDir: string): () => void {
   try {

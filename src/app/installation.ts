@@ -12,18 +12,18 @@ import { apiKeyPairFromPrivate, generateApiKeyPair } from '../stamps/sign.js';
 import type { KeyEncryption } from '../vault/key-encryption.js';
 import { Vault } from '../vault/vault.js';
 
-/** What a newcomer needs for the first request; kept in `DATA_DIR/root.json`, readable by its owner only. */
+/** What a newcomer needs for the first request; stored in `DATA_DIR/root.json`, readable only by its owner. */
 export interface RootCredentials {
   readonly apiUrl: string;
   readonly organizationId: string;
   readonly userId: string;
   /** Compressed P-256 key, hex. */
   readonly apiPublicKey: string;
-  /** 32 bytes, hex; absent when the key was given with ROOT_API_PUBLIC_KEY. */
+  /** 32 bytes, hex; absent if the key was given with ROOT_API_PUBLIC_KEY. */
   readonly apiPrivateKey?: string;
-  /** Where the auth proxy is reached; absent when this server is none and knows of none. */
+  /** The URL of the auth proxy; absent if this server runs none and knows of none. */
   readonly authProxyUrl?: string;
-  /** What callers of the auth proxy send as X-Auth-Proxy-Config-Id. */
+  /** The X-Auth-Proxy-Config-Id for callers of the auth proxy. */
   readonly authProxyConfigId?: string;
 }
 
@@ -33,9 +33,9 @@ interface World {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Seals the key of the auth proxy that the root organization begins with; without it, it begins with none. */
+  /** Seals the key of the root organization's initial auth proxy; if absent, there is none. */
   readonly keyEncryption?: KeyEncryption;
-  /** Only a test harness goes on from a history that was imported: whoever has its test keys is whoever they like. */
+  /** Only a test harness may continue an imported history: the holder of its test keys can be anyone. */
   readonly takesImported?: boolean;
 }
 
@@ -50,12 +50,12 @@ export class ImportedHistory extends Error {
   }
 }
 
-/** What is remembered of an installation before it listens. */
+/** What an installation needs to know before it listens. */
 type Remembered = Omit<RootCredentials, 'apiUrl' | 'authProxyUrl'>;
 
 /**
- * Makes the root organization on the first start, and finds it on every later one. Safe to interrupt: the credentials
- * are on disk before the fact that names them is recorded, and every step can be done again.
+ * Creates the root organization on the first start, and finds it on every later one. Safe to interrupt: the credentials
+ * are on disk before the event that names them is recorded, and every step can be repeated.
  * @throws {ImportedHistory}
  */
 export async function install(
@@ -101,7 +101,7 @@ export async function install(
     await store.append(stream, events, 'no-stream');
   } catch (error) {
     if (!(error instanceof WrongRevision)) throw error;
-    // Another instance installed at the same moment: its root organization is the one, and our key is nobody's.
+    // Another instance installed at the same moment: its root organization counts, and our key belongs to nobody.
     if (!remembered) await remember(undefined);
     return install({ rootApiPublicKey }, world, remembered, remember);
   }
@@ -109,7 +109,7 @@ export async function install(
   return { founding, isNew: true };
 }
 
-/** Seals first and records second: whoever does it again, or at the same moment, finds the same key. */
+/** Seals first and records second: repeating it, or doing it at the same moment, finds the same key. */
 async function found({ store, clock, randomness, keyEncryption }: World, founding: Founding): Promise<void> {
   const { organizationId } = founding;
   if (await isFounded(store, organizationId)) return;
@@ -120,7 +120,7 @@ async function found({ store, clock, randomness, keyEncryption }: World, foundin
   await foundOrganization(store, founding, await keys.create(organizationId));
 }
 
-/** Before anything is written to it. @throws {ImportedHistory} when the store is that of a test harness */
+/** Called before anything is written. @throws {ImportedHistory} if the store is that of a test harness */
 export async function refuseImported(store: EventStore): Promise<void> {
   if ((await recordedFounding(store))?.imported) throw new ImportedHistory();
 }
@@ -152,7 +152,9 @@ export class RootFile {
     }
   }
 
-  /** Replaces the file as a whole, so that a crash leaves the old one or the new one; without credentials it goes. */
+  /**
+   * Replaces the file as a whole, so that a crash leaves the old or the new one; without credentials, it is removed.
+   */
   async write(root: Partial<RootCredentials> | undefined): Promise<void> {
     if (root === undefined) return rm(this.file, { force: true });
     await mkdir(this.dataDir, { recursive: true, mode: 0o700 });

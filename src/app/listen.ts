@@ -6,10 +6,10 @@ import type { Server } from '../http/server.js';
 /** Longest time that SIGTERM waits for requests in flight, in milliseconds. */
 const drainMs = 10_000;
 
-/** Takes requests, and signals: whoever is told that it is up may stop it at once. */
+/** Starts accepting requests, and signals before that: whoever learns that it is up may stop it at once. */
 export async function listen(server: Server, { host, port }: Config, logger: Logger): Promise<void> {
   const { app } = server;
-  // Nest would log a failure as well, in its own words.
+  // Nest would also log a failure, in its own words.
   app.useLogger(false);
   try {
     await app.listen(port, host);
@@ -19,10 +19,10 @@ export async function listen(server: Server, { host, port }: Config, logger: Log
   }
   app.useLogger(nestLogger(logger));
   let isStopping = false;
-  // The second Ctrl-C is of somebody who does not want to wait.
+  // A second Ctrl-C means that someone does not want to wait.
   process.once('SIGINT', () => stop('SIGINT'));
-  // A supervisor may tell the command line that started this process and this process, and the former passes it on. When
-  // that has ended, however it did, the channel ends.
+  // A supervisor may signal both this process and the command line that started it, which passes the signal on. When
+  // the command line ends, for whatever reason, the channel closes.
   for (const reason of ['SIGTERM', 'SIGHUP', 'disconnect'] as const) process.on(reason, () => stop(reason));
 
   function stop(signal: NodeJS.Signals | 'disconnect'): void {
@@ -45,7 +45,7 @@ export async function listen(server: Server, { host, port }: Config, logger: Log
   }
 }
 
-/** What has started, for `countersign start --json`. */
+/** What was started, for `countersign start --json`. */
 export function tellCommandLine(started: object): void {
   process.send?.(started);
 }

@@ -7,7 +7,7 @@ import { REGISTRY } from '../ports/engine.js';
 import type { Rows } from '../read-models/database.js';
 import { policiesAfter } from '../read-models/policies.js';
 
-/** Looks once after a start, when the rows have caught up, at what an earlier one may have left behind. */
+/** After a start, once the rows have caught up, checks what an earlier run may have left behind. */
 export function lookOnce(
   app: INestApplicationContext,
   caughtUp: (signal: AbortSignal) => Promise<void>,

@@ -1,14 +1,15 @@
 import { chmod, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a coordinator keeps in its folder, and the folders of which it keeps everything. */
+/** Files of a coordinator in its folder, and the folders in which every file is its own. */
 const files =
   /^(?:(?:events|read-models)\.db(?:-wal|-shm|-journal|\.pid|\.lock)?|in-use\.lock|outbox\.jsonl|root\.json(?:\.new)?|(?:old-)?kek(?:\.\w+)?)$/;
 const folders = ['snapshots'];
 
 /**
- * Makes everything that a coordinator has left in its folder readable by its owner only, whatever the folder was: what
- * earlier releases and copies of a backup left may be readable by all. Links and what is not ours are left alone.
+ * Makes everything that a coordinator has left in its folder readable only by its owner, whatever the folder was: files
+ * from earlier releases and copies of a backup may be readable by all. Links, and files that are not ours, are left
+ * alone.
  */
 export async function makePrivate(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) if (files.test(name)) await restrict(join(dataDir, name));
@@ -18,7 +19,7 @@ export async function makePrivate(dataDir: string): Promise<void> {
   }
 }
 
-/** Files of other users stay as they are: they let us in on purpose, as with a mounted secret. */
+/** Files of other users stay as they are: access was given on purpose, for example to a mounted secret. */
 async function restrict(file: string): Promise<void> {
   const entry = await lstat(file).catch(() => undefined);
   if (!entry?.isFile() || (entry.mode & 0o077) === 0 || entry.uid !== process.getuid?.()) return;

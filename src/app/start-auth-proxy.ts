@@ -4,7 +4,7 @@ import { readProxySecret } from '../config/proxy-secret.js';
 import { createAuthProxy } from './create-auth-proxy.js';
 import { listen, tellCommandLine } from './listen.js';
 
-/** The auth proxy by itself. It keeps nothing. */
+/** The auth proxy by itself. It stores nothing. */
 export async function startAuthProxy(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const proxy = await createAuthProxy(config, { secret: (await readProxySecret(config)) ?? '', logger });

@@ -19,18 +19,18 @@ import { provideKeyEncryption } from '../vault/provide-key-encryption.js';
 import { listen, tellCommandLine } from './listen.js';
 
 function kekSource({ kek, kekFile, eventStore }: Config): KekSource {
-  // What is gone at the end needs no key that stays.
+  // Temporary data needs no permanent key.
   return { kek, kekFile: eventStore === 'memory:' ? undefined : kekFile };
 }
 
-/** What is not delivered is never lost silently; a report holds no code. */
+/** Undelivered messages are never lost silently; a report contains no code. */
 function reported(report: DeliveryReport, logger: Logger): void {
   if (report.outcome === 'failed' || report.outcome === 'abandoned')
     logger.error(report, 'a message was not delivered');
   else if (report.outcome === 'retrying') logger.warn(report, 'a message could not be delivered yet');
 }
 
-/** Refuses to begin anew where data was expected, before anything is made. */
+/** Refuses to start from nothing if data was expected, before anything is created. */
 async function checkData({ requireData, eventStore, dataDir }: Config, store: EventStore | undefined): Promise<void> {
   if (!requireData) return;
   const where = eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EVENT_STORE';
@@ -46,11 +46,11 @@ async function checkData({ requireData, eventStore, dataDir }: Config, store: Ev
   );
 }
 
-/** A coordinator, with the auth proxy beside it where APP says so. */
+/** A coordinator, with the auth proxy next to it if APP says so. */
 export async function startCoordinator(given: Config): Promise<void> {
   await checkData(given, undefined);
   const source = kekSource(given);
-  // Before anything is made: with the wrong key nothing must be written.
+  // Before anything is created: with the wrong key, nothing must be written.
   const keys = await readKeys(source);
   await mkdir(given.dataDir, { recursive: true, mode: 0o700 });
   await makePrivate(given.dataDir);
@@ -66,7 +66,7 @@ export async function startCoordinator(given: Config): Promise<void> {
     .then(() => refuseImported(world.store))
     .then(() => provideKeyEncryption(world, source, keys, madeKey));
   const keyEncryption = await opening.catch(async (error: unknown) => {
-    // The end of the process alone would leave the store's files as after a crash.
+    // Merely ending the process would leave the store's files as after a crash.
     await world.store.close();
     throw error;
   });
@@ -97,7 +97,7 @@ export async function startCoordinator(given: Config): Promise<void> {
     if (!destination && !config.restored)
       logger.warn({ channel, outboxFile }, 'messages are not sent: they are written to the outbox');
   }
-  // Loaded once the settings and the keys are found good: what cannot start says so at once.
+  // Loaded only once the settings and keys are known to be valid, so that a failing start reports it at once.
   const { createCoordinator } = await import('./create-coordinator.js');
   const coordinator = await createCoordinator(config, {
     ...world,
@@ -142,7 +142,7 @@ export async function startCoordinator(given: Config): Promise<void> {
   tellCommandLine({ apiUrl, ...(authProxyUrl ? { authProxyUrl } : {}), organizationId, dataDir, isNew });
 }
 
-/** What shows this coordinator to somebody, as it was started. */
+/** Describes this coordinator as it was started. */
 function tourCommand({ dataDir }: Config): string {
   // The command line starts this process with a channel.
   if (!process.channel) return 'npm run tour';
@@ -150,7 +150,7 @@ function tourCommand({ dataDir }: Config): string {
   return `${countersign} tour${resolve(dataDir) === resolve('data') ? '' : ` --data-dir ${dataDir}`}`;
 }
 
-/** Never the connection string itself: it may hold a password. */
+/** Never the connection string itself: it may contain a password. */
 function whereEventsAre({ eventStore, dataDir }: Config): string {
   if (eventStore === 'memory:') return 'in memory, lost on exit';
   return eventStore === 'sqlite:' ? resolve(eventsFile(dataDir)) : 'EventStoreDB at EVENT_STORE';

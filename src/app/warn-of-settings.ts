@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import type { Clock } from '../ports/clock.js';
 
-/** Says in the log which settings are not for production. */
+/** Logs which settings are not meant for production. */
 export function warnOfSettings(
   { allowPrivateNetwork, restored, sandboxUntil }: Config,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },

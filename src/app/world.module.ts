@@ -16,7 +16,7 @@ import { RANDOMNESS, type Randomness } from '../ports/randomness.js';
 import { ATTESTOR, type Attestor } from '../proofs/attestor.js';
 import { PROJECTING, type Projecting } from '../read-models/projecting.js';
 
-/** What is given from outside: the settings, and the adapters that the process has chosen and opened. */
+/** What comes from outside: the settings, and the adapters that the process has chosen and opened. */
 export interface World extends HistoryOptions {
   readonly config: Config;
   readonly logger: Logger;
@@ -29,11 +29,11 @@ export interface World extends HistoryOptions {
   readonly attestor: Attestor;
   readonly proofs: ProofSigner;
   readonly addresses: Addresses;
-  /** What auth proxies show; none is served without it. */
+  /** The secret that auth proxies present; without it, none is served. */
   readonly proxySecret: string | undefined;
 }
 
-/** Lets every module inject what is given from outside, by its token; the other modules make the rest from it. */
+/** Provides what comes from outside to every module, by token; the modules build the rest from it. */
 @Global()
 @Module({})
 export class WorldModule {

@@ -2,18 +2,18 @@ import { randomFillSync } from 'node:crypto';
 import type { Clock } from '../ports/clock.js';
 import type { Randomness } from '../ports/randomness.js';
 
-/** A jump that is no drift, in milliseconds. */
+/** Minimum difference that counts as a jump rather than drift, in milliseconds. */
 const jumpMs = 5_000;
-/** How long a clock that was set ahead must run steadily before it is believed, in milliseconds. */
+/** How long a clock that was set ahead must run steadily before it is trusted, in milliseconds. */
 const steadyMs = 60_000;
 
 /**
- * A clock that is held against a monotonic one. Set ahead, it is believed once it has run steadily for a minute: machines
- * sleep, and clocks are corrected. Set back, it is believed again when it has caught up, or by a process that starts anew:
- * what has expired must not come to life meanwhile.
+ * A clock that is compared with a monotonic one. If set ahead, it is trusted once it has run steadily for a minute:
+ * machines sleep, and clocks are corrected. If set back, it is trusted again once it has caught up, or by a new
+ * process: what has expired must not become valid again in the meantime.
  */
 export class SteadyClock implements Clock {
-  /** Where the two clocks are believed to stand to each other. */
+  /** The trusted offset between the two clocks. */
   private offset: number;
   private ahead: { readonly offset: number; readonly since: number } | undefined;
 
@@ -34,7 +34,7 @@ export class SteadyClock implements Clock {
     const offset = this.wall() - elapsed;
     const jump = offset - this.offset;
     if (Math.abs(jump) <= jumpMs) {
-      // Drift is followed: both clocks are corrected all the time, a little.
+      // Follows drift: both clocks are constantly corrected a little.
       this.offset = offset;
       this.ahead = undefined;
       return 0;
@@ -66,7 +66,7 @@ export function systemRandomness(): Randomness {
         used = 0;
       }
       const taken = Uint8Array.prototype.slice.call(pool, used, used + count);
-      // What was handed out may become a key; nothing of it stays behind.
+      // Bytes that were handed out may become a key; none of them is kept.
       pool.fill(0, used, used + count);
       used += count;
       return taken;

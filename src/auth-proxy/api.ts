@@ -2,7 +2,7 @@ import { submitPath } from '../client/stamping-client.js';
 import { CoordinatorError, grpcNumbers, type ErrorCategory, type ErrorCode } from '../domain/errors.js';
 import { callerHeader, tellCaller } from '../rate-limits/caller.js';
 
-/** What the proxy reads of a configuration (client protocol 5.2). Times are seconds as decimal strings. */
+/** The part of a configuration that the proxy reads (client protocol 5.2). Times are seconds as decimal strings. */
 interface ProxySettings {
   readonly allowedOrigins: readonly string[];
   readonly allowedAuthMethods: readonly string[];
@@ -25,7 +25,7 @@ interface ProxySettings {
   readonly verificationTokenRequiredForGetAccountPii?: boolean;
 }
 
-/** The configuration that a request names. */
+/** The configuration named by a request. */
 export interface Configuration {
   readonly configId: string;
   readonly organizationId: string;
@@ -34,22 +34,25 @@ export interface Configuration {
 }
 
 interface ApiPorts {
-  /** Where the Activity API is reached, without a slash at its end. */
+  /** The base URL of the Activity API, without a trailing slash. */
   readonly url: () => string | Promise<string>;
-  /** Shown to the API in exchange for configurations and stamps. */
+  /** Presented to the API in exchange for configurations and stamps. */
   readonly secret: string;
-  /** Milliseconds since the epoch; what `timestampMs` is taken from. */
+  /** Milliseconds since the epoch; the source of `timestampMs`. */
   readonly clock: { now(): number };
-  /** Longest wait for one answer of the API, in milliseconds. */
+  /** Longest wait for one response of the API, in milliseconds. */
   readonly answerMs?: number;
-  /** Told that the API does not take the secret, once a minute at most. */
+  /** Called if the API rejects the secret, once a minute at most. */
   readonly refused?: (message: string) => void;
 }
 
 /** What all requests share, whoever they are for. */
 interface Shared {
   lastTimestamp: number;
-  /** The latest position that the API has answered with: behind a balancer the next answer may come from another. */
+  /**
+   * The latest position that the API has returned: behind a load balancer, another coordinator may serve the next
+   * request.
+   */
   position: bigint;
   key: Promise<string> | undefined;
   refusedAt: number;
@@ -63,19 +66,19 @@ interface Activity {
 
 const secretRefused = 'the Activity API rejects this auth proxy: its operator must set the same PROXY_SECRET for both';
 
-/** What is waited for one answer of the API unless said otherwise: longer than it waits for its read models. */
+/** Default wait for one response of the API: longer than it waits for its read models. */
 const usualAnswerMs = 15_000;
 
-/** The Activity API as the proxy sees it: over HTTP, with stamps that it has to ask for each time. */
+/** The Activity API as the proxy sees it: over HTTP, with stamps that it has to request each time. */
 export class Api {
-  /** @param caller address of whoever the requests are made for */
+  /** @param caller address of the client that the requests are made for */
   constructor(
     private readonly ports: ApiPorts,
     private readonly caller?: string,
     private readonly shared: Shared = { lastTimestamp: 0, position: -1n, key: undefined, refusedAt: -Infinity },
   ) {}
 
-  /** The same API, told for whom it is asked: its limits are for the proxy's callers, and not for the proxy. */
+  /** The same API on behalf of a client: its limits are for the proxy's clients, not for the proxy. */
   for(caller: string): Api {
     return new Api(this.ports, caller, this.shared);
   }
@@ -92,7 +95,7 @@ export class Api {
 
   /**
    * Submits an activity in the configuration's organization, unless another is named, and unwraps its result.
-   * @throws {CoordinatorError} what the API refuses with; PERMISSION_DENIED when it waits for votes
+   * @throws {CoordinatorError} the API's refusal; PERMISSION_DENIED if the activity waits for votes
    */
   async submit<Result>(
     { configId, organizationId: own }: Configuration,
@@ -112,14 +115,14 @@ export class Api {
     return { result: result as Result, appProofs: activity.appProofs };
   }
 
-  /** Asks a query about the configuration's organization. @throws {CoordinatorError} what the API refuses with */
+  /** Queries the configuration's organization. @throws {CoordinatorError} the API's refusal */
   query<Answer>({ configId, organizationId }: Configuration, path: string, request: object): Promise<Answer> {
     return this.stamped(configId, `/public/v1/query/${path}`, JSON.stringify({ organizationId, ...request }));
   }
 
   /**
-   * The organization that a public identifier leads to, if it leads to one that may be told (docs/adr/0028).
-   * @throws {CoordinatorError} what the API refuses with
+   * The organization that a public identifier leads to, if that may be disclosed (docs/adr/0028).
+   * @throws {CoordinatorError} the API's refusal
    */
   async account({ configId }: Configuration, filterType: string, filterValue: string): Promise<string | undefined> {
     const asked = { configId, filterType, filterValue };
@@ -138,7 +141,7 @@ export class Api {
     return this.shared.key;
   }
 
-  /** Whether the API says that it is ready, and takes the secret. */
+  /** Whether the API reports that it is ready, and accepts the secret. */
   async readiness(): Promise<'ok' | 'api-unavailable' | 'proxy-secret-refused'> {
     try {
       await this.fetch('/health/ready', undefined, {});
@@ -165,7 +168,7 @@ export class Api {
     try {
       return await this.fetch(`/internal/v1/auth-proxy/${path}`, JSON.stringify(question), headers);
     } catch (error) {
-      // Whoever calls the proxy can do nothing about its secret.
+      // Callers of the proxy can do nothing about its secret.
       if (!(error instanceof CoordinatorError) || error.code !== 'UNAUTHENTICATED') throw error;
       this.reportRefused();
       throw new CoordinatorError('UNAVAILABLE', secretRefused, { cause: error });
@@ -179,7 +182,7 @@ export class Api {
     this.ports.refused?.(secretRefused);
   }
 
-  /** Posts, or gets where there is no body. */
+  /** POST, or GET without a body. */
   private async fetch<Answer>(
     path: string,
     body: string | undefined,
@@ -221,7 +224,7 @@ export class Api {
     return { [callerHeader]: tellCaller(this.ports.secret, this.caller, { path, stamp }) };
   }
 
-  /** Two requests in one millisecond would be one activity: each gets its own. */
+  /** Two identical requests in one millisecond would be one activity, so each gets its own time. */
   private nextTimestamp(): string {
     this.shared.lastTimestamp = Math.max(this.ports.clock.now(), this.shared.lastTimestamp + 1);
     return String(this.shared.lastTimestamp);
@@ -250,7 +253,7 @@ const codes = new Map(Object.entries(grpcNumbers).map(([name, number]) => [numbe
 const rpc = 'type.googleapis.com/google.rpc';
 const shownDetails: readonly string[] = [`${rpc}.BadRequest`, `${rpc}.QuotaFailure`];
 
-/** An error of the API as one of ours. Which policies there are is not for whoever logs in. */
+/** An error of the API as one of ours. People who log in must not learn which policies exist. */
 function refusal(answer: object): CoordinatorError {
   const { code, message, details, turnkeyErrorCode } = answer as {
     code?: number;

@@ -5,19 +5,19 @@ import { Limits, type ProxyLimits } from './limits.js';
 import { ProxyHealthController } from './proxy-health.controller.js';
 
 interface ProxyOptions {
-  /** Where the Activity API is reached, without a slash at its end. */
+  /** The base URL of the Activity API, without a trailing slash. */
   readonly apiUrl: () => string | Promise<string>;
-  /** The one that the API knows as PROXY_SECRET. */
+  /** The secret that the API has as PROXY_SECRET. */
   readonly secret: string;
   readonly limits: ProxyLimits;
   readonly clock: { now(): number };
-  /** Whether the process is nothing else, so that its health is that of the proxy. */
+  /** Whether the process runs only the proxy, so that its health is the proxy's. */
   readonly isAlone: boolean;
-  /** Told that the API does not take the secret, once a minute at most. */
+  /** Called if the API rejects the secret, once a minute at most. */
   readonly refused?: (message: string) => void;
 }
 
-/** The auth proxy. It knows the Activity API by its address only (docs/adr/0019). */
+/** The auth proxy. It knows the Activity API only by its address (docs/adr/0019). */
 @Module({})
 export class AuthProxyModule {
   static register({ apiUrl, secret, limits, clock, isAlone, refused }: ProxyOptions): DynamicModule {

@@ -32,13 +32,13 @@ interface Call {
   readonly limits: Limits;
   readonly configuration: Configuration;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Of whoever calls the proxy. */
+  /** Address of the client. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** One endpoint: what it takes and answers, and what it does. */
+/** One endpoint: its request, its response, and what it does. */
 interface Endpoint {
   /** Last segment of the path. */
   readonly name: string;
@@ -164,7 +164,7 @@ export const endpoints: readonly Endpoint[] = [
     summary: 'Returns the site key of the captcha, if there is one. Takes no body.',
     request: ProxyEmptyRequest,
     response: ProxyWalletKitClientParamsResponse,
-    // There is no captcha, so there is no key of one.
+    // There is no captcha, so it has no key.
     run: () => ({}),
   }),
 ];
@@ -195,11 +195,11 @@ async function signup(
   };
 }
 
-/** Longest life of a key that a client makes for nothing but the sign-up with a passkey, in seconds. */
+/** Longest lifetime of a key that a client creates only for signing up with a passkey, in seconds. */
 const signUpKeySeconds = 60;
 
 /**
- * Every way in that a sign-up makes must be allowed: a key that lasts is one that a wallet, or a device, has.
+ * Every login method that a sign-up creates must be enabled: a long-lived key belongs to a wallet, or to a device.
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 function checkMethods(
@@ -223,7 +223,7 @@ function checkMethods(
   if (verificationToken !== undefined) checkMethodOfToken(configuration, verificationToken);
 }
 
-/** What a token says it is of is enough here: one that is not ours opens nothing. */
+/** The token's own claims are enough here: one that is not ours opens nothing. */
 function checkMethodOfToken(configuration: Configuration, verificationToken: string): void {
   const method = methodOfOtp.get(claimedType(verificationToken) ?? '');
   if (method !== undefined) checkMethod(configuration, method);
@@ -346,7 +346,7 @@ async function oauth2Authenticate(
   return { oidcToken: result.oidcToken };
 }
 
-/** Filters that tell nothing of a person to who does not have the credential. The others do. */
+/** Filters that reveal nothing about a person to someone without the credential. The others do. */
 const credentialFilters: readonly string[] = ['OIDC_TOKEN', 'OIDC_CLAIMS', 'PUBLIC_KEY', 'CREDENTIAL_ID'];
 const contactFilters: readonly string[] = ['EMAIL', 'PHONE_NUMBER'];
 const nameFilters: readonly string[] = ['NAME', 'USERNAME'];
@@ -386,7 +386,10 @@ async function account(
   return organizationId === undefined ? {} : { organizationId };
 }
 
-/** The account of an address, told to who shows a token that opens it: whether others have the address is not said. */
+/**
+ * The account of an address, for someone who presents a token that opens it; it does not reveal whether others have the
+ * address.
+ */
 async function accountOfToken(
   api: Api,
   configuration: Configuration,
@@ -413,13 +416,13 @@ function walletKitConfig({ configuration }: Call): ProxyWalletKitConfigResponse 
   };
 }
 
-/** The sub-organization that somebody logs in to: the one that is named, or the one that is found. */
+/** The sub-organization of a login: the one named, or the one found. */
 async function subOrganization(
   { configuration }: Call,
   named: string | undefined,
   find: () => Promise<string | undefined>,
 ): Promise<string> {
-  // The proxy is for users of sub-organizations: nobody becomes an administrator by it.
+  // The proxy is for users of sub-organizations: nobody becomes an administrator through it.
   if (named?.toLowerCase() === configuration.organizationId) {
     throw invalidField('organizationId', 'is the parent organization: log in to a sub-organization, or leave it out');
   }
@@ -430,7 +433,7 @@ async function subOrganization(
   });
 }
 
-/** Names are nobody's alone, and nothing is looked up by them to log in. */
+/** Names are not unique, and logins look nothing up by them. */
 async function newestNamed(
   api: Api,
   configuration: Configuration,
@@ -460,7 +463,7 @@ function lifeOf(expirationSeconds: string | undefined): { expirationSeconds?: st
   return expirationSeconds === undefined ? {} : { expirationSeconds };
 }
 
-/** The members of those names that are there. */
+/** The members with those names, if present. */
 function picked(from: object, names: readonly string[]): Record<string, unknown> {
   const members = from as Readonly<Record<string, unknown>>;
   return Object.fromEntries(

@@ -2,18 +2,22 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { networkOf } from '../rate-limits/caller.js';
 import { KeyedLimit } from '../rate-limits/keyed-limit.js';
 
-/** Requests a minute, and codes that one caller may have sent to one contact in ten minutes; undefined is no limit. */
+/**
+ * Requests per minute, and codes that one client may have sent to one contact in ten minutes; undefined means no limit.
+ */
 export interface ProxyLimits {
   readonly perAddress: number | undefined;
   readonly perConfiguration: number | undefined;
   readonly perContact: number | undefined;
-  /** Keys that each of them remembers at a time. */
+  /** Number of keys that each of them keeps. */
   readonly keys?: number;
 }
 
 const minute = 60_000;
 
-/** How often callers may call. Everything is public here, and codes cost money: the limits are on unless switched off. */
+/**
+ * Rate limits for clients. Everything here is public, and codes cost money, so the limits are on unless switched off.
+ */
 export class Limits {
   private readonly address: KeyedLimit | undefined;
   private readonly configurations: KeyedLimit | undefined;
@@ -30,7 +34,7 @@ export class Limits {
     this.contacts = limit(perContact, 10 * minute, 'codes in ten minutes from one address to one contact');
   }
 
-  /** Counts a request of an address. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
+  /** Counts a request from an address. @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED */
   countAddress(address: string): void {
     this.address?.take(networkOf(address));
   }
@@ -41,9 +45,9 @@ export class Limits {
   }
 
   /**
-   * Counts a code that an address has sent to a contact. One caller must not use up what another is owed, so what all of them
-   * have sent to a contact together is for the API to limit.
-   * @returns what the API counts this caller's codes to the contact by; it tells nothing of either
+   * Counts a code that an address has sent to a contact. One client must not use up what another is entitled to, so the
+   * API limits what all of them send to a contact.
+   * @returns the key under which the API counts this client's codes to the contact; it reveals neither
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */
   countCode(configId: string, contact: string, address: string): string {

@@ -1,9 +1,9 @@
 import { CoordinatorError } from '../domain/errors.js';
 
 /**
- * What `Access-Control-Allow-Origin` says to an origin that may call. Origins are compared character by character, as
- * browsers send them: scheme, host and port (RFC 6454).
- * @param origin the `Origin` header; undefined for callers that are no browsers
+ * The `Access-Control-Allow-Origin` for an allowed origin. Origins are compared character by character, as browsers
+ * send them: scheme, host and port (RFC 6454).
+ * @param origin the `Origin` header; undefined for clients that are not browsers
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 export function allowedOrigin(allowed: readonly string[], origin: string | undefined): string {

@@ -2,18 +2,18 @@ import { Controller, Get, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Api } from './api.js';
 
-/** What operators ask of a proxy that runs by itself. */
+/** Health checks of a proxy that runs by itself. */
 @Controller('health')
 export class ProxyHealthController {
   constructor(private readonly api: Api) {}
 
-  /** The process answers. */
+  /** The process responds. */
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** The API behind it answers, is ready, and takes the secret of this proxy. */
+  /** The API behind it responds, is ready, and accepts the secret of this proxy. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<{ status: string; reason?: string }> {
     const status = await this.api.readiness();

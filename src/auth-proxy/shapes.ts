@@ -3,12 +3,15 @@ import { Described, Flag, Nested, Text, TextList, Uuid } from '../wire/fields.js
 import { fieldsOfShape } from '../wire/json-schema.js';
 import { validate } from '../wire/validate.js';
 
-/** What the endpoints take and answer (client protocol 5.3). What is forwarded as it is, is described where it goes. */
+/**
+ * Requests and responses of the endpoints (client protocol 5.3). What is forwarded unchanged is described at its
+ * destination.
+ */
 
 const described = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const listOf = (name: string) => ({ type: 'array', items: described(name) });
 
-/** Of wallet_kit_config and wallet_kit_client_params, which published clients send without a body. */
+/** For wallet_kit_config and wallet_kit_client_params, which published clients send without a body. */
 export class ProxyEmptyRequest {}
 
 class ProxySignup {
@@ -238,9 +241,9 @@ export class ProxyWalletKitClientParamsResponse {
 }
 
 /**
- * The members of a request that a shape names; published clients send others, which are for nobody. What is in forwarded
- * objects is checked where it goes. An empty text counts as absent.
- * @throws {CoordinatorError} INVALID_ARGUMENT for one that is missing, of another type, or too long
+ * The members of a request that a shape names; published clients send others, which are ignored. Forwarded objects are
+ * checked at their destination. An empty string counts as absent.
+ * @throws {CoordinatorError} INVALID_ARGUMENT for one that is missing, has the wrong type, or is too long
  */
 export function readShape<Shape extends object>(
   shape: new () => Shape,

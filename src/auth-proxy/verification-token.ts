@@ -1,14 +1,15 @@
 import { compactVerify } from 'jose';
 import { CoordinatorError } from '../domain/errors.js';
 
-/** What a verification token proves (client protocol 8.1). */
+/** Claims of a verification token (client protocol 8.1). */
 export interface ProvenContact {
   readonly contact: string;
   readonly kind: 'EMAIL' | 'PHONE_NUMBER';
 }
 
 /**
- * Reads a verification token, its signature checked: what it says must not be believed, or asked for, before.
+ * Parses a verification token and verifies its signature: until then its claims must not be believed, or used in a
+ * query.
  * @param key uncompressed P-256 point, hex
  * @param now milliseconds since the epoch
  * @throws {CoordinatorError} INVALID_ARGUMENT unless it is a token of this organization that has not expired
@@ -39,7 +40,7 @@ async function claimsOf(token: string, key: string): Promise<Readonly<Record<str
     if (protectedHeader.typ !== 'JWT') return undefined;
     return JSON.parse(Buffer.from(payload).toString()) as Readonly<Record<string, unknown>>;
   } catch {
-    // Neither the library's words nor the token belong into an answer.
+    // Neither the library's message nor the token may appear in a response.
     return undefined;
   }
 }
@@ -56,7 +57,7 @@ function refused(why: string): CoordinatorError {
   });
 }
 
-/** The kind of code that a token says it was given for, unchecked; undefined for what says nothing. */
+/** The kind of code that a token claims it was given for, unverified; undefined if it claims none. */
 export function claimedType(token: string): string | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());

@@ -6,7 +6,7 @@ import { exitCodes, type ExitCode } from './exit-codes.js';
 import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
 
-/** What a command ends with that has submitted something, by the status of the activity. */
+/** Exit code of a command that has submitted something, by the status of the activity. */
 const endings: Readonly<Record<string, ExitCode>> = {
   ACTIVITY_STATUS_COMPLETED: exitCodes.done,
   ACTIVITY_STATUS_CONSENSUS_NEEDED: exitCodes.waiting,
@@ -15,7 +15,7 @@ const endings: Readonly<Record<string, ExitCode>> = {
   ACTIVITY_STATUS_REJECTED: exitCodes.denied,
 };
 
-/** What became of something that was submitted: as a sentence, with what it gave, and what to do where it waits. */
+/** The outcome of a submit: a sentence, the result, and what to do if it waits. */
 export function submitted(terminal: Terminal, activity: ActivityEnvelope, done?: string): Outcome {
   const { id, type, status, fingerprint, failure, waitsFor } = activity;
   const name = shortType(type);
@@ -49,7 +49,7 @@ export function shortStatus(status: string): string {
     : status.replace(/^ACTIVITY_STATUS_/, '').toLowerCase();
 }
 
-/** Members of an object with their names; what is no text is shown as JSON. */
+/** Members of an object with their names; anything but strings as JSON. */
 function members(terminal: Terminal, value: object): string {
   const entries = Object.entries(value).map(([name, member]) => [
     name,
@@ -58,7 +58,7 @@ function members(terminal: Terminal, value: object): string {
   return entries.length > 0 ? lines(terminal, Object.fromEntries(entries) as Record<string, string>) : '';
 }
 
-/** An activity for whoever has to decide on it: who asks for what, and who has voted. */
+/** An activity for someone who decides on it: who asks for what, and who has voted. */
 export function described(terminal: Terminal, activity: ActivityEnvelope): string {
   const { id, type, status, fingerprint, createdAt, votes, failure, waitsFor } = activity;
   const [submission, ...others] = votes;
@@ -78,7 +78,7 @@ export function described(terminal: Terminal, activity: ActivityEnvelope): strin
   ].join('');
 }
 
-/** What it would sign, as the coordinator tells it of an activity that waits. */
+/** What it would sign, as the coordinator describes it for a waiting activity. */
 interface Decoded {
   readonly of?: string;
   readonly text: string;

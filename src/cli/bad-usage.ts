@@ -1,2 +1,2 @@
-/** The command cannot be carried out as it was typed; the message says what to type instead. */
+/** The command cannot be executed as typed; the message says what to type instead. */
 export class BadUsage extends Error {}

@@ -3,16 +3,16 @@ import type { CliCommand } from './command.js';
 import { Profiles, type Profile } from './profiles.js';
 import type { Terminal } from './terminal.js';
 
-/** What commands that speak to a coordinator take. */
+/** Options of commands that call a coordinator. */
 export interface ProfileOptions {
   readonly profile?: string;
   readonly organization?: string;
 }
 
-/** Longest wait for an answer: a decision takes less, and a server that is gone never answers. */
+/** Longest wait for a response: a decision takes less, and a server that is gone never responds. */
 const answerWithinMs = 60_000;
 
-/** Adds the options that say who speaks. */
+/** Adds the options that choose the caller. */
 export function withProfile<Given extends CliCommand>(command: Given): Given {
   return command
     .option('--profile <name>', 'profile to use; default: COUNTERSIGN_PROFILE, or the one chosen with `profiles use`')
@@ -20,8 +20,8 @@ export function withProfile<Given extends CliCommand>(command: Given): Given {
 }
 
 /**
- * A client that speaks as the profile that is meant.
- * @throws {BadUsage} when there is no such profile
+ * A client for the chosen profile.
+ * @throws {BadUsage} if there is no such profile
  */
 export async function profileClient(terminal: Terminal, options: ProfileOptions): Promise<ActivityClient> {
   const profiles = Profiles.of(terminal);

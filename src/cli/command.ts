@@ -2,20 +2,20 @@ import { Command } from 'commander';
 import type { ExitCode } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
 
-/** What a command has to say: for people, and with `--json` for programs. */
+/** The output of a command: for people, and with `--json` for programs. */
 export interface Outcome {
   readonly text: string;
   readonly json: unknown;
   readonly exitCode?: ExitCode;
 }
 
-/** A command line that a reader can copy. A test runs each. */
+/** A command line that readers can copy. A test runs each. */
 export interface Example {
   readonly line: string;
   readonly about: string;
 }
 
-/** A command of the tree: with examples in its help, and one way to answer. */
+/** A command of the tree: with examples in its help, and one way to print its outcome. */
 export class CliCommand extends Command {
   readonly examples: Example[] = [];
 
@@ -37,28 +37,28 @@ export class CliCommand extends Command {
     return this;
   }
 
-  /** Adds `--json` and says what to do; the outcome is written as text, or with `--json` as one line. */
+  /** Adds `--json` and sets the action; its outcome is printed as text, or with `--json` as one line. */
   answers<Options extends object, Given extends readonly unknown[] = []>(
     act: (options: Options, ...given: Given) => Promise<Outcome>,
   ): this {
     this.option('--json', 'print one line of JSON instead of text');
     return this.action(async () => {
       const options = this.opts<Options & { readonly json?: boolean }>();
-      // Commander has parsed them as the declared arguments say.
+      // Commander has parsed them according to the declared arguments.
       const { text, json, exitCode = 0 } = await act(options, ...(this.processedArgs as unknown as Given));
       this.terminal.out(options.json ? `${asJson(json)}\n` : text);
       this.terminal.exitCode = exitCode;
     });
   }
 
-  /** Says what to do for a command that has no single answer, such as a server or a script for a shell. */
+  /** Sets the action of a command without a single outcome, such as a server or a shell script. */
   performs<Options extends object, Given extends readonly unknown[] = []>(
     act: (options: Options, ...given: Given) => Promise<void>,
   ): this {
     return this.action(() => act(this.opts<Options>(), ...(this.processedArgs as unknown as Given)));
   }
 
-  /** The whole name, as in `countersign kek rotate`. */
+  /** The full name, as in `countersign kek rotate`. */
   get fullName(): string {
     return this.parent instanceof CliCommand ? `${this.parent.fullName} ${this.name()}` : this.name();
   }
@@ -70,7 +70,7 @@ export class CliCommand extends Command {
   }
 }
 
-/** JSON in one line; a position of the store may be above 2^53. */
+/** JSON on one line; a position of the store may exceed 2^53. */
 export function asJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => (typeof member === 'bigint' ? String(member) : member));
 }

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { activityNames, queryNames } from './wire-names.js';
 
-/** What may be typed at one place of the tree. */
+/** What may be typed at one place in the tree. */
 interface Place {
   /** The commands that lead here, each with a space before it. */
   readonly typed: string;
@@ -13,11 +13,11 @@ interface Word {
   readonly about: string;
 }
 
-/** The shells that a script can be made for. */
+/** The shells that have a completion script. */
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** A script that completes what the tree takes: commands, options, and the names of activities and queries. */
+/** A script that completes everything in the tree: commands, options, and the names of activities and queries. */
 export function completionScript(tree: Command, shell: Shell): string {
   const places = [...placesOf(tree)];
   const options = [...optionsOf(tree)];
@@ -34,7 +34,7 @@ interface Parts {
   readonly folders: readonly string[];
 }
 
-/** What the first argument of a command can be, where that is a list. */
+/** The possible values of a command's first argument, if they are a list. */
 const argumentWords: Readonly<Record<string, () => readonly string[]>> = {
   ' submit': activityNames,
   ' query': queryNames,
@@ -43,7 +43,7 @@ const argumentWords: Readonly<Record<string, () => readonly string[]>> = {
 
 function* placesOf(command: Command, typed = ''): Generator<Place> {
   const commands = command.commands.map((one) => ({ word: one.name(), about: one.summary() }));
-  // A group without a verb takes what its list takes.
+  // A group without a subcommand takes the arguments of its list.
   const taken = [command, ...command.commands.filter((one) => typed !== '' && one.name() === 'list')];
   const options = taken
     .flatMap((one) => one.options)

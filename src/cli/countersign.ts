@@ -2,7 +2,7 @@
 import { run } from './run.js';
 import { Terminal } from './terminal.js';
 
-// Whoever read the output has seen enough, as `head` does.
+// The reader of the output has seen enough, like `head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

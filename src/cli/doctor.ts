@@ -15,7 +15,7 @@ import { printable } from './layout.js';
 import type { StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
 
-/** What one look has shown; what is no problem needs nothing done. */
+/** The result of one check; without a problem there is nothing to do. */
 interface Finding {
   readonly about: string;
   readonly level: 'ok' | 'warning' | 'problem';
@@ -32,7 +32,7 @@ const problem = (about: string, found: string, toDo: string): Finding => ({ abou
 
 const reasonOf = (error: unknown): string => (isNativeError(error) ? error.message : String(error));
 
-/** Looks at an installation for what goes wrong in practice. Changes nothing. */
+/** Checks an installation for what goes wrong in practice. Changes nothing. */
 export async function examine(terminal: Terminal, options: StoreOptions): Promise<Outcome> {
   const findings: Finding[] = [versionFinding(process.versions.node)];
   try {
@@ -57,7 +57,7 @@ function shown(terminal: Terminal, { about, level, found, toDo }: Finding): stri
   return toDo === undefined ? line : `${line}         → ${printable(toDo)}\n`;
 }
 
-/** What package.json asks for. */
+/** The version that package.json requires. */
 export function versionFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return ok('Node.js', version);
@@ -146,7 +146,7 @@ async function store(config: Config): Promise<Finding[]> {
   }
 }
 
-/** The store was written by this machine's clock, or by one like it. */
+/** The store was written with this machine's clock, or one like it. */
 async function clock({ dataDir }: Config): Promise<Finding[]> {
   const written = await stat(eventsFile(dataDir)).catch(() => undefined);
   const ahead = (written?.mtimeMs ?? 0) - Date.now();
@@ -155,7 +155,7 @@ async function clock({ dataDir }: Config): Promise<Finding[]> {
   return [problem('clock', found, 'set the clock by NTP: requests are valid for one hour only')];
 }
 
-/** Asks again while it catches up: what was recorded a moment ago is no problem. */
+/** Asks again while it catches up: something recorded a moment ago is not a problem. */
 async function readiness(url: string): Promise<{ readonly response: Response; readonly text: string }> {
   const begun = performance.now();
   for (;;) {

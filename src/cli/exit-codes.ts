@@ -1,4 +1,4 @@
-/** What a command ends with. Each is documented in docs/reference/command-line.md. */
+/** Exit codes of commands. Each is documented in docs/reference/command-line.md. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -11,7 +11,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What each exit code means, as the help and the reference say it. */
+/** The meaning of each exit code, for the help and the reference. */
 export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
   0: 'done',
   1: 'failed, or a check found problems',

@@ -5,11 +5,11 @@ import { CoordinatorError } from '../domain/errors.js';
 import { BadUsage } from './bad-usage.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 
-/** What went wrong, as sentences for people and as members for programs. */
+/** An error as sentences for people and as members for programs. */
 export interface Explanation {
   readonly message: string;
   readonly exitCode: ExitCode;
-  /** As the server answered. */
+  /** As the server returned it. */
   readonly answer?: ApiError['body'] & { readonly status: number };
 }
 
@@ -17,7 +17,7 @@ export interface Explanation {
 export function explained(error: unknown): Explanation {
   if (error instanceof ApiError) return explainedAnswer(error);
   const message = isNativeError(error) || error instanceof Error ? error.message : String(error);
-  // Rules of the wire that were asked here, before anything was sent.
+  // Rules of the wire that were checked here, before anything was sent.
   if (error instanceof CoordinatorError) {
     return { message: sentences(message, error.details), exitCode: exitCodes.badUsage };
   }
@@ -42,12 +42,12 @@ function explainedAnswer({ status, body }: ApiError): Explanation {
   return { message: sentences(body.message, body.details ?? []), exitCode, answer };
 }
 
-/** A message, and what its details say beyond it. */
+/** A message, and what its details add. */
 function sentences(message: string, details: readonly Readonly<Record<string, unknown>>[]): string {
   return [message, ...details.flatMap(detailLines).filter((line) => !message.includes(line.trim()))].join('\n');
 }
 
-/** What a detail says. */
+/** The text of a detail. */
 function detailLines(detail: Readonly<Record<string, unknown>>): readonly string[] {
   const { fieldViolations, policyEvaluations } = detail as {
     readonly fieldViolations?: readonly { readonly field: string; readonly description: string }[];
@@ -75,7 +75,7 @@ function outcomeWords(outcome: string): string {
     .replaceAll('_', ' ');
 }
 
-/** What `fetch` throws when there is no answer. */
+/** What `fetch` throws if there is no response. */
 function isConnectionError(error: unknown): error is Error {
   return isNativeError(error) && error.name === 'TypeError' && error.message === 'fetch failed';
 }

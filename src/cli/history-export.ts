@@ -50,7 +50,7 @@ export async function exportToFile(terminal: Terminal, options: HistoryExportOpt
   }
 }
 
-/** Readable by its owner only, as it may be personal; half a file does not stay. */
+/** Readable only by its owner, because it may contain personal data; an incomplete file is removed. */
 async function written(
   file: string,
   exporting: (write: (line: string) => Promise<void>) => Promise<ExportReport>,

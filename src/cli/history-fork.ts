@@ -20,7 +20,9 @@ export interface HistoryForkOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** What would have become of an organization, had one event been otherwise; see docs/how-to/debug-by-the-events.md. */
+/**
+ * What would have become of an organization if one event had been different; see docs/how-to/debug-by-the-events.md.
+ */
 export async function fork(terminal: Terminal, options: HistoryForkOptions): Promise<Outcome> {
   try {
     const change = await changeOf(terminal, options);

@@ -1,6 +1,6 @@
 import type { Terminal } from './terminal.js';
 
-/** A table with columns as wide as what is in them. */
+/** A table with columns as wide as their contents. */
 export function table(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map(printable));
   const widths = head.map((title, at) => Math.max(title.length, ...clean.map((row) => row[at]?.length ?? 0)));
@@ -19,7 +19,7 @@ export function lines(terminal: Terminal, values: Readonly<Record<string, string
   return shown.map(([name, value]) => `${terminal.styled('bold', name.padEnd(width))}  ${printable(value)}\n`).join('');
 }
 
-/** Text of others as a terminal may show it: a control character in a name could move the cursor or colour the rest. */
+/** Others' text made safe for a terminal: a control character in a name could move the cursor or colour the rest. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '�');
 }

@@ -6,7 +6,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Every element of a list that the server answers in parts when it is long. */
+/** Every element of a list that the server returns in pages. */
 export async function wholeList<Element>(
   client: ActivityClient,
   query: string,
@@ -30,7 +30,7 @@ export async function wholeList<Element>(
 
 /**
  * The ids of what the user names, by name or by id.
- * @throws {BadUsage} when there is none of that name, or there are several
+ * @throws {BadUsage} if nothing has that name, or several do
  */
 export function idsOf(what: string, names: readonly string[], all: readonly Named[]): readonly string[] {
   return names.map((name) => {

@@ -13,7 +13,7 @@ export interface ParameterOptions {
   readonly set: readonly string[];
 }
 
-/** Adds the options that give parameters. */
+/** Adds the options for parameters. */
 export function withParameters<Given extends CliCommand>(command: Given): Given {
   return command
     .option('--file <file>', 'the parameters as JSON; - reads standard input')
@@ -27,9 +27,9 @@ export function withParameters<Given extends CliCommand>(command: Given): Given 
 }
 
 /**
- * The parameters as given, with each value of the type that the request has there. Whether they obey its rules is not
- * looked at.
- * @throws {BadUsage} when a name is unknown, or a value cannot be of its type
+ * The parameters as given, each value converted to the type that the request has there. Whether they obey its rules is
+ * not checked here.
+ * @throws {BadUsage} for an unknown name, or a value that cannot have its type
  */
 export async function givenParameters(
   terminal: Terminal,
@@ -72,7 +72,7 @@ interface Assignment {
   readonly value: string;
 }
 
-/** `a.b[0].c[]` as the steps that lead there. */
+/** `a.b[0].c[]` as the steps of its path. */
 function segmentsOf(path: string): readonly Step[] {
   if (!/^\w+(?:\[\d{0,3}\])*(?:\.\w+(?:\[\d{0,3}\])*)*$/.test(path)) {
     throw new BadUsage(`--set ${path}: the name must look like name, object.name, list[0] or list[]`);
@@ -82,7 +82,7 @@ function segmentsOf(path: string): readonly Step[] {
   );
 }
 
-/** Puts a value into an object or a list, where the steps lead; what is not there yet on the way is made. */
+/** Sets a value in an object or a list at the end of a path; missing parts of the path are created. */
 function assign(
   into: Record<string | number, unknown> | unknown[],
   schema: JsonSchema,
@@ -114,7 +114,10 @@ function memberSchema(schema: JsonSchema, name: string, { path }: Assignment): J
   throw new BadUsage(`--set ${path}: ${unknownName('parameter', name, [...fields.keys()]).message}`);
 }
 
-/** The text as the type that the schema asks for. What does not fit stays text, and is refused with the rule of its field. */
+/**
+ * The text converted to the type in the schema. Text that does not fit stays text, and is refused with the rule of its
+ * field.
+ */
 function typed(schema: JsonSchema, { path, value }: Assignment): unknown {
   const alternatives = schema.anyOf ?? [schema];
   if (alternatives.some(({ type }) => type === 'string') || alternatives.some((one) => one.enum)) return value;

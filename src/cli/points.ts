@@ -6,8 +6,8 @@ const idPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const timePattern = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * The revision that a point means: a revision, `position:123`, a time, the id of an event, or `end`.
- * @throws {BadUsage} when it is none
+ * The revision for a point: a revision, `position:123`, a time, the id of an event, or `end`.
+ * @throws {BadUsage} if it is none of these
  */
 export async function revisionOf(replayed: OrganizationReplay, point: string): Promise<number> {
   if (point === 'end') return replayed.last;

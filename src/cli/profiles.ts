@@ -5,7 +5,7 @@ import { apiKeyPairFromPrivate, type ApiKeyPair } from '../stamps/sign.js';
 import { BadUsage } from './bad-usage.js';
 import type { Terminal } from './terminal.js';
 
-/** Who speaks to which coordinator. */
+/** Who calls which coordinator. */
 export interface Profile {
   /** Origin of the Activity API. */
   readonly address: string;
@@ -16,7 +16,7 @@ export interface Profile {
   readonly userId?: string;
 }
 
-/** What is in the file of a profile. */
+/** Contents of a profile's file. */
 interface Stored extends Omit<Profile, 'key'> {
   readonly publicKey: string;
   readonly privateKey: string;
@@ -26,8 +26,8 @@ interface Stored extends Omit<Profile, 'key'> {
 const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
 /**
- * The profiles of the user who runs the command line: a file each, which only that user may read, and which is replaced as a
- * whole.
+ * The profiles of the user who runs the command line: one file each, which only that user may read, and which is always
+ * replaced as a whole.
  */
 export class Profiles {
   private constructor(
@@ -37,7 +37,7 @@ export class Profiles {
 
   /** Those in the user's configuration folder (XDG Base Directory Specification). */
   static of({ env, surroundings }: Terminal): Profiles {
-    // The specification has relative paths ignored.
+    // The specification says to ignore relative paths.
     const given = env['XDG_CONFIG_HOME'];
     const base = given?.startsWith('/') ? given : join(surroundings.home, '.config');
     return new Profiles(join(base, 'countersign'), env);
@@ -52,7 +52,7 @@ export class Profiles {
       .toSorted();
   }
 
-  /** The name that commands use unless told otherwise. */
+  /** The name that commands use by default. */
   async current(): Promise<string> {
     const chosen = this.env['COUNTERSIGN_PROFILE']?.trim();
     if (chosen) return chosen;
@@ -70,7 +70,7 @@ export class Profiles {
     return (await stat(this.fileOf(name)).catch(() => undefined)) !== undefined;
   }
 
-  /** @throws {BadUsage} when there is none of that name, or it cannot be trusted */
+  /** @throws {BadUsage} if there is none with that name, or it cannot be trusted */
   async read(name: string): Promise<Profile> {
     const file = this.fileOf(name);
     const found = await stat(file).catch(() => undefined);
@@ -94,7 +94,7 @@ export class Profiles {
     await this.replace(this.fileOf(name), `${JSON.stringify(stored, null, 2)}\n`);
   }
 
-  /** Makes a profile the one that commands use unless told otherwise. */
+  /** Makes a profile the default. */
   async use(name: string): Promise<void> {
     await this.read(name);
     await this.replace(join(this.folder, 'current'), `${name}\n`);
@@ -130,7 +130,7 @@ function storedProfile(file: string, text: string): Stored {
   try {
     value = JSON.parse(text);
   } catch {
-    // The error would show a part of the file.
+    // The error would quote part of the file.
     throw wrong();
   }
   if (typeof value !== 'object' || value === null) throw wrong();

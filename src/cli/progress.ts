@@ -1,6 +1,6 @@
 const width = 30;
 
-/** A bar for a terminal: how much is done, in how many events, and about how long the rest takes. */
+/** A progress bar for a terminal: the part done, the number of events, and about how long the rest takes. */
 export function progressBar(events: number, share: number, elapsedMs: number): string {
   const done = Math.max(0, Math.min(1, share));
   const filled = Math.round(done * width);

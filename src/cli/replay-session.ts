@@ -24,12 +24,12 @@ const footer = '→ ← event   ↓ ↑ decision   g go to   s state   m mark   
 const enter = '\x1b[?1049h\x1b[?25l';
 const leave = '\x1b[?25h\x1b[?1049l';
 
-/** Moves about in a history, key by key. */
+/** Navigates a history, key by key. */
 export class ReplaySession {
   private lines: readonly string[] = [];
   private scrolled = 0;
   private mark: number | undefined;
-  /** What is being typed after `g`. */
+  /** The text typed after `g`. */
   private typed: string | undefined;
   private message = '';
   private readonly now = Date.now();
@@ -42,7 +42,7 @@ export class ReplaySession {
     private at: number,
   ) {}
 
-  /** Undefined where nobody sits in front of it. */
+  /** Undefined without a terminal. */
   static on(
     terminal: Terminal,
     replayed: OrganizationReplay,
@@ -54,7 +54,7 @@ export class ReplaySession {
     return new ReplaySession(terminal, stdin as ReadStream, replayed, registry, at);
   }
 
-  /** Resolves when it was quit. */
+  /** Resolves when the user quits. */
   async run(): Promise<void> {
     const { stdin, terminal } = this;
     emitKeypressEvents(stdin);
@@ -66,7 +66,7 @@ export class ReplaySession {
       await new Promise<void>((resolve, reject) => {
         let working: Promise<void> = Promise.resolve();
         stdin.on('keypress', (text: string | undefined, key: Key) => {
-          // Keys that are pressed while something is folded wait for it.
+          // Keys pressed during a fold wait for it.
           working = working.then(async () => {
             if (await this.press(text, key)) resolve();
             else this.draw();
@@ -84,7 +84,7 @@ export class ReplaySession {
     }
   }
 
-  /** @returns whether that was the end */
+  /** @returns whether the user has quit */
   private async press(text: string | undefined, key: Key): Promise<boolean> {
     this.message = '';
     if (key.ctrl && key.name === 'c') return true;
@@ -198,7 +198,7 @@ export class ReplaySession {
   }
 }
 
-/** A line in rows of the terminal, at most four: the rest of a long request is for `--no-tty`. */
+/** A line wrapped to the terminal, at most four rows: use `--no-tty` for the rest of a long request. */
 function wrap(line: string, columns: number): string[] {
   const characters = [...line];
   const rows: string[] = [];

@@ -1,11 +1,11 @@
 import { quoted } from '../replay/compare-states.js';
 import type { ActivityStep, DecisionTold, EventTold } from '../replay/event-story.js';
 
-/** What `countersign replay` writes for people. Whatever history holds, no line of it can steer the terminal. */
+/** What `countersign replay` prints for people. Whatever history contains, no line of it can control the terminal. */
 
 const labelWidth = 10;
 
-/** A line without what a terminal would obey, or what would change the order of its characters. */
+/** A line without characters that control a terminal or reorder text. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (found) => {
     return found === '\t' ? ' ' : `\\u{${found.codePointAt(0)!.toString(16)}}`;
@@ -16,7 +16,7 @@ export function printable(text: string): string {
 export const labelled = (label: string, lines: readonly string[]): string[] =>
   lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(labelWidth)}${line}`);
 
-/** An event with its cause and what it has changed, in lines. */
+/** An event with its cause and its changes, in lines. */
 export function eventLines(told: EventTold, last: number): string[] {
   const { revision, position, type, recordedAt, decision, changes, eventId } = told;
   return [
@@ -85,7 +85,7 @@ function duration(ms: number): string {
   return parts.slice(0, 2).join(' ');
 }
 
-/** Values as an outline: a line for each member, what is in it indented. */
+/** Values as an outline: a line for each member, with its contents indented. */
 export function outline(value: unknown, indent = ''): string[] {
   if (typeof value !== 'object' || value === null) return [printable(`${indent}${JSON.stringify(value)}`)];
   return Object.entries(value).flatMap(([name, member]: [string, unknown]) => {

@@ -7,7 +7,7 @@ import { printable } from './layout.js';
 import type { Terminal } from './terminal.js';
 import { commandTree } from './tree.js';
 
-/** Runs one command line; returns what the process should end with. */
+/** Runs one command line; returns the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const tree = commandTree(terminal);
@@ -15,7 +15,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     await tree.parseAsync(args, { from: 'user' });
     return terminal.exitCode;
   } catch (error) {
-    // It has said why; asking for help is no error.
+    // The reason was already printed; asking for help is not an error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badUsage;
     const { message: said, exitCode, answer } = explained(error);
     const message = said.split('\n').map(printable).join('\n');
@@ -26,7 +26,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** A group that lists when it is given no verb would take a misspelled one for an argument of its list. */
+/** A group that lists by default would take a misspelled subcommand for an argument of its list. */
 function refuseUnknownVerb(tree: CliCommand, args: readonly string[]): void {
   let group: Command = tree;
   for (const word of args) {

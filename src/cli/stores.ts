@@ -6,12 +6,12 @@ import { BadUsage } from './bad-usage.js';
 import type { CliCommand } from './command.js';
 import type { Terminal } from './terminal.js';
 
-/** What commands that open a store of their own take. */
+/** Options of commands that open a store themselves. */
 export interface StoreOptions {
   readonly dataDir?: string;
 }
 
-/** Adds the options that say which store. */
+/** Adds the options that choose the store. */
 export function withStore<Given extends CliCommand>(command: Given): Given {
   return command.option(
     '--data-dir <folder>',
@@ -20,8 +20,8 @@ export function withStore<Given extends CliCommand>(command: Given): Given {
 }
 
 /**
- * The settings of the coordinator whose store is meant.
- * @throws {BadUsage} when there is no store
+ * The settings of the coordinator that owns the store.
+ * @throws {BadUsage} if there is no store
  */
 export function storeSettings(terminal: Terminal, { dataDir: folder }: StoreOptions): Config {
   const from = environment(terminal.env);

@@ -7,7 +7,9 @@ import { BadUsage } from './bad-usage.js';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Where a command is typed and what it may write to. Tests give their own, so that commands run without a process. */
+/**
+ * Where a command is typed, and where its output goes. Tests pass their own, so that commands run without a process.
+ */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -15,16 +17,16 @@ export interface Surroundings {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly out: (text: string) => void;
   readonly error: (text: string) => void;
-  /** Whether text there may be coloured. */
+  /** Whether the output may be coloured. */
   readonly hasColours: { readonly out: boolean; readonly error: boolean };
-  /** Whether somebody sees progress on standard error. */
+  /** Whether someone sees progress on standard error. */
   readonly showsProgress: boolean;
   readonly columns: number | undefined;
-  /** Rows of the terminal, as they are now. */
+  /** Current rows of the terminal. */
   readonly rows?: () => number;
 }
 
-/** What commands speak through. `exitCode` is what the process ends with. */
+/** Input and output of commands. `exitCode` is that of the process. */
 export class Terminal {
   exitCode = 0;
 
@@ -40,7 +42,7 @@ export class Terminal {
       stdin,
       out: (text) => void stdout.write(text),
       error: (text) => void stderr.write(text),
-      // Node.js honours NO_COLOR, FORCE_COLOR and TERM=dumb in it.
+      // For this, Node.js honours NO_COLOR, FORCE_COLOR and TERM=dumb.
       hasColours: { out: stdout.isTTY && stdout.hasColors(), error: stderr.isTTY && stderr.hasColors() },
       showsProgress: stderr.isTTY,
       columns: stdout.isTTY ? stdout.columns : undefined,
@@ -65,7 +67,7 @@ export class Terminal {
     return resolve(this.surroundings.cwd, file);
   }
 
-  /** Text for standard output, in colour where that is a terminal. */
+  /** Text for standard output, in colour on a terminal. */
   styled(style: Style, text: string): string {
     return this.surroundings.hasColours.out ? styleText(style, text, { validateStream: false }) : text;
   }
@@ -77,14 +79,14 @@ export class Terminal {
     return Buffer.concat(chunks).toString('utf8');
   }
 
-  /** One line that the user types. @throws {BadUsage} when nobody answers */
+  /** One line typed by the user. @throws {BadUsage} if nobody answers */
   async ask(question: string): Promise<string> {
     const answer = await this.answerTo(`${question} `);
     if (answer === undefined) throw new BadUsage(`no answer to: ${question}`);
     return answer.trim();
   }
 
-  /** Whether the user means it. @throws {BadUsage} when nobody answers, as where no terminal is */
+  /** Whether the user confirms. @throws {BadUsage} if nobody answers, for example without a terminal */
   async confirm(question: string): Promise<boolean> {
     const answer = await this.answerTo(`${question} [y/N] `);
     if (answer === undefined) throw new BadUsage('not confirmed: add --yes to skip the question');

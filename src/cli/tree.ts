@@ -26,8 +26,8 @@ import { exitCodeMeanings } from './exit-codes.js';
 import type { Terminal } from './terminal.js';
 
 /**
- * Every command, with what it takes. Commands load what they work with when they run: a help text or a completion should
- * take a moment only.
+ * Every command, with its arguments and options. Commands load their dependencies only when they run, so that help and
+ * completion are fast.
  */
 export function commandTree(terminal: Terminal): CliCommand {
   const { hasColours, columns } = terminal.surroundings;

@@ -18,7 +18,7 @@ export interface VerifyOptions extends StoreOptions {
   readonly progress?: string;
 }
 
-/** Verifies a whole store again; see docs/how-to/verify-history.md. */
+/** Verifies a whole store; see docs/how-to/verify-history.md. */
 export async function verify(terminal: Terminal, options: VerifyOptions): Promise<Outcome> {
   const { json, quiet, rows: withRows, progress } = options;
   const { eventStore, dataDir } = storeSettings(terminal, options);
@@ -51,7 +51,7 @@ export async function verify(terminal: Terminal, options: VerifyOptions): Promis
   }
 }
 
-/** What is said in the end. */
+/** The summary at the end. */
 type Whole = Verification & { readonly rows?: RowsCompared };
 
 function rowsOf(rows: RowsCompared | undefined, absent: string | undefined): Pick<Whole, 'rows'> {

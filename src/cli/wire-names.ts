@@ -14,7 +14,7 @@ function known(): Registry {
 
 /**
  * The activity that the user means: `create_policy`, `create-policy`, or a whole type, which may be an older version.
- * @throws {BadUsage} with the names that come near
+ * @throws {BadUsage} with the closest names
  */
 export function activityNamed(name: string): ActivityVersion {
   const version = known().versions.get(name) ?? known().paths.get(wireName(name))?.[0];
@@ -22,7 +22,7 @@ export function activityNamed(name: string): ActivityVersion {
   throw unknownName('activity', name, activityNames());
 }
 
-/** The query that the user means. @throws {BadUsage} with the names that come near */
+/** The query that the user means. @throws {BadUsage} with the closest names */
 export function queryNamed(name: string): AnyQuery {
   const query = queries.find(({ path }) => path === wireName(name));
   if (query) return query;
@@ -44,14 +44,14 @@ const wireName = (name: string): string =>
     .replace(/^activity_type_/, '')
     .replace(/_v\d+$/, '');
 
-/** @throws {BadUsage} that suggests what is near, if anything is */
+/** @throws {BadUsage} that suggests similar names, if there are any */
 export function unknownName(what: string, name: string, all: readonly string[]): BadUsage {
   const near = nearest(wireName(name), all);
   const hint = near.length > 0 ? `did you mean ${near.join(', ')}?` : `use one of ${all.join(', ')}`;
   return new BadUsage(`no ${what} is named \`${name}\`: ${hint}`);
 }
 
-/** The names that a slip or two lead to, or that hold all words of what was typed. */
+/** Names within a typo or two, or that contain all words of what was typed. */
 function nearest(name: string, all: readonly string[]): readonly string[] {
   const words = name.split('_').filter(Boolean);
   const ranked = all

@@ -44,7 +44,7 @@ export class ActivityClient extends StampingClient {
     parameters: ParametersOf<Type>,
     options?: SubmitOptions,
   ): Promise<ActivityEnvelope>;
-  /** Older versions of a type, and whatever a test wants to see refused. */
+  /** Older versions of a type, and anything that a test wants to see refused. */
   override submit(type: string, parameters: object, options?: SubmitOptions): Promise<ActivityEnvelope>;
   override submit(type: string, parameters: object, options?: SubmitOptions): Promise<ActivityEnvelope> {
     return super.submit(type, parameters, options);

@@ -10,8 +10,8 @@ import type { KekFact } from '../vault/kek-record.js';
 import type { VaultEvent } from '../vault/vault.js';
 
 /**
- * Every event that a store may hold but for leases, as readers see it: `data` in today's shape of its type. What
- * `list_events` tells and webhooks follow are those of an organization.
+ * Every event in a store except those of leases, as readers see it: `data` in the current shape of its type.
+ * `list_events` returns, and webhooks follow, those of an organization.
  */
 export type AnyEvent =
   | OrganizationEvent
@@ -30,5 +30,5 @@ export type EventType = AnyEvent['type'];
 /** The data of an event by its name: `EventData<'PolicyCreated'>`. */
 export type EventData<Type extends EventType> = Extract<AnyEvent, DomainEvent<Type, unknown>>['data'];
 
-/** The data of all events by their names. The JSON Schema in docs/reference is made from this. */
+/** The data of all events by name. The JSON Schema in docs/reference is generated from this. */
 export type EventDataByType = { readonly [Type in EventType]: EventData<Type> };

@@ -1,14 +1,14 @@
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import { stampBody, type ApiKeyPair } from '../stamps/sign.js';
 
-/** An answer of the Activity API as it came over HTTP. */
+/** A response of the Activity API as received over HTTP. */
 export interface ApiAnswer<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
 }
 
-/** An answer that was no success; `status` and `body` are as they came over HTTP. */
+/** An unsuccessful response; `status` and `body` are as received over HTTP. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -29,19 +29,19 @@ export class StampingClient {
   private lastTimestamp = 0;
 
   constructor(
-    /** Where the API is, or how to find out, where it may move. */
+    /** The base URL of the API, or a function that returns it if it may change. */
     private readonly baseUrl: string | (() => string),
-    /** The organization that requests name unless they say otherwise. */
+    /** The organization of requests that name none. */
     readonly organizationId: string,
     readonly key: ApiKeyPair,
     private readonly clock: { now(): number } = Date,
-    /** Longest wait for an answer, in milliseconds; without it, as long as `fetch` waits. */
+    /** Longest wait for a response, in milliseconds; by default, as long as `fetch` waits. */
     private readonly timeoutMs?: number,
   ) {}
 
   /**
-   * Submits an activity by its type; the path follows from the type.
-   * @throws {ApiError} on every answer that is not a success
+   * Submits an activity by its type, which determines the path.
+   * @throws {ApiError} for every unsuccessful response
    */
   async submit(
     type: string,
@@ -58,9 +58,9 @@ export class StampingClient {
   }
 
   /**
-   * Submits an activity that is to be completed at once, and returns its result.
-   * @throws {ApiError} on every answer that is not a success
-   * @throws {Error} when it is not completed, as where it waits for votes
+   * Submits an activity that must complete at once, and returns its result.
+   * @throws {ApiError} for every unsuccessful response
+   * @throws {Error} if it is not completed, for example because it waits for votes
    */
   async perform<Result = Readonly<Record<string, unknown>>>(
     type: string,
@@ -74,7 +74,7 @@ export class StampingClient {
     return Object.values(result)[0] as Result;
   }
 
-  /** The body of a submit, to be sent more than once or by more than one. */
+  /** The body of a submit, for sending more than once or by several users. */
   submitBody(
     type: string,
     parameters: object,
@@ -97,7 +97,7 @@ export class StampingClient {
     return this.submit('ACTIVITY_TYPE_REJECT_ACTIVITY', { fingerprint });
   }
 
-  /** Asks a query. @throws {ApiError} */
+  /** Sends a query. @throws {ApiError} */
   async query<Answer = Record<string, unknown>>(path: string, request: object = {}): Promise<Answer> {
     const body = JSON.stringify({ organizationId: this.organizationId, ...request });
     return (await this.post<Answer>(`/public/v1/query/${path}`, body)).body;
@@ -110,7 +110,7 @@ export class StampingClient {
     return send<Body>(`${baseUrl}${path}`, body, { [headerName]: headerValue }, this.timeoutMs);
   }
 
-  /** Two requests in one millisecond of a standing clock would be one activity: each gets its own. */
+  /** While the clock stands still, identical requests would be one activity, so each gets its own time. */
   private nextTimestamp(): string {
     this.lastTimestamp = Math.max(this.clock.now(), this.lastTimestamp + 1);
     return String(this.lastTimestamp);

@@ -4,8 +4,8 @@ import { BadSetting } from './bad-setting.js';
 import { settings } from './settings.js';
 
 /**
- * The environment, with `.env` of the working folder under it.
- * @throws {BadSetting} for a name that looks like one of ours and is none
+ * The environment, which takes precedence over `.env` of the working folder.
+ * @throws {BadSetting} for an unknown name that looks like one of ours
  */
 export function environment(
   given: Readonly<Record<string, string | undefined>> = process.env,
@@ -15,20 +15,20 @@ export function environment(
   return all;
 }
 
-/** What the command line reads beside the settings. */
+/** Variables that the command line reads in addition to the settings. */
 const ofCommandLine = ['COUNTERSIGN_PROFILE'];
 
-/** What only settings of ours begin with. */
+/** Prefixes that only our settings have. */
 const ownPrefixes =
   /^(?:COUNTERSIGN_|RATE_LIMIT_|PROXY_RATE_LIMIT_|PROXY_SECRET_|AUTH_PROXY_|SMTP_|SMS_WEBHOOK_|MAIL_FROM_|OIDC_|OAUTH2_|SOCIAL_LINKING_|WEBAUTHN_|VOTE_NOTICES?_|KEK_|ROOT_API_|EVENT_STORE_|INVITATION_)/;
-/** What container engines and Kubernetes put in for a service, whatever its name. */
+/** Variables that container engines and Kubernetes add for a service, whatever its name. */
 const ofServices = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)$/;
 
 /**
- * Refuses a name that is none of ours and was surely meant to be: with a prefix of ours, or a slip of the pen away from a
- * setting. Others are nobody's business here; short names are, since a slip in one makes another word.
+ * Refuses an unknown name that was evidently meant to be one of ours: it has one of our prefixes, or is a typo away
+ * from a setting. Other names are not our concern, nor are short ones, because a typo in those makes another word.
  * @param only every name must be a setting, as in a test that has no other use for one
- * @throws {BadSetting} with the setting that comes nearest
+ * @throws {BadSetting} with the closest setting
  */
 export function refuseMisspelled(
   from: Readonly<Record<string, string | undefined>>,
@@ -50,7 +50,9 @@ export function refuseMisspelled(
   }
 }
 
-/** Letters put in, left out, changed or swapped with the next between two texts (optimal string alignment). */
+/**
+ * Number of letters inserted, removed, changed or swapped with the next between two texts (optimal string alignment).
+ */
 export function slipsBetween(one: string, other: string): number {
   let [before, last] = [[] as number[], Array.from({ length: other.length + 1 }, (_, at) => at)];
   for (let row = 1; row <= one.length; row++) {

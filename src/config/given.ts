@@ -1,7 +1,7 @@
 import { BadSetting } from './bad-setting.js';
 import { settings, type SettingName } from './settings.js';
 
-/** What is given for each setting: the environment, with the defaults under it. */
+/** The value of each setting: from the environment, else the default. */
 export class Given {
   private readonly defaults = Object.fromEntries(settings.map(([name, value]) => [name, value])) as Record<
     SettingName,
@@ -14,12 +14,12 @@ export class Given {
     return this.from[name]?.trim() || this.defaults[name];
   }
 
-  /** Undefined for one that is not set and has no default. */
+  /** Undefined if it is not set and has no default. */
   optional(name: SettingName): string | undefined {
     return this.text(name) || undefined;
   }
 
-  /** What follows from a value that is set, frozen. */
+  /** The parsed form of a value that is set, frozen. */
   read<Value>(name: SettingName, read: (value: string) => Value): Readonly<Value> | undefined {
     const value = this.optional(name);
     return value === undefined ? undefined : Object.freeze(read(value));
@@ -35,7 +35,7 @@ export class Given {
     return this.oneOf(name, ['true', 'false']) === 'true';
   }
 
-  /** What is separated by commas or spaces. */
+  /** Values separated by commas or spaces. */
   list(name: SettingName): readonly string[] {
     return this.text(name)
       .split(/[\s,]+/)

@@ -5,15 +5,15 @@ import type { SettingName } from './settings.js';
 
 /** How much may be stored, and how many requests are taken. */
 export interface LimitSettings {
-  /** Limits of what is stored that are set to other values than usual. */
+  /** Limits of what is stored that are set to other than the usual values. */
   readonly limits: LimitsOfOperator;
-  /** Requests per second; undefined is no limit. */
+  /** Requests per second; undefined means no limit. */
   readonly rateLimits: {
     readonly perAddress: number | undefined;
     readonly perOrganization: number | undefined;
     readonly perCredential: number | undefined;
   };
-  /** Keys that each limit remembers at a time. */
+  /** Number of keys that each limit remembers. */
   readonly rateLimitKeys: number;
 }
 

@@ -4,19 +4,25 @@ import type { Given } from './given.js';
 import { oauth2ProvidersOf, type Oauth2ProviderSettings } from './oauth2-providers.js';
 import { isIssuer } from './urls.js';
 
-/** Who is believed about people: passkeys, OIDC issuers, OAuth 2.0 providers, and the sandbox. */
+/** Who is trusted about people: passkeys, OIDC issuers, OAuth 2.0 providers, and the sandbox. */
 export interface LoginSettings {
   /** Outbound requests to OIDC issuers and webhooks may use http and reach loopback and private addresses. */
   readonly allowPrivateNetwork: boolean;
-  /** Where passkeys may be used unless an organization or its parent says so; empty is the usual rule. */
+  /**
+   * Origins where passkeys may be used, unless an organization or its parent names some; if empty, the default rule
+   * applies.
+   */
   readonly passkeyOrigins: readonly string[];
-  /** The only OIDC issuers that tokens are taken from, compared character by character; empty is any public https issuer. */
+  /**
+   * The only OIDC issuers whose tokens are accepted, compared character by character; if empty, any public https
+   * issuer.
+   */
   readonly oidcIssuers: readonly string[];
-  /** OIDC issuers whose word on verified e-mail addresses is taken to link identities. */
+  /** OIDC issuers that are trusted on verified e-mail addresses, for linking identities. */
   readonly socialLinkingIssuers: readonly string[];
-  /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
+  /** Milliseconds since the epoch: until then, contacts of the sandbox have a publicly known code. */
   readonly sandboxUntil: number | undefined;
-  /** OAuth 2.0 providers beside, or in place of, those that are known. */
+  /** OAuth 2.0 providers in addition to, or instead of, the built-in ones. */
   readonly oauth2Providers: Readonly<Record<string, Oauth2ProviderSettings>>;
 }
 
@@ -53,7 +59,7 @@ function issuersOf(
   const bad = issuers.find((issuer) => !isIssuer(issuer));
   if (bad !== undefined) {
     const rule = 'must be issuers such as https://accounts.example.com, without user, query or fragment';
-    // What stands before an @ may be a password.
+    // The part before an @ may be a password.
     throw new BadSetting(name, bad.replace(/[^/]*@/, '…@'), rule);
   }
   const plain = allowPlain ? undefined : issuers.find((issuer) => issuer.startsWith('http:'));
@@ -65,7 +71,7 @@ function issuersOf(
 function sandboxEnd(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const day = /^\d{4}-\d{2}-\d{2}$/.test(value) ? new Date(`${value}T00:00:00Z`) : new Date(Number.NaN);
-  // Some parsers go on to March from the 30th of February.
+  // Some parsers accept the 30th of February as a day in March.
   if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value) {
     throw new BadSetting('SANDBOX', value, 'must be the last day of the sandbox, such as 2026-12-31');
   }

@@ -14,11 +14,11 @@ export interface SmtpServer {
   readonly password: string | undefined;
 }
 
-/** Who e-mail comes from (MAIL_FROM). */
+/** The sender of e-mail (MAIL_FROM). */
 export interface MailFrom {
   readonly name: string | undefined;
   readonly address: string;
-  /** Further domains that callers may name senders of; that of `address` always is one. */
+  /** Additional domains in which callers may name senders; that of `address` is always one. */
   readonly domains: readonly string[];
 }
 
@@ -35,13 +35,13 @@ export type SmsGateway =
 
 /** How e-mail and text messages are sent. */
 export interface MessageSettings {
-  /** Whoever may approve an activity is told by mail that it waits for votes. */
+  /** Approvers are notified by mail that an activity is waiting for votes. */
   readonly voteNotices: boolean;
-  /** Undefined: e-mail goes to the outbox. Holds a password. */
+  /** Undefined: e-mail is written to the outbox. Contains a password. */
   readonly smtp: SmtpServer | undefined;
-  /** Undefined: a sender at the SMTP server, and callers may name any other. */
+  /** Undefined: the SMTP server's default sender, and callers may name any other. */
   readonly mailFrom: MailFrom | undefined;
-  /** Undefined: text messages are written to the outbox. Holds a token. */
+  /** Undefined: text messages are written to the outbox. Contains a token. */
   readonly sms: SmsGateway | undefined;
 }
 
@@ -113,7 +113,7 @@ function smsGatewayOf(value: string): SmsGateway {
   }
   const accountSid = decoded(url?.username ?? '');
   const authToken = decoded(url?.password ?? '');
-  // A plus in a query stands for a space, but here it begins a phone number.
+  // A plus in a query means a space, but here it starts a phone number.
   const sender = new URLSearchParams(url?.search.replaceAll('+', '%2B')).get('from') ?? '';
   if (
     url?.protocol !== 'twilio:' ||

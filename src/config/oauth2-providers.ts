@@ -9,7 +9,7 @@ export interface Oauth2ProviderSettings {
   readonly clientAuthentication: 'basic' | 'post';
 }
 
-/** What may be said of an OAuth 2.0 provider; `userId` is a path of member names in the answer of `userUrl`. */
+/** Configuration of an OAuth 2.0 provider; `userId` is a path of member names in the response of `userUrl`. */
 export function oauth2ProvidersOf(value: string, allowPlain: boolean): Record<string, Oauth2ProviderSettings> {
   const rule = (text: string): BadSetting => new BadSetting('OAUTH2_PROVIDERS', '…', text);
   const read: Record<string, Oauth2ProviderSettings> = {};

@@ -4,9 +4,9 @@ import { dirname } from 'node:path';
 import type { Config } from './config.js';
 
 /**
- * What an auth proxy shows to the API; undefined when neither PROXY_SECRET nor PROXY_SECRET_FILE is set. A file that is
- * not there is made, but not by the proxy: of several APIs that start at once one makes it, and all read it.
- * @throws when the file cannot be had
+ * The secret that an auth proxy presents to the API; undefined if neither PROXY_SECRET nor PROXY_SECRET_FILE is set. A
+ * missing file is created, but not by the proxy: of several APIs that start at once, one creates it, and all read it.
+ * @throws if the file cannot be read or created
  */
 export async function readProxySecret({
   app,
@@ -31,7 +31,7 @@ async function make(file: string): Promise<void> {
   try {
     await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    // What cannot be made here may still be there, for example on a volume that another API writes to.
+    // If it cannot be created here, it may still exist, for example on a volume that another API writes to.
     if (!['EEXIST', 'EROFS'].includes(String((error as { code?: unknown }).code))) throw error;
   }
 }

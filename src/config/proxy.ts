@@ -3,19 +3,25 @@ import type { Given } from './given.js';
 import type { SettingName } from './settings.js';
 import { isWebOrigin } from './urls.js';
 
-/** What this process serves, and how auth proxy and API find and know each other. */
+/** What this process serves, and how auth proxy and API find and authenticate each other. */
 export interface ProxySettings {
   /** What this process serves: the Activity API, the auth proxy, or both on one port. */
   readonly app: 'all' | 'api' | 'proxy';
-  /** Where an auth proxy by itself finds the Activity API; undefined means this same process. */
+  /** The base URL of the Activity API for a standalone auth proxy; undefined means this same process. */
   readonly apiUrl: string | undefined;
-  /** What an auth proxy shows to the API for stamps; undefined for a secret file, or one of this process only. */
+  /**
+   * The secret that an auth proxy presents to the API for stamps; undefined for a secret file, or one of this process
+   * only.
+   */
   readonly proxySecret: string | undefined;
-  /** File of that secret; the API makes it when it is not there. */
+  /** File of that secret; the API creates it if missing. */
   readonly proxySecretFile: string | undefined;
-  /** Where the auth proxy is reached from outside, if it is a server of its own. */
+  /** The public URL of the auth proxy, if it is a separate server. */
   readonly authProxyUrl: string | undefined;
-  /** Limits of the auth proxy: requests a minute, and codes of one address to one contact in ten minutes; undefined is no limit. */
+  /**
+   * Limits of the auth proxy: requests per minute, and codes of one address to one contact in ten minutes; undefined
+   * means no limit.
+   */
   readonly proxyLimits: {
     readonly perAddress: number | undefined;
     readonly perConfiguration: number | undefined;

@@ -3,18 +3,18 @@ import type { Given } from './given.js';
 import type { SettingName } from './settings.js';
 import { isIssuer, isWebOrigin } from './urls.js';
 
-/** Where the server listens and is reached, and how it takes requests. */
+/** The server's addresses, and how it accepts requests. */
 export interface ServerSettings {
   /** Address to listen on. */
   readonly host: string;
   /** Port to listen on; 0 lets the system choose. */
   readonly port: number;
-  /** Where this server is reached from outside; undefined means the address that it listens on. */
+  /** The public URL of this server; undefined means the address that it listens on. */
   readonly publicUrl: string | undefined;
-  /** The page that invitations lead to; undefined means the one of this server. */
+  /** The page that invitations lead to; undefined means this server's own. */
   readonly invitationUrl: string | undefined;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'silent';
-  /** Longest times that a client may take to send a request, and of that its headers, in milliseconds. */
+  /** Time limits for a client to send a request, and its headers, in milliseconds. */
   readonly requestTimeoutMs: number;
   readonly headersTimeoutMs: number;
   /** Take the caller's address from X-Forwarded-For, as set by a proxy in front. */
@@ -30,7 +30,7 @@ export function readServer(given: Given): ServerSettings {
     throw new BadSetting('PUBLIC_URL', publicUrl, 'must be an origin such as https://api.example.com, without a path');
   }
   const invitationUrl = given.optional('INVITATION_URL');
-  // A URL without query and fragment, as the fragment is where each link puts its own.
+  // A URL without query and fragment, because each link adds its own fragment.
   if (invitationUrl !== undefined && !isIssuer(invitationUrl)) {
     const rule = 'must be a page such as https://app.example.com/invitation, without query and fragment';
     throw new BadSetting('INVITATION_URL', invitationUrl, rule);

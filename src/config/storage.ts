@@ -3,21 +3,24 @@ import { normalizePublicKey } from '../stamps/keys.js';
 import { BadSetting } from './bad-setting.js';
 import type { Given } from './given.js';
 
-/** What is kept where, what seals its secrets, and what the first start begins with. */
+/** Where data is stored, what seals its secrets, and what the first start creates. */
 export interface StorageSettings {
-  /** Folder of everything that is kept on disk. */
+  /** Folder of everything stored on disk. */
   readonly dataDir: string;
-  /** Where events live: `sqlite:`, `memory:`, or the connection string of an EventStoreDB (may hold a password). */
+  /**
+   * Where events are stored: `sqlite:`, `memory:`, or the connection string of an EventStoreDB (may contain a
+   * password).
+   */
   readonly eventStore: string;
   /** Key-encryption keys as given: 64 hex characters each, separated by commas; undefined to use `kekFile`. */
   readonly kek: string | undefined;
-  /** File of the key-encryption keys, one a line. */
+  /** File of the key-encryption keys, one per line. */
   readonly kekFile: string;
-  /** Hex of the compressed P-256 key of the root user; with it no private key is made or written. */
+  /** Hex of the compressed P-256 key of the root user; if set, no private key is created or written. */
   readonly rootApiPublicKey: string | undefined;
-  /** It is a copy to look at, which sends nothing. */
+  /** This is a copy for inspection, which sends nothing. */
   readonly restored: boolean;
-  /** A start that finds no installation is refused. */
+  /** Refuses to start without an existing installation. */
   readonly requireData: boolean;
 }
 
@@ -39,7 +42,7 @@ const eventStorePattern = /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/\S+$/;
 
 function eventStoreOf(value: string): string {
   if (value === 'sqlite:' || value === 'memory:' || eventStorePattern.test(value)) return value;
-  // The value may hold a password, so only what stands before it is shown.
+  // The value may contain a password, so only the part before it is shown.
   const shown = value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : value;
   throw new BadSetting(
     'EVENT_STORE',
@@ -48,7 +51,7 @@ function eventStoreOf(value: string): string {
   );
 }
 
-/** @throws {BadSetting} that never shows the value: it may be most of a key */
+/** @throws {BadSetting} that never shows the value, which may be most of a key */
 function keksOf(value: string | undefined): string | undefined {
   const wrong = value?.split(',').find((one) => !/^[0-9a-f]{64}$/i.test(one.trim()));
   if (wrong === undefined) return value;
@@ -62,7 +65,7 @@ function keksOf(value: string | undefined): string | undefined {
 function rootApiPublicKeyOf(value: string): string {
   const key = value.toLowerCase();
   if (isCompressedKey(key)) return key;
-  // It may be the private key that was put here, so it is not shown.
+  // It may be the private key by mistake, so it is not shown.
   throw new BadSetting(
     'ROOT_API_PUBLIC_KEY',
     '…',
@@ -70,7 +73,7 @@ function rootApiPublicKeyOf(value: string): string {
   );
 }
 
-/** A point of P-256 in its compressed form: with anything else as its key the root user could never sign. */
+/** A point of P-256 in its compressed form: with anything else as its key, the root user could never sign. */
 function isCompressedKey(hex: string): boolean {
   try {
     return normalizePublicKey(hex, 'API_KEY_CURVE_P256') === hex;

@@ -3,7 +3,7 @@ export function isWebOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
-/** What an issuer may call itself (OpenID Connect Discovery 1.0, section 3): a URL without query and fragment. */
+/** A valid issuer (OpenID Connect Discovery 1.0, section 3): a URL without query and fragment. */
 export function isIssuer(text: string): boolean {
   return /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text);
 }
@@ -12,11 +12,11 @@ export function isIssuer(text: string): boolean {
 export const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])$/i;
 export const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
-/** What is left to show of a value that holds a password or a token. */
+/** The part of a value with a password or a token that may be shown. */
 export const schemeOf = (value: string): string =>
   value.includes('://') ? `${value.slice(0, value.indexOf('://'))}://…` : '…';
 
-/** Undefined where the percent-encoding is broken. */
+/** Undefined if the percent-encoding is invalid. */
 export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

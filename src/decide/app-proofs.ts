@@ -5,7 +5,7 @@ import type { OrganizationEvent } from '../domain/organization/organization.js';
 import { canonicalJson } from '../ledger/chain.js';
 import type { ProofSigner } from '../ports/proof-signer.js';
 
-/** An activity that has just ended, and all that its proofs are about. */
+/** An activity that has just ended, with everything its proofs are about. */
 interface Ended {
   readonly organizationId: string;
   readonly activityId: string;
@@ -14,21 +14,21 @@ interface Ended {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Approvals before these events that still count, the submitter's first. */
   readonly approvals: readonly Vote[];
-  /** What is about to be recorded, its end last. */
+  /** What is about to be recorded; the end of the activity comes last. */
   readonly events: readonly OrganizationEvent[];
-  /** Addresses that are in none of the events. */
+  /** Addresses that appear in none of the events. */
   readonly derivedBeside: readonly DerivedAddress[];
-  /** Link of the organization's hash chain that the decision was made on. */
+  /** Link of the organization's hash chain that the decision was based on. */
   readonly organizationHash: string;
-  /** The same of the parent, when it has decided. */
+  /** The same for the parent, if the parent decided. */
   readonly parentHash: string | undefined;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
 /**
- * The app proofs of an activity that has ended, as the event that keeps them: first what its policies have allowed, then
- * each address that was derived (client protocol 7.8).
+ * The app proofs of an activity that has ended, as recorded: first the policy outcome, then one for each derived
+ * address (client protocol 7.8).
  */
 export function proveEnded(ended: Ended, signer: ProofSigner): ActivityEvent {
   const { activityId, at, events } = ended;

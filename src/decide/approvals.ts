@@ -10,7 +10,7 @@ import { attestedCredential, credentialsOf } from './resolve-caller.js';
 import type { Basis, Waiting } from './basis.js';
 import { aboutStillThere, questionOf, policyContext } from './question.js';
 
-/** Approvals of an activity that waits which still count, the oldest first. */
+/** Approvals of a waiting activity that still count, oldest first. */
 export function countedApprovals(basis: Basis, open: OpenActivity): readonly Vote[] {
   const standing = new Set(standingApprovals(basis, open).map(({ userId }) => userId));
   return liveApprovals(open.votes, basis.now).filter(({ userId }) => standing.has(userId));
@@ -39,14 +39,14 @@ export function waiting(basis: Basis, open: OpenActivity): Waiting {
   const eligible = eligibleApprovers(question, approvals, policyContext(basis));
   const member = changedMember(basis, definition, intent);
   const snapshot = activityAt('consensusNeeded', {
-    // Without the member's own word the others' may be in vain.
+    // The member's own approval is required, so the member may vote even if no policy makes them eligible.
     eligible: [...eligible, ...(member === undefined || eligible.has(member) ? [] : [member])],
     approved: approvals.map(({ userId }) => userId),
   });
   return { snapshot, approvals, question, member };
 }
 
-/** Approvals that still count: young enough, by a user who is still here, with a credential that was not taken away. */
+/** Approvals that still count: recent enough, by a user who still exists, with a credential that was not removed. */
 export function standingApprovals({ organization, now }: Basis, open: OpenActivity): Approval[] {
   const standing = new Map<string, Approval>();
   for (const { userId, credentialId, attestation, publicKey } of liveApprovals(open.votes, now)) {
@@ -59,7 +59,7 @@ export function standingApprovals({ organization, now }: Basis, open: OpenActivi
   return [...standing.values()];
 }
 
-/** Whose word it is that a decision rests on. */
+/** Whose authority a decision rests on. */
 export function wordOf({ outcome, by }: Authorization, approvals: readonly Approval[], isParents: boolean): Word {
   return {
     isRootQuorums: outcome === 'allow' && by === 'root-quorum' && !isParents,
@@ -74,7 +74,7 @@ export function changedMember({ organization }: Basis, definition: AnyActivity, 
   return userId !== undefined && organization.rootQuorum.userIds.includes(userId) ? userId : undefined;
 }
 
-/** The member without whose word, or the quorum's, what policies allow cannot happen. */
+/** The member whose approval (or the quorum's) is missing for something that policies allow. */
 export function memberInTheWay(
   basis: Basis,
   definition: AnyActivity,

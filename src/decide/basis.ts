@@ -13,9 +13,9 @@ import type { Approval, AuthorizationRequest, PolicyCredential } from '../domain
 import type { Registry } from './registry.js';
 
 /**
- * What decisions are made on. Everything in this room is a function of what it is given: the organization at a revision,
- * the recorded time, the request, and what `prepare` gave. Live requests and replay go through the same door, so they
- * cannot differ.
+ * What decisions are based on. Everything in this folder is a function of its arguments: the organization at a
+ * revision, the recorded time, the request, and the output of `prepare`. Live requests and replay use the same entry
+ * points, so they cannot differ.
  */
 
 export interface Basis {
@@ -25,21 +25,26 @@ export interface Basis {
   readonly revision: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** What the decision may take; all that one may by its rules unless told. */
+  /** Budget of the decision; by default, all that its rules allow. */
   readonly steps?: Steps;
-  /** Clauses of the organization's policies that were read for the same page. */
+  /** Clauses of the organization's policies, parsed once for a page of activities. */
   readonly clauses?: ClausesRead;
-  /** Number of the rules that decide; today's unless history is decided again. */
+  /** Number of the rules that decide: today's, unless old history is decided again. */
   readonly rules?: number;
-  /** What may be read here; for what takes more, `ReadFirst` is thrown. Without it everything is read where it is needed. */
+  /**
+   * What may be read here; for anything that takes long, `ReadFirst` is thrown. If absent, everything is read in place.
+   */
   readonly reading?: Steps;
-  /** What was found out about the request before, with the same steps, on the same state and at the same time. */
+  /** Earlier findings about the request, on the same meter, state and time. */
   readonly found?: FoundOut;
-  /** Limits that the operator or a parent have set, as the decision records them. */
+  /** Limits set by the operator or a parent, as the decision records them. */
   readonly limits?: LimitsOfDecision;
 }
 
-/** An activity that waits, under today's users, policies and quorum: its machine, who has approved, what policies are asked. */
+/**
+ * A waiting activity under today's users, policies and quorum: its machine, who has approved, and what policies decide
+ * on.
+ */
 export interface Waiting {
   readonly snapshot: ActivitySnapshot;
   readonly approvals: readonly Approval[];
@@ -49,8 +54,8 @@ export interface Waiting {
 }
 
 /**
- * What was found out about a request, kept while it is away to be read or prepared: a decision on the same state goes on
- * where it was.
+ * Findings about a request, kept while it is away to be read or prepared, so that a decision on the same state
+ * continues where it stopped.
  */
 export interface FoundOut {
   couldBeAllowed?: boolean;
@@ -58,22 +63,25 @@ export interface FoundOut {
   authorization?: Authorization;
 }
 
-/** Thrown where a decision needs what takes long to read, and is to be made again once that was read elsewhere. */
+/**
+ * Thrown if a decision needs something that takes long to read; the decision is made again once that was read
+ * elsewhere.
+ */
 export class ReadFirst extends Error {
   constructor(readonly ahead: ToReadAhead) {
     super('something is to be read first');
   }
 }
 
-/** Who asks, and with what. */
+/** Who submits, and with which credential. */
 export interface Voter {
   readonly userId: string;
   readonly credential: PolicyCredential;
-  /** The parent, when it acts for its sub-organization: its users and policies decide (client protocol 1.4). */
+  /** The parent, if it acts for its sub-organization: then its users and policies decide (client protocol 1.4). */
   readonly authority?: { readonly organization: OrganizationView; readonly revision: number };
 }
 
-/** A submit as history keeps it, with the id that it is given. */
+/** A submit as history keeps it, with its assigned id. */
 export interface Submission {
   readonly activityId: string;
   readonly type: string;
@@ -84,42 +92,42 @@ export interface Submission {
   readonly fingerprint: string;
   readonly timestampMs: string;
   readonly generateAppProofs: boolean | undefined;
-  /** Why it is decided in this organization, when its body names the parent only. */
+  /** Why it is decided in this organization although its body names only the parent. */
   readonly found?: Found | undefined;
 }
 
-/** What `prepare` gave, or why it could not; undefined as long as it has not run. */
+/** Output of `prepare`, or why it failed; undefined until it has run. */
 export type Prepared = { readonly value: unknown } | { readonly refusal: CoordinatorError } | undefined;
 
-/** `prepare-first`: it is allowed, and needs something from the world before it can be decided. */
+/** `prepare-first`: it is allowed, and `prepare` has to run before it can be decided. */
 export type DecisionResult =
   | {
       readonly events: readonly OrganizationEvent[];
       readonly outcome: Authorization['outcome'];
-      /** It was recorded as failed, and the caller is told so. */
+      /** Set if it was recorded as failed; the caller gets this error. */
       readonly refusal?: CoordinatorError;
       /** What is left to do once the events are recorded. */
       readonly afterwards?: (ports: PreparePorts) => void;
     }
   | 'prepare-first';
 
-/** One budget for one decision, and each clause read once for it. */
+/** One budget for one decision, which parses each clause once. */
 export function metered(basis: Basis): Basis & Required<Pick<Basis, 'steps' | 'clauses'>> {
   const { steps = new Steps(decisionSteps(basis.rules ?? rulesNumber)), clauses = clausesOf(basis) } = basis;
   return { ...basis, steps, clauses };
 }
 
-/** Where the clauses of an organization's policies are read once for several decisions. */
+/** Parses the clauses of an organization's policies once for several decisions. */
 export function clausesOf({ registry, organization }: Pick<Basis, 'registry' | 'organization'>): ClausesRead {
   return new ClausesRead(registry.policyEnvironment, tenantOf(organization));
 }
 
-/** A parent and its sub-organizations have a share of what is kept in memory together. */
+/** A parent and its sub-organizations share one part of the cache. */
 export function tenantOf({ organizationId, parentOrganizationId }: OrganizationView): string {
   return parentOrganizationId ?? organizationId;
 }
 
-/** The limits that a decision holds to, in the organization and where that founds another. */
+/** The limits of a decision, in the organization and in one that it founds. */
 export function limitsToCheck({
   organization: { parentOrganizationId },
   limits: set,

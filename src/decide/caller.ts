@@ -17,7 +17,7 @@ import type { ActivityVersion } from './registry.js';
 import { attestedCaller, invitedCaller, resolveCaller, type Caller } from './resolve-caller.js';
 import { homesOf, stampsOf, submittersOf } from './submitters.js';
 
-/** What a submit says of who sends it, and what was verified of that. */
+/** What a submit says about its sender, and what was verified of that. */
 interface Asked {
   readonly stamp: Stamp;
   readonly version: ActivityVersion;
@@ -26,9 +26,9 @@ interface Asked {
   readonly passkey?: VerifiedPasskey | undefined;
 }
 
-/** What a passkey stamp has shown once its signature was verified. */
+/** What a passkey stamp proved once its signature was verified. */
 export interface VerifiedPasskey {
-  /** The key it was verified against: COSE, base64url. */
+  /** The public key that verified it: COSE, base64url. */
   readonly publicKey: string;
   readonly signCount: number;
 }
@@ -60,7 +60,7 @@ export function checkStampTaken({ kind }: Stamp, { definition, type }: ActivityV
   throw kind === 'attested' ? attestedElsewhere(type) : apiKeyOnly(type);
 }
 
-/** @throws {CoordinatorError} when a caller may not submit this here, whatever policies say */
+/** @throws {CoordinatorError} if the caller may not submit this here, whatever policies say */
 export function checkMaySubmit(
   { stamp, version, organizationId, passkey }: Asked,
   caller: Caller,
@@ -78,7 +78,7 @@ export function checkMaySubmit(
   }
 }
 
-/** @throws {CoordinatorError} when a caller may not ask this query of the organization */
+/** @throws {CoordinatorError} if the caller may not send this query to the organization */
 export function checkMayRead(
   path: string,
   caller: Caller,
@@ -106,7 +106,7 @@ function checkProxy({ definition, type }: ActivityVersion, home: OrganizationVie
 }
 
 /**
- * The signature was verified before the request waited its turn; what it was verified against may have changed since.
+ * The signature was verified before the request was queued; the credential may have changed since.
  * @throws {CoordinatorError} UNAUTHENTICATED
  */
 function checkPasskeyUnchanged(passkey: VerifiedPasskey, authenticator: NonNullable<Caller['authenticator']>): void {
@@ -116,7 +116,7 @@ function checkPasskeyUnchanged(passkey: VerifiedPasskey, authenticator: NonNulla
   throw counterNotAbove(passkey.signCount, authenticator.signCount);
 }
 
-/** Of a passkey that has stamped since, or was copied. */
+/** For a passkey that has stamped since, or was cloned. */
 export function counterNotAbove(signCount: number, highest: number): CoordinatorError {
   return new CoordinatorError(
     'UNAUTHENTICATED',

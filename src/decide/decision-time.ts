@@ -3,13 +3,17 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { Clock } from '../ports/clock.js';
 import { lastTime } from '../ledger/recorded-time.js';
 
-/** How far a clock may be behind the last event of a stream, in milliseconds: what clocks of one installation may differ. */
+/**
+ * How far a clock may be behind the last event of a stream, in milliseconds: the tolerated difference between clocks of
+ * one installation.
+ */
 const toleranceMs = 5_000;
 
 /**
- * The time to decide at, in milliseconds since the epoch: the clock's, and never before the last event of the organization
- * or of the parent whose credentials may be good in it (security rule R8). What has expired in a stream stays expired.
- * @throws {CoordinatorError} UNAVAILABLE when the clock is behind by more than clocks may differ, or has jumped
+ * The time of the decision, in milliseconds since the epoch: the clock's, but never before the last event of the
+ * organization, or of the parent if its credentials are valid here (security rule R8). What has expired in a stream
+ * stays expired.
+ * @throws {CoordinatorError} UNAVAILABLE if the clock is too far behind, or has jumped
  */
 export function decisionTime(clock: Clock, ...organizations: readonly (OrganizationView | undefined)[]): number {
   const jump = clock.jumped?.() ?? 0;

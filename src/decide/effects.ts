@@ -48,9 +48,9 @@ export function execute(
     ...limits,
   };
   const outcome = definition.decide(intent, context, prepared?.value);
-  // By rules 1 and 2 each verb had asked for itself, and some did not.
+  // Under rules 1 and 2 each verb checked its limits itself, and some did not.
   if (rules >= 3) checkLimits(organization, outcome.events, limits.limits);
-  // Not while it is only tried out: the word that it lacks may still come.
+  // Not during a trial run: the missing approval may still come.
   if (word) checkQuorumMembers(organization, outcome.events, word, 'login' in outcome ? outcome.login : undefined);
   if (!('leavesUnreachable' in outcome && outcome.leavesUnreachable)) {
     checkQuorumReachable(organization, outcome.events, now);

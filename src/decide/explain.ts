@@ -11,7 +11,7 @@ import { activityVersion, newestIntent } from './registry.js';
 import { couldHaveRights } from './rights.js';
 import { waitsForOf, type WaitsFor } from './waits-for.js';
 
-/** A denial that says what decided it, to those who may know. */
+/** A denial with an explanation of what decided it, for those who may see that. */
 export function denialOf(
   authorization: Authorization,
   question: AuthorizationRequest,
@@ -24,8 +24,8 @@ export function denialOf(
 }
 
 /**
- * What an activity that waits for votes waits for, told to a user of the organization. Undefined for somebody whom nothing
- * could let vote on what is costly to read: who may do nothing pays for nothing.
+ * What a waiting activity is waiting for. Undefined for users who could never vote on something costly to read: someone
+ * without rights must not cause that cost.
  */
 export function waitsFor(given: Basis, open: OpenActivity, userId: string): WaitsFor | undefined {
   const basis = metered(given);
@@ -36,7 +36,7 @@ export function waitsFor(given: Basis, open: OpenActivity, userId: string): Wait
   return waitsForOf(missing, isMemberMissing ? member : undefined, basis.organization);
 }
 
-/** What each policy says of an activity that waits for votes, as things stand, and what decided it. */
+/** The current outcome of each policy for a waiting activity, and what decided it. */
 export function saysNow(given: Basis, open: OpenActivity, userId: string) {
   const basis = metered(given);
   if (!mayBeTold(basis, open, userId)) return undefined;
@@ -60,7 +60,7 @@ function mayBeTold(basis: Basis, open: OpenActivity, userId: string): boolean {
 }
 
 /**
- * What an activity would sign, as policies read it now; undefined of one that signs nothing.
+ * What an activity would sign, as policies read it now; undefined for one that signs nothing.
  * @throws {ReadFirst}
  */
 export function toSignOf(basis: Basis, { type, intent: recorded }: Pick<OpenActivity, 'type' | 'intent'>) {

@@ -9,7 +9,7 @@ import { WrongRevision, type EventStore, type NewEvent, type RecordedEvent } fro
 import { derivedId } from '../ledger/ids.js';
 import { emptyTail, seal, type Fact } from '../ledger/seal.js';
 
-/** What an organization begins with: one root user with one API key, who alone is the root quorum. */
+/** The initial contents of an organization: one root user with one API key, who alone is the root quorum. */
 export interface Founding {
   readonly organizationId: string;
   readonly organizationName: string;
@@ -19,14 +19,14 @@ export interface Founding {
   readonly curve: ApiKeyCurve;
   /** Recorded time, milliseconds since the epoch. */
   readonly at: number;
-  /** It was recorded by another installation, and brought into a test harness (docs/adr/0065). */
+  /** Set for a history from another installation, imported into a test harness (docs/adr/0065). */
   readonly imported?: { readonly redacted: boolean };
 }
 
 /** In the stream of an installation: the root organization that it begins with. */
 export type InstallationEvent = DomainEvent<'CoordinatorInstalled', Founding>;
 
-/** What the auth proxy that an organization is founded with is known by. */
+/** Ids of the auth proxy that an organization is founded with. */
 export function authProxyIds(organizationId: string) {
   const [configId, userId, policyId, apiKeyId] = ['config', 'user', 'policy', 'api-key'].map((part) =>
     derivedId(organizationId, `auth-proxy-${part}`),
@@ -35,8 +35,8 @@ export function authProxyIds(organizationId: string) {
 }
 
 /**
- * Writes the first events of an organization. Their ids follow from the founding, so that doing it again, after a crash or
- * by another instance, changes nothing.
+ * The first events of an organization. Their ids derive from the founding, so repeating it, after a crash or on another
+ * instance, changes nothing.
  */
 export async function foundOrganization(
   store: EventStore,
@@ -64,19 +64,19 @@ export async function foundOrganization(
   await recordFounding(store, organizationId, events, at);
 }
 
-/** A sub-organization as its parent has recorded it. */
+/** A sub-organization as recorded by its parent. */
 export interface RecordedChild {
   readonly subOrganizationId: string;
-  /** What its stream begins with. */
+  /** The initial events of its stream. */
   readonly founding: readonly OrganizationEvent[];
-  /** The parent's event: where it stands, its id, its activity, and its recorded time in milliseconds since the epoch. */
+  /** The parent's event: its position, id, activity, and recorded time in milliseconds since the epoch. */
   readonly parentRevision: number;
   readonly eventId: string;
   readonly activityId: string;
   readonly at: number;
 }
 
-/** What an event of a parent's stream says of a sub-organization that is founded from it; undefined for any other event. */
+/** The sub-organization founded by an event of a parent's stream; undefined for any other event. */
 export function recordedChild(
   { id, type, data, metadata }: Pick<RecordedEvent, 'id' | 'type' | 'data' | 'metadata'>,
   parentRevision: number,
@@ -91,9 +91,9 @@ export function recordedChild(
 type SubOrganizationCreated = Extract<OrganizationEvent, { type: 'SubOrganizationCreated' }>['data'];
 
 /**
- * Writes the stream of a sub-organization from what its parent has recorded. Everything follows from that event, so doing
- * it again, after a crash or by another coordinator, changes nothing. Returns the position of what is there.
- * @throws {StoreUnavailable} when it may not be written yet
+ * Writes the stream of a sub-organization from its parent's event. Everything derives from that event, so repeating it,
+ * after a crash or on another coordinator, changes nothing. Returns the position of the stream.
+ * @throws {StoreUnavailable} if it cannot be written yet
  */
 export async function foundChild(store: EventStore, child: RecordedChild): Promise<bigint> {
   const stream = organizationStream(child.subOrganizationId);
@@ -101,7 +101,7 @@ export async function foundChild(store: EventStore, child: RecordedChild): Promi
   return position;
 }
 
-/** The events that the stream of a sub-organization begins with. */
+/** The initial events of a sub-organization's stream. */
 export function beginningOf({
   subOrganizationId,
   founding,
@@ -116,7 +116,7 @@ export function beginningOf({
   return sealedFounding(subOrganizationId, events, { at, $correlationId: activityId, $causationId: eventId });
 }
 
-/** Writes the first events of an organization; one that has been founded stays as it is. */
+/** Writes the first events of an organization; an existing one stays as it is. */
 async function recordFounding(
   store: EventStore,
   organizationId: string,

@@ -10,12 +10,12 @@ import { credentialsOf } from './resolve-caller.js';
 import { submittersOf } from './submitters.js';
 import { type Basis, ReadFirst, tenantOf } from './basis.js';
 
-/** Whether what policies read of a request has to be read out of something first. */
+/** Whether policies read parts of the request that have to be decoded first. */
 export function readsResources({ resources, payloads }: AnyActivity): boolean {
   return resources !== undefined || payloads !== undefined;
 }
 
-/** Of an activity that waits: what cannot be read any more is what its `check` says. */
+/** For a waiting activity: what can no longer be read counts as its `check` says. */
 export function readFirstIfThere(definition: AnyActivity, intent: object, basis: Basis): void {
   try {
     readFirst(definition, intent, basis);
@@ -24,10 +24,10 @@ export function readFirstIfThere(definition: AnyActivity, intent: object, basis:
   }
 }
 
-/** What a request is about, as policies read it. */
+/** What a request is about, as policies see it. */
 export type About = Pick<AuthorizationRequest, 'resources' | 'parts'>;
 
-/** @throws {CoordinatorError} when it cannot be read */
+/** @throws {CoordinatorError} if it cannot be read */
 export function aboutOf(definition: AnyActivity, intent: object, basis: Basis): About {
   const { organization } = basis;
   if (definition.resources ?? definition.payloads) readFirst(definition, intent, basis);
@@ -35,7 +35,7 @@ export function aboutOf(definition: AnyActivity, intent: object, basis: Basis): 
   return parts ? { parts } : { resources: definition.resources?.(intent, organization) };
 }
 
-/** Of an activity that waits. What it is about may be gone, or not be read any more: policies are told, and decide. */
+/** For a waiting activity. What it is about may be gone or unreadable by now: policies see that, and decide. */
 export function aboutStillThere(definition: AnyActivity, intent: object, basis: Basis): About {
   try {
     return aboutOf(definition, intent, basis);
@@ -46,7 +46,7 @@ export function aboutStillThere(definition: AnyActivity, intent: object, basis: 
 }
 
 /**
- * Sends the decision away to have read what takes long.
+ * Interrupts the decision if something that takes long has to be read first.
  * @throws {ReadFirst}
  */
 export function readFirst(definition: AnyActivity, intent: object, { organization, reading }: Basis): void {
@@ -72,7 +72,7 @@ export function questionOf(
     ...about,
     submitterId,
     rootQuorumOnly: policy === 'root-quorum-only',
-    // The user of an auth proxy is nobody's own: its policy says all that it may do.
+    // The user of an auth proxy belongs to no person: it may do only what its policy says.
     ownCredentials:
       !isAuthProxyUser(submitterOrganization, submitterId) && ownCredentials(definition, intent, submitterId),
   };
@@ -101,7 +101,7 @@ export function policyContext(basis: Basis, guest?: User): AuthorizationContext 
     ...(steps ? { steps } : {}),
     ...(clauses ? { clauses } : {}),
     ...(rules === undefined ? {} : { rules }),
-    // Built only when a policy asks for it: the usual decision needs no list of all users.
+    // Built only on demand: most decisions do not need a list of all users.
     get users() {
       return [...users.values(), ...(guest && !users.has(guest.userId) ? [guest] : [])].map(policyUser);
     },

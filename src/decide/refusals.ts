@@ -4,20 +4,20 @@ import type { Authorization } from '../domain/policy/authorize.js';
 import type { Approval } from '../domain/policy/types.js';
 import type { DecidingPart } from '../domain/policy/deciding-part.js';
 
-/** What a denial says of policies, and to whom. */
+/** What a denial discloses about policies, and to whom. */
 interface Explanation {
   readonly policies: Iterable<{ readonly policyId: string; readonly policyName: string }>;
   /** For each evaluation, the part of the policy's text that decided it. */
   readonly because: readonly (DecidingPart | undefined)[];
   /** Whether the caller could read the policies by a query. */
   readonly isForCaller: boolean;
-  /** Whether the members of the organization that it is recorded in could. */
+  /** Whether the members of the organization that records it could. */
   readonly isForMembers: boolean;
 }
 
-/** A denial by policies (client protocol 3.1). What is recorded of it may say more than the caller is told, or less. */
+/** A denial by policies (client protocol 3.1). The recorded denial may say more or less than the response. */
 export class PolicyDenial extends CoordinatorError {
-  /** As the organization's members are shown it. */
+  /** As the organization's members see it. */
   readonly recordedDetails: readonly ErrorDetail[];
 
   constructor({ outcome, evaluations }: Authorization, explanation: Explanation) {
@@ -48,7 +48,7 @@ export class PolicyDenial extends CoordinatorError {
   }
 }
 
-/** The part of a policy's text that decided, as answers show it. */
+/** The part of a policy's text that decided, as responses show it. */
 export function clauseOf({ clause, text, outcome }: DecidingPart) {
   return { name: clause, text, outcome };
 }
@@ -67,7 +67,7 @@ export function notWaiting(activityId: string): CoordinatorError {
   );
 }
 
-/** The same bytes again, of an activity whose result was told to whoever has sent them first. */
+/** The same bytes again, for an activity whose result was returned to the first sender only. */
 export function toldOnce(type: string, activityId: string): CoordinatorError {
   return new CoordinatorError(
     'FAILED_PRECONDITION',
@@ -104,7 +104,7 @@ export function organizationMismatch(targeted: string, own: string): Coordinator
   );
 }
 
-/** A sub-organization that is no more: its parent may still read what it was. */
+/** A deleted sub-organization: its parent may still read its history. */
 export function organizationDeleted(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'NOT_FOUND',
@@ -114,7 +114,7 @@ export function organizationDeleted(organizationId: string): CoordinatorError {
   );
 }
 
-/** A public sign-up in which nothing was proved: as if it had not been. */
+/** A public sign-up in which nothing was proved in time counts as if it had never happened. */
 export function signUpLapsed(organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'NOT_FOUND',
@@ -124,7 +124,7 @@ export function signUpLapsed(organizationId: string): CoordinatorError {
   );
 }
 
-/** The user of an auth proxy logs nobody in to the organization that it belongs to. */
+/** The user of an auth proxy can log nobody in to its own organization. */
 export function proxyLogin(type: string, organizationId: string): CoordinatorError {
   return new CoordinatorError(
     'PERMISSION_DENIED',
@@ -133,7 +133,7 @@ export function proxyLogin(type: string, organizationId: string): CoordinatorErr
   );
 }
 
-/** The word about a sub-organization is its parent's alone, and not that of the key by which strangers act. */
+/** Only the parent's members may decide this about a sub-organization, and not the key through which strangers act. */
 export function membersOfParentOnly(type: string, parentOrganizationId: string | undefined): CoordinatorError {
   const whose =
     parentOrganizationId === undefined ? 'a parent organization' : `organization \`${parentOrganizationId}\``;
@@ -161,14 +161,14 @@ export function attestedElsewhere(what: string): CoordinatorError {
   );
 }
 
-/** More than one sub-organization, or user, has what a stamp or token names. */
+/** A stamp or token that matches several sub-organizations, or several users. */
 export function credentialConflict(what: string): CoordinatorError {
   return new CoordinatorError('UNAUTHENTICATED', `${what}: name the sub-organization itself as organizationId`, {
     category: 'CREDENTIAL_CONFLICT',
   });
 }
 
-/** The events of one request would be larger than what is published. */
+/** The events of one request would exceed the published size. */
 export function tooMuchToRecord(bytes: number, limit: number): CoordinatorError {
   return new CoordinatorError(
     'OUT_OF_RANGE',

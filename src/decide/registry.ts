@@ -18,11 +18,11 @@ export interface ActivityVersion {
   readonly lift: ((intent: object) => object) | undefined;
 }
 
-/** Everything that follows from the list of activities. */
+/** Everything derived from the list of activities. */
 export interface Registry {
-  /** By submitted type, every version. */
+  /** Every version, by submitted type. */
   readonly versions: ReadonlyMap<string, ActivityVersion>;
-  /** By the last segment of the submit path: the versions it takes, newest first. */
+  /** By the last segment of the submit path: the versions that it accepts, newest first. */
   readonly paths: ReadonlyMap<string, readonly ActivityVersion[]>;
   readonly policyEnvironment: PolicyEnvironment;
 }
@@ -84,7 +84,7 @@ export function buildRegistry(definitions: readonly AnyDefinition[]): Registry {
   return { versions, paths, policyEnvironment: { ...environment, vocabulary: vocabularyOf(definitions, versions) } };
 }
 
-/** What policies of this build can compare with; see `known-literals.ts`. */
+/** The values that policies of this build can compare with; see `known-literals.ts`. */
 function vocabularyOf(
   definitions: readonly AnyDefinition[],
   versions: Registry['versions'],
@@ -116,7 +116,7 @@ export function isVote(definition: AnyDefinition): definition is AnyVote {
   return definition.kind === 'vote';
 }
 
-/** The newest intent of a recorded activity, whatever version it was submitted in. Its rules were checked then. */
+/** The newest intent of a recorded activity, whatever version was submitted. It was validated then. */
 export function newestIntent(version: ActivityVersion, intent: object): object {
   if (!version.lift) return intent;
   const known = lifted.get(intent) ?? version.lift(intent);
@@ -124,10 +124,10 @@ export function newestIntent(version: ActivityVersion, intent: object): object {
   return known;
 }
 
-/** The same intent each time: what was read of it is remembered by it. */
+/** The same object each time, because findings about it are cached by identity. */
 const lifted = new WeakMap<object, object>();
 
-/** The definition behind a type that history names. @throws when this build no longer knows it */
+/** The definition of a type in history. @throws if this build no longer has it */
 export function activityVersion(registry: Registry, type: string): ActivityVersion & { definition: AnyActivity } {
   const version = registry.versions.get(type);
   if (!version || version.definition.kind !== 'activity')

@@ -9,7 +9,7 @@ import type { PolicyCredential } from '../domain/policy/types.js';
 import type { AttestedStamp } from '../stamps/attested.js';
 import { CURVE_OF_SCHEME, type Stamp } from '../stamps/verify.js';
 
-/** A stamp by a credential that users have, unlike one whose key a token attests. */
+/** A stamp by a user's own credential, as opposed to one whose key a token attests. */
 export type OwnStamp = Exclude<Stamp, AttestedStamp>;
 
 /** The user and credential behind a stamp, and the organization they belong to (the named one, or its parent). */
@@ -21,9 +21,10 @@ export interface Caller {
 }
 
 /**
- * Looks the stamp's credential up in the named organization, then in its parent; the named one wins when both have it
- * (client protocol 1.4). The stamp's signature has been verified before, or is verified next for a passkey.
- * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED, SIGNATURE_INVALID
+ * Looks up the stamp's credential in the named organization, then in its parent; if both have it, the named one wins
+ * (client protocol 1.4). The stamp's signature was verified before, or, for a passkey, is verified next.
+ * @throws {CoordinatorError} UNAUTHENTICATED: PUBLIC_KEY_NOT_FOUND, CREDENTIAL_NOT_FOUND, API_KEY_EXPIRED,
+ * SIGNATURE_INVALID
  */
 export function resolveCaller(
   stamp: OwnStamp,
@@ -45,8 +46,9 @@ export function resolveCaller(
 }
 
 /**
- * The user of the organization that a verified token speaks for; nobody but its own users can be attested to it.
- * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_NOT_FOUND; FAILED_PRECONDITION when several have the contact
+ * The user of the organization that a verified token speaks for; only the organization's own users can be attested to
+ * it.
+ * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_NOT_FOUND; FAILED_PRECONDITION if several have the contact
  */
 export function attestedCaller(
   { publicKey }: AttestedStamp,
@@ -69,15 +71,15 @@ export function attestedCaller(
 }
 
 /**
- * The user of the organization whom a token speaks for, if there is one.
- * @throws {CoordinatorError} FAILED_PRECONDITION when several have the contact
+ * The user of the organization that a token speaks for, if there is one.
+ * @throws {CoordinatorError} FAILED_PRECONDITION if several have the contact
  */
 export function attestedUser(organization: OrganizationView, attestation: Attestation): User | undefined {
   if (attestation.kind === 'identity') {
     return organization.users.get(organization.oauthOwners.get(oauthIdentity(attestation)) ?? '');
   }
   const { verificationType, contact, organizationId, logsInToIssuer } = attestation;
-  // Its code was asked for by whoever asked the auth proxy: a mailbox must not open the parent.
+  // Anyone can request such a code from the auth proxy, and a mailbox must not give access to the parent.
   if (organizationId === organization.organizationId && !logsInToIssuer) return undefined;
   return userOfContact(
     organization,
@@ -94,7 +96,7 @@ function hasContact(user: User, { verificationType, contact }: Extract<Attestati
   return isVerified === true && held !== undefined && contactKey(held) === contactKey(contact);
 }
 
-/** What stands behind an attested stamp, as policies see it; undefined once the user has lost it. */
+/** The credential behind an attested stamp, as policies see it; undefined once the user has lost it. */
 export function attestedCredential(
   user: User,
   attestation: Attestation,
@@ -111,7 +113,7 @@ export function attestedCredential(
 }
 
 /**
- * The user whom an invitation makes, by the key of its link: nobody else may accept it.
+ * The user that an invitation creates, by the key of its link: nobody else may accept it.
  * @throws {CoordinatorError} UNAUTHENTICATED PUBLIC_KEY_NOT_FOUND
  */
 export function invitedCaller(stamp: OwnStamp, organization: OrganizationView, now: number): Caller {
@@ -122,7 +124,7 @@ export function invitedCaller(stamp: OwnStamp, organization: OrganizationView, n
   throw publicKeyNotFound('organization', organizationId, publicKey);
 }
 
-/** The user whom the invitation of that key makes, and the key as policies see it. */
+/** The user that the invitation with this key creates, and the key as policies see it. */
 export function invitedBy(
   publicKey: string,
   organization: OrganizationView,
@@ -174,8 +176,8 @@ function callerIn(organization: OrganizationView, stamp: OwnStamp, now: number):
 }
 
 /**
- * The user whom a test harness lets a key of its own stamp for, with the credential that the key stands for, for as long as the
- * user has it; undefined for every key of a history that was not imported.
+ * The user that a test harness lets one of its keys stamp for, with the credential that the key stands for, as long as
+ * the user has it; undefined for every key of a history that was not imported.
  */
 export function testKeyCaller(
   { testKeys, users }: OrganizationView,

@@ -6,10 +6,10 @@ import { type Basis, clausesOf, metered } from './basis.js';
 import { standingApprovals, waiting, changedMember, submissionOf } from './approvals.js';
 import { readsResources, questionOf, policyContext } from './question.js';
 
-/** What a user may do about an activity that waits for votes: the guards that would refuse the vote. */
+/** What a user may do about a waiting activity, by the guards that would refuse the vote. */
 export function rightsOf(given: Basis, open: OpenActivity, userId: string): ReturnType<typeof votingRights> {
   const basis = metered(given);
-  // Whoever has approved may take it back, whatever it is about.
+  // Anyone who has approved may take it back, whatever the activity is about.
   if (standingApprovals(basis, open).some((approval) => approval.userId === userId)) {
     return { canApprove: false, canReject: true };
   }
@@ -19,19 +19,19 @@ export function rightsOf(given: Basis, open: OpenActivity, userId: string): Retu
 }
 
 /**
- * Whether the bytes of an activity that waits, sent again by another user, are that user's vote. What it finds out of the
- * activity is kept for the decision on the vote.
+ * Whether the bytes of a waiting activity, sent again by another user, count as that user's vote. Findings about the
+ * activity are kept for the decision on the vote.
  */
 export function isVoteOf(given: Basis, open: OpenActivity, userId: string): boolean {
   const basis = metered(given);
-  // Beside the decision, which must take the same when it is made again.
+  // On a meter of its own: the decision must take the same steps when it is made again.
   const beside = { ...basis, steps: basis.reading ?? basis.steps, clauses: clausesOf(basis) };
   if (!couldHaveRights(beside, open, userId)) return false;
   const { snapshot } = ((basis.found ?? {}).waiting ??= waiting(basis, open));
   return votingRights(snapshot, userId).canApprove;
 }
 
-/** Asked before what an activity is about is read: somebody whom nothing could let vote has nothing read. */
+/** Checked before the activity is read: for users who could never vote, nothing is read. */
 export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string): boolean {
   const { definition, ...version } = activityVersion(basis.registry, open.type);
   if (!readsResources(definition)) return true;
@@ -42,7 +42,7 @@ export function couldHaveRights(basis: Basis, open: OpenActivity, userId: string
   return couldContribute(question, standingApprovals(basis, open), policyContext(basis), userId);
 }
 
-/** Ids of the users who may approve an activity that waits for votes, and have not. */
+/** Ids of the users who may approve a waiting activity and have not done so. */
 export function approversOf(basis: Basis, open: OpenActivity): ReadonlySet<string> {
   const { eligible, approved } = waiting(metered(basis), open).snapshot.context;
   return new Set(eligible.filter((userId) => !approved.includes(userId)));

@@ -3,21 +3,21 @@ import { unknownWords } from '../domain/policy/known-literals.js';
 import type { PolicyEnvironment } from '../domain/policy/namespaces.js';
 import type { Policy } from '../domain/policy/types.js';
 
-/** Policies by their organization and id, in that order: some of those behind a key. */
+/** A page of policies after a key, ordered by organization and id. */
 type PoliciesAfter = (
   after: { readonly organizationId: string; readonly policyId: string },
   limit: number,
 ) => readonly { readonly organizationId: string; readonly policy: Policy }[];
 
 const pageSize = 20;
-/** Policies looked at, and mistakes told, at one start. */
+/** Policies examined, and mistakes reported, per start. */
 const mostPolicies = 10_000;
 const mostMistakes = 100;
 
 /**
- * Tells of stored policies that compare with texts which nothing in a request can be: they were written before that was
- * checked, or for a build that had more, and say nothing. Looks at the read model, a few at a time, so that a start
- * neither waits for it nor fails by it.
+ * Finds stored policies with literals that can never match: they were written before literals were checked, or for a
+ * build that knew more. Reads the read model a few rows at a time, so that startup neither waits for it nor fails
+ * because of it.
  */
 export async function findSilentPolicies(
   policiesAfter: PoliciesAfter,

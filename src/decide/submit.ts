@@ -41,7 +41,8 @@ export function decideSubmit(
   const guest = isInvited ? invitedBy(vote.publicKey, basis.organization, basis.now) : undefined;
   const context = policyContext({ ...basis, ...authority }, guest?.user);
   const home = authority?.organization ?? basis.organization;
-  // Whose invitation it is is no member yet; and what a parent's policies say is not for those of its sub-organization.
+  // An invited person is not a member yet; and a parent's policies are not disclosed to members of its
+  // sub-organization.
   const reader = { isForCaller: guest === undefined, isForMembers: authority === undefined };
   const questionOn = (about: About) => questionOf(basis.registry, type, definition, intent, voter.userId, home, about);
   const found = basis.found ?? {};
@@ -57,8 +58,8 @@ export function decideSubmit(
   if (member !== undefined && !basis.organization.rootQuorum.userIds.includes(voter.userId)) throw theirsAlone(member);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
   const { outcome } = authorization;
-  // Votes are cast in the organization that an activity stands in, where users of the parent have none.
-  // Nor would anybody be told a result that only the answer to its submission tells.
+  // Votes are cast in the organization of the activity, where users of the parent cannot vote.
+  // And a result that only the response to the submission contains could reach nobody.
   const isOutOfReach = (authority ?? definition.reveal) !== undefined && outcome === 'consensus-needed';
   if (outcome === 'deny-explicit' || outcome === 'deny-implicit' || isOutOfReach)
     throw denialOf(authorization, asking(), [voter], context, reader);

@@ -13,8 +13,8 @@ import { policyContext, readFirstIfThere } from './question.js';
 import { isPossible, decisionOf, execute, endOf, afterwardsOf, failed } from './effects.js';
 
 /**
- * A vote on an activity that waits.
- * @throws {CoordinatorError} when the voter may not say this, or a policy forbids the activity today
+ * A vote on a waiting activity.
+ * @throws {CoordinatorError} if the voter may not cast it, or a policy forbids the activity today
  */
 export function decideVote(
   given: Basis,
@@ -33,7 +33,7 @@ export function decideVote(
   const isRepeated = approvals.some((approval) => approval.userId === userId);
   if (!snapshot.can({ type: wish, userId })) {
     if (wish === 'approve' && !isRepeated) {
-      // Nobody's approval counts while a policy forbids it: the policy is the reason.
+      // No approval counts while a policy forbids the activity, so the policy is the reason.
       const forbidden = authorize(question, [...approvals, voter], context);
       if (forbidden.outcome === 'deny-explicit') throw denialOf(forbidden, question, [...approvals, voter], context);
     }
@@ -54,7 +54,7 @@ export function decideVote(
   const word = wordOf(asked, [...approvals, voter], false);
   const member = memberInTheWay(basis, definition, intent, asked, word);
   const authorization = member === undefined ? asked : waitingForQuorum(asked);
-  // A policy that forbids it today refuses the vote and leaves the activity open: policies may change again.
+  // If a policy forbids it today, the vote is refused and the activity stays open: policies may change again.
   if (authorization.outcome === 'deny-explicit')
     throw denialOf(authorization, question, [...approvals, voter], context);
   const isAllowed = authorization.outcome === 'allow';
@@ -74,7 +74,7 @@ export function decideVote(
     const events = [approved, ...effects.events, endOf(activityId, next, effects)];
     return { outcome: 'allow', events, ...('failure' in effects ? {} : afterwardsOf(definition, prepared)) };
   } catch (error) {
-    // The voters have done their part: that it could not be done is a fact of the activity, not of this request.
+    // The voters have done their part: a failure now belongs to the activity, not to this request.
     if (!(error instanceof CoordinatorError)) throw error;
     return { outcome: 'allow', events: [approved, failed(activityId, next, error)] };
   }

@@ -2,37 +2,37 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 import type { VotesMissing } from '../domain/policy/explain.js';
 import { clauseOf } from './refusals.js';
 
-/** Most users that one thing that is missing names; more are only counted in its text. */
+/** Maximum number of users listed for one missing part; the text only counts the rest. */
 const mostNamed = 20;
-/** Most users that a sentence names. */
+/** Maximum number of users named in a sentence. */
 const mostInSentence = 5;
-/** Most policies that are named. */
+/** Maximum number of policies named. */
 const mostPolicies = 10;
 
 interface ApprovalsMissing {
-  /** The fewest that would do; absent where that takes too long to tell. */
+  /** The fewest that would do; absent if finding out takes too long. */
   readonly approvalsMissing?: number;
-  /** Whose could count; the first 20. */
+  /** Users whose approval could count; the first 20. */
   readonly approverIds: readonly string[];
 }
 
-/** What a waiting activity waits for, as answers show it: any one of `policies`, or the root quorum, is enough. */
+/** What a waiting activity waits for, as responses show it: any one of `policies`, or the root quorum, is enough. */
 export interface WaitsFor {
-  /** All of it in a sentence. */
+  /** Everything in one sentence. */
   readonly text: string;
   readonly policies: readonly (ApprovalsMissing & {
     readonly policyId: string;
     readonly policyName: string;
     readonly clause?: ReturnType<typeof clauseOf>;
-    /** The payload that it is missing for, where it is not for all. */
+    /** The payload that it is missing for, if not for all. */
     readonly of?: string;
   })[];
   readonly rootQuorum?: ApprovalsMissing;
-  /** The member of the root quorum whose own approval it needs besides, unless the quorum approves it. */
+  /** The root quorum member whose own approval is also needed, unless the quorum approves. */
   readonly memberId?: string;
 }
 
-/** Puts what votes are missing into words. */
+/** Describes the missing votes in words. */
 export function waitsForOf(
   { policies, rootQuorum }: VotesMissing,
   memberId: string | undefined,
@@ -89,7 +89,7 @@ function oneOf(names: readonly string[]): string {
   return all.length < 2 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`;
 }
 
-/** A name that somebody chose: on one line, of bounded length, and told apart from our words. */
+/** A name that someone chose: on one line, of limited length, and quoted. */
 function quoted(name: string): string {
   const line = name
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029"]+/gu, ' ')

@@ -1,12 +1,12 @@
 import { invalidFields } from '../domain/errors.js';
 import type { Message } from './delivery.js';
 
-/** An addr-spec without quoting or comments (RFC 5321, 4.1.2): nothing in it can end a header or begin another one. */
+/** An addr-spec without quoting or comments (RFC 5321, 4.1.2): nothing in it can end a header or start another. */
 const emailPattern =
   /^[^\s@\p{Cc}"(),:;<>[\]\\]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/iu;
 /** E.164: a plus, then at most fifteen digits that do not begin with zero. */
 const phonePattern = /^\+[1-9]\d{6,14}$/;
-/** Control characters and line separators end headers; bidirectional overrides make a name read as another one. */
+/** Control characters and line separators end headers; bidirectional overrides make a name look like another. */
 const unfitForHeaders = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
 const maxTextLength = { email: 64 * 1024, sms: 1_600 } as const;
@@ -17,7 +17,7 @@ const maxAddressLength = 254;
 const isEmail = (text: string): boolean => text.length <= maxAddressLength && emailPattern.test(text);
 
 /**
- * Refuses what must not reach a carrier. The texts themselves are never shown: they may hold a code.
+ * Refuses what must not reach a carrier. Errors never quote the texts, which may contain a code.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names each field
  */
 export function checkMessage({ channel, to, subject, text, html, from, fromName, replyTo }: Message): void {

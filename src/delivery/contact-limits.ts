@@ -15,33 +15,36 @@ import type { AskedMessage } from '../ports/delivery.js';
 interface Ports {
   readonly store: Pick<EventStore, 'append' | 'last'>;
   readonly clock: { now(): number };
-  /** Makes an id that nobody else has. */
+  /** Creates a unique id. */
   readonly newId: () => string;
-  /** Names a text so that only the installation can tell which it is; the same by every coordinator, for ever. */
+  /**
+   * Derives a name from a text so that only the installation can tell what it stands for; the same on every
+   * coordinator, forever.
+   */
   readonly digest: (text: string) => Promise<string>;
 }
 
-/** What is recorded of one message: who asked for it. */
+/** What is recorded of one message: who requested it. */
 interface MessageCounted {
   readonly sender: AskedMessage['sender'];
-  /** Digest of the organization of strangers that asked. */
+  /** Digest of the organization of strangers that requested it. */
   readonly caller?: string;
 }
 
-/** What a `sends-…` stream has. */
+/** Contents of a `sends-…` stream. */
 export type SendEvent = DomainEvent<'MessageCounted', MessageCounted>;
 
 interface Limit {
   readonly most: number;
   readonly windowMs: number;
-  /** As the refused read it. */
+  /** As the refused caller reads it. */
   readonly name: string;
   readonly counts: (message: MessageCounted) => boolean;
-  /** Whose messages, where a stream has those of several. */
+  /** Whose messages to count, if a stream has those of several. */
   readonly caller?: string;
 }
 
-/** A stream of messages, and how many it may have. */
+/** A stream of messages, and its limits. */
 interface Count {
   readonly stream: string;
   readonly limits: readonly Limit[];
@@ -52,11 +55,11 @@ const minute = 60_000;
 const hour = 60 * minute;
 const window = 3 * minute;
 
-/** Messages to one contact over the whole installation. What strangers leave is for the account and the parent. */
+/** Messages to one contact over the whole installation. A part is reserved for the account and the parent. */
 const perContact = { all: 30, strangers: 4 } as const;
-/** Messages of one organization of strangers: to one contact, and to all together within an hour. */
+/** Messages of one organization of strangers: to one contact, and in total within an hour. */
 const perCaller = { toOneContact: 3, anHour: 60 } as const;
-/** Notices to one address within an hour: whoever may submit must not be able to flood whoever may approve. */
+/** Notices to one address within an hour: submitters must not be able to flood approvers. */
 const perApprover = { all: 20, strangers: 10 } as const;
 
 const isStrangers = ({ sender }: MessageCounted): boolean => sender !== 'known';
@@ -99,30 +102,30 @@ const noticesOfStrangers: Limit = {
   counts: isStrangers,
 };
 
-/** How far clocks of one installation may differ, in milliseconds (docs/adr/0023). */
+/** Tolerated difference between clocks of one installation, in milliseconds (docs/adr/0023). */
 const toleranceMs = 5_000;
-/** Each conflict is a message that another coordinator has counted, so that a limit is reached long before. */
+/** Each conflict means that another coordinator has counted a message, so a limit is reached long before. */
 const mostTries = 2 * sendsKept;
-/** Streams that are known to take no more for a while; about 200 bytes each. */
+/** Maximum streams remembered as full for a while; about 200 bytes each. */
 const mostFull = 10_000;
 
 /**
- * How often a contact may be written to, whoever asks (security rule R6). Messages are counted in the event store before
- * they are made, in one stream for each contact, at the revision that was read: all coordinators count together, and a restart
- * changes nothing (docs/adr/0059). What cannot be counted is not sent.
+ * How often a contact may be written to, whoever requests it (security rule R6). Messages are counted in the event
+ * store before they are created, in one stream per contact, at the revision that was read: all coordinators share the
+ * count, and a restart does not reset it (docs/adr/0059). What cannot be counted is not sent.
  */
 export class ContactLimits {
-  /** What is under way for a stream: in one process messages need not get in each other's way. */
+  /** Work in progress on a stream: messages of one process need not conflict. */
   private readonly turns = new Map<string, Promise<unknown>>();
-  /** Limits that are known to be reached, and until when: looking again could only say the same. */
+  /** Limits known to be reached, and until when: reading again could only confirm it. */
   private readonly full = new Map<string, { readonly limit: Limit; readonly until: number }>();
 
   constructor(private readonly ports: Ports) {}
 
   /**
-   * Counts a message before it is made.
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED for too many, and then nothing is counted; UNAVAILABLE
-   *   when it cannot be counted
+   * Counts a message before it is created.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED for too many, and then nothing is counted;
+   * UNAVAILABLE if it cannot be counted
    */
   async count(asked: AskedMessage): Promise<void> {
     const { contact, ofSender } = await this.countsOf(asked);
@@ -131,7 +134,7 @@ export class ContactLimits {
     if (ofSender) await this.take(ofSender);
   }
 
-  /** Counts a notice that a vote is wanted, which counts as a message too. @throws {CoordinatorError} as `count` */
+  /** Counts a notice that a vote is wanted, which also counts as a message. @throws {CoordinatorError} as `count` */
   async countNotice(asked: AskedMessage): Promise<void> {
     const { sender } = asked;
     const notice: Count = {
@@ -139,7 +142,7 @@ export class ContactLimits {
       limits: isStrangers({ sender }) ? [noticesOfStrangers, notices] : [notices],
       message: { sender },
     };
-    // First, so that many notices do not use up what codes have.
+    // Checked first, so that notices cannot use up the limit of codes.
     await this.check(notice);
     await this.count(asked);
     await this.take(notice);
@@ -148,7 +151,7 @@ export class ContactLimits {
   private async countsOf(asked: AskedMessage): Promise<{ readonly contact: Count; readonly ofSender?: Count }> {
     const { sender, organizationId } = asked;
     const stream = await this.stream('contact', nameOf(asked));
-    // The proxy counts its own callers.
+    // The proxy counts its own clients.
     if (sender !== 'stranger') {
       const limits = sender === 'known' ? [toContact] : [byStrangers, toContact];
       return { contact: { stream, limits, message: { sender } } };
@@ -164,7 +167,7 @@ export class ContactLimits {
     return `sends-${await this.ports.digest(`${kind}\0${name}`)}`;
   }
 
-  /** Refuses what `take` would refuse, and counts nothing. */
+  /** Refuses what `take` would refuse, without counting. */
   private async check(count: Count): Promise<void> {
     this.refuseFull(count);
     const tail = await this.read(count.stream);
@@ -191,7 +194,7 @@ export class ContactLimits {
     }
   }
 
-  /** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the stream has as many as one of the limits allows */
+  /** @throws {CoordinatorError} RESOURCE_EXHAUSTED if the stream has reached one of its limits */
   private refuseMore({ stream, limits }: Count, tail: readonly RecordedEvent[], now: number): void {
     for (const limit of limits) {
       const { most, windowMs } = limit;
@@ -206,7 +209,7 @@ export class ContactLimits {
     }
   }
 
-  /** Forgetting one permits nothing: it is read again. */
+  /** Evicting an entry permits nothing: it is read again. */
   private noteFull(key: string, full: { readonly limit: Limit; readonly until: number }): void {
     this.full.delete(key);
     this.full.set(key, full);
@@ -227,9 +230,9 @@ export class ContactLimits {
     return tail;
   }
 
-  /** Whether it is counted: not when another coordinator was faster. */
+  /** Whether it was counted: not if another coordinator was faster. */
   private async append({ stream, message }: Count, last: RecordedEvent | undefined, at: number): Promise<boolean> {
-    // INVARIANT: nobody else has this id, or the store would take two messages for one.
+    // INVARIANT: nobody else has this id, or the store would treat two messages as one.
     const id = this.ports.newId();
     const type: SendEvent['type'] = 'MessageCounted';
     const tail = last ? { revision: last.revision, hash: hashOf(last) } : emptyTail;
@@ -244,7 +247,10 @@ export class ContactLimits {
     }
   }
 
-  /** Time does not run backwards in a stream (security rule R8). @throws {CoordinatorError} UNAVAILABLE when it would have to */
+  /**
+   * Time does not run backwards in a stream (security rule R8). @throws {CoordinatorError} UNAVAILABLE if it would have
+   * to
+   */
   private timeAfter(tail: readonly RecordedEvent[]): number {
     const now = this.ports.clock.now();
     const last = tail.at(-1);

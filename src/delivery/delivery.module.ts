@@ -13,7 +13,7 @@ import { ContactLimits } from './contact-limits.js';
 import { DELIVERY, type Delivery } from './delivery.js';
 import { VoteNotices } from './vote-notices.js';
 
-/** Messages to people, within what one person is sent. */
+/** Messages to people, within the limits per person. */
 @Module({
   imports: [KeyringModule],
   providers: [

@@ -1,21 +1,21 @@
 import type { QueuePath } from '../fairness/fair-queue.js';
 import type { OutgoingMessage } from '../ports/delivery.js';
 
-/** Messages that are on their way through one channel at a time. */
+/** Maximum messages in flight through one channel. */
 export const placesOfChannel = 10;
 
 /** How a message reaches a person. */
 export type Channel = OutgoingMessage['channel'];
 
-/** A message to one person. Its texts hold codes and credentials: they go to their recipient and nowhere else. */
+/** A message to one person. Its texts contain codes and credentials: only the recipient may see them. */
 export type Message = OutgoingMessage;
 
-/** A message that was accepted: the id stays the same over all attempts, so that a second copy can be recognized. */
+/** An accepted message: the id is the same for all attempts, so that a duplicate can be recognized. */
 export interface AcceptedMessage extends Message {
   readonly id: string;
 }
 
-/** What became of a message so far. Whatever is still open ends in a report. */
+/** The progress of a message. Every open message ends in a report. */
 export type Receipt =
   | { readonly id: string; readonly status: 'sent' }
   | { readonly id: string; readonly status: 'queued' }
@@ -24,28 +24,28 @@ export type Receipt =
 export const DELIVERY = Symbol('Delivery');
 
 /**
- * The port that activities send through. Messages take the turns of whoever sends them, and strangers of one parent have half of
- * the places together; what nobody is said to send is the installation's.
+ * The port through which activities send. Senders take turns, and strangers of one parent have half of the slots
+ * together; a message without a sender is the installation's.
  */
 export interface Delivery {
   /**
-   * Tries once, and again in the background when that fails. Never rejects because a carrier failed.
+   * Tries once, and retries in the background if that fails. Never rejects because a carrier failed.
    * @throws {CoordinatorError} INVALID_ARGUMENT, RESOURCE_EXHAUSTED (too many wait) or UNAVAILABLE (stopping)
    */
   send(message: Message, from?: QueuePath): Promise<Receipt>;
   /**
-   * Refuses what `enqueue` would refuse now, and accepts nothing.
+   * Refuses what `enqueue` would refuse now, without accepting anything.
    * @throws {CoordinatorError} as `send`
    */
   check(message: Message, from?: QueuePath): void;
   /**
-   * Accepts without waiting for anything, for callers whose answer must take the same time whether they send or not.
+   * Accepts without waiting for anything, for callers whose response must take the same time whether they send or not.
    * @throws {CoordinatorError} as `send`
    */
   enqueue(message: Message, from?: QueuePath): Receipt;
 }
 
-/** The same way to people, for one sender. */
+/** The same port, for one sender. */
 export function deliveryFor(delivery: Delivery, from: QueuePath): Delivery {
   return {
     send: (message) => delivery.send(message, from),
@@ -54,34 +54,32 @@ export function deliveryFor(delivery: Delivery, from: QueuePath): Delivery {
   };
 }
 
-/** One step in the life of a message, for logs and metrics: no recipient, no text, no answer of a server in words. */
+/** One step in the life of a message, for logs and metrics: no recipient, no text, no words of a server. */
 export interface DeliveryReport {
   readonly id: string;
   readonly channel: Channel;
   readonly otpId?: string;
-  /** `failed`: given up for good; `abandoned`: still waiting when the process stopped. */
+  /** `failed`: given up permanently; `abandoned`: still waiting when the process stopped. */
   readonly outcome: 'sent' | 'retrying' | 'failed' | 'abandoned';
   readonly attempts: number;
   readonly reason?: string;
 }
 
-/** One way out: an SMTP server, an SMS gateway, a file. Makes a single attempt. */
+/** One carrier: an SMTP server, an SMS gateway, a file. Makes a single attempt. */
 export interface Carrier {
-  /**
-   * @throws {DeliveryFailed} when the message was not taken, or it is not known whether it was
-   */
+  /** @throws {DeliveryFailed} if the message was not accepted, or it is unknown whether it was */
   carry(message: AcceptedMessage, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * An attempt that failed. The message is fit for logs: written here, with names and numbers of the server only, because
- * what a server says may repeat what was sent to it.
+ * A failed attempt. The message is safe to log: it is written here, and contains only names and numbers from the
+ * server, because a server's text may repeat what was sent to it.
  */
 export class DeliveryFailed extends Error {
   /** Whether another attempt makes sense. */
   readonly retryable: boolean;
-  /** Milliseconds that the server asks to wait. */
+  /** Milliseconds that the server asks us to wait. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, options: { readonly retryable: boolean; readonly retryAfterMs?: number | undefined }) {
@@ -92,7 +90,7 @@ export class DeliveryFailed extends Error {
   }
 }
 
-/** The code of an error of Node.js or a library, such as ECONNREFUSED: fit for logs, unlike its message. */
+/** The code of an error of Node.js or a library, such as ECONNREFUSED: safe to log, unlike its message. */
 export function codeOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^[A-Z0-9_]{2,40}$/.test(code) ? code : 'unknown error';

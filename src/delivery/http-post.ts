@@ -2,15 +2,15 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { codeOf, DeliveryFailed } from './delivery.js';
 
-/** The largest answer that is read, in bytes. */
+/** Largest response that is read, in bytes. */
 const maxAnswer = 64 * 1024;
-/** Longest wait that a server may ask for, in seconds. */
+/** Longest wait that a server may request, in seconds. */
 const maxRetryAfter = 3_600;
 
 /**
- * Posts once, follows no redirect, and verifies certificates. Resolves with the answer's text when it is a success.
- * @param options.ca further certificate authorities, PEM
- * @param options.detailOf finds a number worth telling in the answer to a failure
+ * Posts once, follows no redirect, and verifies certificates. Resolves with the text of a successful response.
+ * @param options.ca additional certificate authorities, PEM
+ * @param options.detailOf finds a number worth reporting in an unsuccessful response
  * @throws {DeliveryFailed} retryable for 429, 5xx and everything below HTTP
  */
 export async function post(
@@ -26,7 +26,7 @@ export async function post(
   const bytes = Buffer.from(body);
   const { status, retryAfter, answer } = await exchange(url, headers, bytes, options.signal, options.ca);
   if (status >= 200 && status < 300) return answer;
-  // Never the answer's words: a gateway may repeat the text that it was given.
+  // Never the response's text: a gateway may repeat the message that it was given.
   const detail = options.detailOf?.(answer);
   throw new DeliveryFailed(`${url.host} answered ${status}${detail === undefined ? '' : ` (${detail})`}`, {
     retryable: status === 429 || status >= 500,
@@ -56,7 +56,7 @@ function exchange(
         method: 'POST',
         headers: { 'User-Agent': 'countersign', ...headers, 'Content-Length': body.length },
         signal,
-        // A connection of its own: one that was kept may end under the request, and then nobody knows what arrived.
+        // A new connection each time: a kept one may close during the request, and then nobody knows what arrived.
         agent: false,
         ...(ca === undefined ? {} : { ca }),
       },
@@ -73,7 +73,7 @@ function exchange(
           size += piece.length;
           if (size <= maxAnswer) pieces.push(piece);
           else {
-            // The status is known, which is what counts.
+            // The status is known, and only that matters.
             done();
             request.destroy();
           }

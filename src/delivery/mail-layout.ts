@@ -1,16 +1,16 @@
-/** What a mail consists of, written once for its text and its HTML. */
+/** The contents of a mail, written once for its text and its HTML. */
 export type Block =
   | { readonly kind: 'paragraph'; readonly text: string }
   /** Smaller and paler. */
   | { readonly kind: 'note'; readonly text: string }
-  /** A few characters that are typed over. */
+  /** A few characters to type. */
   | { readonly kind: 'code'; readonly text: string }
-  /** A long text without spaces that is copied. */
+  /** A long text without spaces to copy. */
   | { readonly kind: 'bundle'; readonly text: string }
   | { readonly kind: 'link'; readonly label: string; readonly url: string }
   | { readonly kind: 'facts'; readonly rows: readonly (readonly [name: string, value: string])[] };
 
-/** The parts of an e-mail that its purpose decides about. */
+/** The parts of an e-mail that depend on its purpose. */
 export interface Mail {
   readonly subject: string;
   readonly text: string;
@@ -20,18 +20,18 @@ export interface Mail {
 interface Layout {
   readonly subject: string;
   readonly title: string;
-  /** Stands in the list of mails beside the subject, so it holds no secret. */
+  /** Shown next to the subject in the list of mails, so it contains no secret. */
   readonly preview: string;
   readonly appName: string;
   /** An https URL. */
   readonly logoUrl: string | undefined;
-  /** `#rrggbb`, of buttons. */
+  /** `#rrggbb`, for buttons. */
   readonly accentColor: string;
   readonly blocks: readonly Block[];
   readonly footer: readonly string[];
 }
 
-/** Fit for an element's content and for a quoted attribute. */
+/** Escapes for an element's content and for a quoted attribute. */
 function escapeHtml(text: string): string {
   const names: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
   return text.replace(/[&<>"']/g, (character) => `&${names[character]};`);
@@ -56,7 +56,7 @@ function asText({ title, blocks, footer }: Layout): string {
         return block.text;
     }
   });
-  // RFC 3676, 4.3: a line that mail programs take as the beginning of the signature.
+  // RFC 3676, 4.3: mail programs treat such a line as the start of the signature.
   return `${[title, ...parts, ['-- ', ...footer].join('\n')].join('\n\n')}\n`;
 }
 
@@ -64,8 +64,8 @@ const fonts = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Aria
 const fixed = "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
 
 /**
- * Tables, because Outlook lays out nothing else; styles inside, because Gmail drops others from forwarded mails. The
- * one style sheet changes colours for dark mode, and the mail is readable without it.
+ * Tables, because Outlook supports no other layout; inline styles, because Gmail drops others from forwarded mails. The
+ * only style sheet changes colours for dark mode, and the mail is readable without it.
  */
 function asHtml({ subject, title, preview, appName, logoUrl, accentColor, blocks, footer }: Layout): string {
   const name = escapeHtml(appName);
@@ -166,7 +166,7 @@ function blockHtml(block: Block, accentColor: string): string {
 const box = (html: string, align: 'left' | 'center'): string =>
   `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr><td class="box" align="${align}" bgcolor="#f3f4f6" style="background:#f3f4f6;border:1px solid #e5e7eb;border-radius:8px;padding:16px 20px">${html}</td></tr></table>`;
 
-/** White or nearly black, whichever can be read on the colour (WCAG 2.2, relative luminance). */
+/** White or nearly black, whichever is readable on the colour (WCAG 2.2, relative luminance). */
 function inkOn(color: string): string {
   const [red, green, blue] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { checkMessage } from './check-message.js';
 import type { Delivery, DeliveryReport, Message, Receipt } from './delivery.js';
 
-/** Takes messages and sends none, each reported: for a copy of an installation that is started to look at it (RESTORED). */
+/**
+ * Accepts messages and sends none, reporting each: for a copy of an installation that is started for inspection
+ * (RESTORED).
+ */
 export class NoDelivery implements Delivery {
   constructor(private readonly report: (report: DeliveryReport) => void = () => undefined) {}
 

@@ -6,16 +6,16 @@ import { RetryingDelivery } from './retrying.js';
 import { SmsWebhookCarrier, TwilioCarrier } from './sms-webhook.js';
 import { SmtpCarrier } from './smtp.js';
 
-/** The delivery of a process, and where its messages go. */
+/** The delivery of a process, and the destination of its messages. */
 interface OpenDelivery {
   readonly delivery: Delivery & { close(): Promise<void> };
-  /** For the operator, without secrets; `undefined` where nothing is set up and messages are written to the outbox. */
+  /** For the operator, without secrets; `undefined` if nothing is configured and messages are written to the outbox. */
   readonly destinations: Readonly<Record<Channel, string | undefined>>;
-  /** The file of the messages that are not sent. */
+  /** The file of unsent messages. */
   readonly outboxFile: string;
 }
 
-/** Chooses the carriers that the settings name, and the outbox for what they do not. Nothing is connected yet. */
+/** Chooses the carriers named in the settings, and the outbox for everything else. Nothing is connected yet. */
 export function openDelivery(
   {
     dataDir,
@@ -43,7 +43,7 @@ export function openDelivery(
   };
 }
 
-/** Delivery by carriers, which a copy that is only looked at leaves alone. */
+/** Delivery by carriers, which a copy for inspection does not use. */
 export function deliveryBy(
   carriers: ConstructorParameters<typeof RetryingDelivery>[0],
   {

@@ -12,9 +12,9 @@ interface Waiting {
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 /**
- * Writes messages to `DATA_DIR/outbox.jsonl` instead of sending them, one JSON object a line: `{ at, channel, to,
- * subject?, text, html?, otpId? }`, `at` in RFC 3339. Readable by its owner only: the texts hold codes. The file may be
- * moved or deleted at any time; one process at a time writes to a folder.
+ * Writes messages to `DATA_DIR/outbox.jsonl` instead of sending them, one JSON object per line: `{ at, channel, to,
+ * subject?, text, html?, otpId? }`, `at` in RFC 3339. Only its owner can read it, because the texts contain codes. The
+ * file may be moved or deleted at any time; only one process at a time writes to a folder.
  */
 export class Outbox implements Carrier {
   readonly file: string;
@@ -23,7 +23,7 @@ export class Outbox implements Carrier {
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
-  /** @param dataDir made when it is missing */
+  /** @param dataDir created if missing */
   constructor(dataDir: string, now: () => number = Date.now) {
     this.file = join(dataDir, 'outbox.jsonl');
     this.#now = now;
@@ -31,7 +31,7 @@ export class Outbox implements Carrier {
 
   carry({ channel, to, subject, text, html, otpId }: AcceptedMessage): Promise<void> {
     const at = new Date(this.#now()).toISOString();
-    // JSON leaves out what is undefined, and line breaks within are escaped.
+    // JSON omits undefined members and escapes line breaks.
     const line = `${JSON.stringify({ at, channel, to, subject, text, html, otpId })}\n`;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ line, resolve, reject });
@@ -43,7 +43,7 @@ export class Outbox implements Carrier {
     await this.#writing;
   }
 
-  /** One writer at a time; what comes in meanwhile goes into its next append. */
+  /** One writer at a time; whatever arrives in the meantime goes into its next append. */
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -56,17 +56,17 @@ export class Outbox implements Carrier {
         for (const { reject } of batch) reject(failure);
       }
     }
-    // In the same turn as the last look at what waits, so that nothing can come in between and be forgotten.
+    // In the same turn as the last check of what waits, so that nothing can arrive in between and be forgotten.
     this.#writing = undefined;
   }
 
   async #append(lines: string): Promise<void> {
     await mkdir(dirname(this.file), { recursive: true, mode: 0o700 });
-    // Opened each time: whoever moves the file away gets a new one. A link could lead the codes elsewhere.
+    // Opened each time, so that a file that was moved away is replaced. A link could redirect the codes.
     const handle = await open(this.file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     try {
       await handle.chmod(0o600);
-      // Once, and again after a failure: while others write, the end of the file may be in the middle of their line.
+      // Once, and again after a failure: while others write, the file may end in the middle of their line.
       if (!this.#endsWithLine) await cutOffTornLine(handle);
       this.#endsWithLine = false;
       const bytes = Buffer.from(lines);
@@ -79,7 +79,7 @@ export class Outbox implements Carrier {
   }
 }
 
-/** Takes away the last line where a killed process or a full disk left half of it: nobody was told that it is there. */
+/** Removes an incomplete last line, left by a killed process or a full disk: nobody was told of that message. */
 async function cutOffTornLine(handle: FileHandle): Promise<void> {
   const { size } = await handle.stat();
   const piece = Buffer.alloc(64 * 1024);

@@ -16,18 +16,18 @@ import {
 
 /** How long and how often. All times in milliseconds. */
 export interface Patience {
-  /** Attempts for one message, the first included. */
+  /** Attempts for one message, including the first. */
   readonly attempts: number;
-  /** Wait before the second attempt; doubles from there, with up to half of it taken off at random. */
+  /** Wait before the second attempt; it doubles each time, less a random part of up to half. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
   /** Longest time of one attempt. */
   readonly attemptMs: number;
-  /** Longest time that `send` waits for its first attempt before it answers `queued`. */
+  /** Longest time that `send` waits for its first attempt before it returns `queued`. */
   readonly firstAnswerMs: number;
-  /** Attempts at the same time, for each channel. */
+  /** Parallel attempts, per channel. */
   readonly concurrency: number;
-  /** Messages that may be open at the same time, waiting or being sent. */
+  /** Maximum open messages, waiting or being sent. */
   readonly maxOpen: number;
   /** Longest time that `close` waits for open messages. */
   readonly drainMs: number;
@@ -44,7 +44,7 @@ const patience: Patience = {
   drainMs: 5_000,
 };
 
-/** Whose messages are that nobody is said to send. */
+/** The sender of messages without one. */
 const installation: QueuePath = ['installation'];
 
 /** A message on its way. */
@@ -52,16 +52,16 @@ interface Job {
   readonly message: AcceptedMessage;
   readonly from: QueuePath;
   attempts: number;
-  /** Ends the wait for the next attempt, or for a free place, now. */
+  /** Ends the wait for the next attempt, or for a free slot, now. */
   wake: (() => void) | undefined;
-  /** Ends the attempt that runs. */
+  /** Ends the running attempt. */
   attempt: AbortController | undefined;
   readonly done: Promise<Receipt>;
 }
 
 /**
- * Sends through one carrier a channel, and again after a failure: bounded in attempts, in messages and in time. Messages
- * wait in memory only, because they hold codes. Each ends in exactly one report `sent`, `failed` or `abandoned`.
+ * Sends through one carrier per channel, and retries: limited in attempts, in messages and in time. Messages wait only
+ * in memory, because they contain codes. Each ends in exactly one report `sent`, `failed` or `abandoned`.
  */
 export class RetryingDelivery implements Delivery {
   readonly #carriers: Readonly<Record<Channel, Carrier>>;
@@ -69,7 +69,7 @@ export class RetryingDelivery implements Delivery {
   readonly #patience: Patience;
   readonly #now: () => number;
   readonly #open = new Set<Job>();
-  /** Those that have a place. */
+  /** Those that have a slot. */
   readonly #running: Record<Channel, Set<Job>> = { email: new Set(), sms: new Set() };
   readonly #queues: Record<Channel, FairQueue<Job>> = { email: new FairQueue(), sms: new FairQueue() };
   #stopping = false;
@@ -88,7 +88,7 @@ export class RetryingDelivery implements Delivery {
     this.#patience = { ...patience, ...changed };
   }
 
-  /** Messages that were accepted and have not ended yet. */
+  /** Messages that were accepted and are not finished. */
   get open(): number {
     return this.#open.size;
   }
@@ -110,7 +110,7 @@ export class RetryingDelivery implements Delivery {
     return { id: job.message.id, status: 'queued' };
   }
 
-  /** Gives what is open one more attempt each within the bound, reports what is left, and lets go of the carriers. */
+  /** Gives each open message one more attempt within the time limit, reports the rest, and releases the carriers. */
   close(): Promise<void> {
     this.#closed ??= this.#drain();
     return this.#closed;
@@ -150,7 +150,7 @@ export class RetryingDelivery implements Delivery {
       attempts: 0,
       wake: undefined,
       attempt: undefined,
-      // On a later turn, so that the job is complete and accepting takes no time.
+      // In a later turn, so that the job is complete and accepting takes no time.
       done: Promise.resolve().then(() => this.#run(job, onFirst)),
     };
     this.#open.add(job);
@@ -206,7 +206,7 @@ export class RetryingDelivery implements Delivery {
     });
     const carried = this.#carriers[job.message.channel].carry(job.message, attempt.signal).then(
       () => undefined,
-      // What is not known to be harmless is not repeated: it could hold the text.
+      // Errors not known to be harmless are not repeated: they could contain the text.
       (error: unknown) =>
         error instanceof DeliveryFailed ? error : new DeliveryFailed('the carrier is defective', { retryable: true }),
     );
@@ -221,7 +221,7 @@ export class RetryingDelivery implements Delivery {
   #delay(attempts: number, retryAfterMs = 0): number {
     const { firstDelayMs, maxDelayMs } = this.#patience;
     const delay = Math.min(firstDelayMs * 2 ** (attempts - 1), maxDelayMs);
-    // Messages that failed together must not come back together.
+    // Messages that failed together must not be retried together.
     return Math.max(delay * (1 - Math.random() / 2), Math.min(retryAfterMs, maxDelayMs));
   }
 
@@ -242,7 +242,7 @@ export class RetryingDelivery implements Delivery {
     job.wake = undefined;
   }
 
-  /** INVARIANT: a job returns from here with a place, unless everything has stopped. */
+  /** INVARIANT: a job returns from here with a slot, unless everything has stopped. */
   async #takePlace(job: Job): Promise<void> {
     const { channel } = job.message;
     if (this.#stopped) return;
@@ -257,7 +257,7 @@ export class RetryingDelivery implements Delivery {
     job.wake = undefined;
   }
 
-  /** Whether there is a place for whoever has this path: strangers of one parent have half of them together. */
+  /** Whether there is a slot for this path: strangers of one parent have half of them together. */
   #hasPlace(channel: Channel, path: QueuePath): boolean {
     const running = this.#running[channel];
     const { concurrency } = this.#patience;
@@ -268,7 +268,7 @@ export class RetryingDelivery implements Delivery {
     return ofFamily < Math.ceil(concurrency / 2);
   }
 
-  /** Hands the place to the next one in line that may have it, if there is one. */
+  /** Passes the slot to the next in the queue that may have it, if there is one. */
   #freePlace(job: Job): void {
     const { channel } = job.message;
     this.#running[channel].delete(job);

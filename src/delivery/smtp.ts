@@ -15,26 +15,27 @@ interface Timeouts {
   readonly connectMs: number;
   /** Until the server's greeting. */
   readonly greetingMs: number;
-  /** Without a byte from the server. */
+  /** Until the connection counts as dead without a byte from the server. */
   readonly silenceMs: number;
 }
 
 const timeouts: Timeouts = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 20_000 };
-/** Parallel connections: one for each place that messages are sent from, or those that have a place would wait here. */
+/** Parallel connections: one for each slot that messages are sent from, or messages with a slot would wait here. */
 const maxConnections = placesOfChannel;
-/** What recipients see when nobody gave a sender's name (init_otp_auth: sendFromEmailSenderName). */
+/** What recipients see without a sender's name (init_otp_auth: sendFromEmailSenderName). */
 const defaultName = 'Notifications';
 
 /**
  * Sends e-mail to one SMTP server (RFC 5321) over pooled connections. Certificates are always verified; `starttls`
- * `required` (RFC 3207) fails rather than speak in plain text. Messages carry a Message-ID that is the same in each attempt.
+ * `required` (RFC 3207) fails rather than fall back to plaintext. Messages carry a Message-ID that is the same for each
+ * attempt.
  */
 export class SmtpCarrier implements Carrier {
   readonly #name: string;
   readonly #sender: (message: Message) => Sender;
   readonly #transport: ReturnType<typeof connect>;
 
-  /** @param options.ca further certificate authorities, PEM */
+  /** @param options.ca additional certificate authorities, PEM */
   constructor(
     server: SmtpServer,
     mailFrom: MailFrom | undefined,
@@ -50,7 +51,7 @@ export class SmtpCarrier implements Carrier {
     const { address, name, replyTo } = this.#sender(message);
     try {
       await this.#transport.sendMail({
-        // Objects and not text: nothing in a name or an address is taken apart again.
+        // Objects instead of text: nothing in a name or an address is parsed again.
         from: { name, address },
         to: { name: '', address: to },
         envelope: { from: address, to: [to] },
@@ -59,7 +60,7 @@ export class SmtpCarrier implements Carrier {
         ...(subject === undefined ? {} : { subject }),
         text,
         ...(html === undefined ? {} : { html }),
-        // RFC 3834: no answers from vacation programs.
+        // RFC 3834: no replies from vacation programs.
         headers: { 'Auto-Submitted': 'auto-generated' },
         xMailer: false,
         disableFileAccess: true,
@@ -92,7 +93,7 @@ function connect(server: SmtpServer, { connectMs, greetingMs, silenceMs, ca }: T
     greetingTimeout: greetingMs,
     socketTimeout: silenceMs,
     socketCloseTimeout: 1_000,
-    // For a connection that the server ended while it was idle; beyond that, attempts are counted by whoever calls.
+    // For a connection that the server closed while it was idle; further attempts are the caller's.
     maxRequeues: 1,
     logger: false,
   });
@@ -101,8 +102,8 @@ function connect(server: SmtpServer, { connectMs, greetingMs, silenceMs, ca }: T
 type Dialed = (error: Error | null, answer?: { readonly connection: Socket }) => void;
 
 /**
- * Finds the host as every other program of the machine does. The library would ask name servers first, and so not find
- * what only `/etc/hosts` or a container's network knows, or wait for servers that do not answer.
+ * Resolves the host like every other program on the machine. The library would ask name servers first, and so miss what
+ * only `/etc/hosts` or a container's network knows, or wait for servers that do not respond.
  */
 function dial(host: string, port: number, timeoutMs: number, callback: Dialed): void {
   const socket = connectSocket({ host, port });
@@ -129,8 +130,8 @@ interface Sender {
 }
 
 /**
- * Who a message comes from. An address of a domain that is not ours to send from is left out, and with it the name and
- * the reply-to that belong to it (client protocol, 4.3.3); without MAIL_FROM the SMTP server decides about addresses.
+ * The sender of a message. An address in a domain that we may not send from is omitted, together with its name and
+ * reply-to (client protocol, 4.3.3); without MAIL_FROM, the SMTP server decides about addresses.
  */
 function senders(server: SmtpServer, mailFrom: MailFrom | undefined): (message: Message) => Sender {
   const address = mailFrom?.address ?? addressFor(server);
@@ -142,7 +143,7 @@ function senders(server: SmtpServer, mailFrom: MailFrom | undefined): (message: 
   };
 }
 
-/** A sender where none was configured: whoever logs in, else nobody at the server. */
+/** The sender if none is configured: the SMTP user, else nobody at the server. */
 function addressFor({ host, user }: SmtpServer): string {
   if (user !== undefined && /^[^\s@]+@[a-z0-9.-]+$/i.test(user)) return user;
   return `no-reply@${/[a-z]/i.test(host) && !host.includes(':') ? host : 'localhost'}`;
@@ -150,7 +151,7 @@ function addressFor({ host, user }: SmtpServer): string {
 
 const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1).toLowerCase();
 
-/** The server's words are left out: they may repeat the message. Its numbers say enough (RFC 5321, 4.2; RFC 3463). */
+/** Without the server's text, which may repeat the message. Its numbers are enough (RFC 5321, 4.2; RFC 3463). */
 function failureOf(server: string, error: unknown): DeliveryFailed {
   const { responseCode, response, command, originalCode } = (typeof error === 'object' ? (error ?? {}) : {}) as {
     readonly responseCode?: unknown;
@@ -163,13 +164,13 @@ function failureOf(server: string, error: unknown): DeliveryFailed {
       typeof response === 'string' ? /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1] : undefined;
     const step = typeof command === 'string' && /^[A-Z][A-Z0-9 -]{1,30}$/.test(command) ? ` to ${command}` : '';
     const answer = `${server} answered ${responseCode}${detail === undefined ? '' : ` (${detail})`}${step}`;
-    // Only a 5xx is a refusal for good. A 421 or 4xx is about now.
+    // Only a 5xx is permanent. A 421 or 4xx is temporary.
     return new DeliveryFailed(answer, { retryable: responseCode < 500 });
   }
   const code = codeOf(error);
-  // These are about the message or the settings, and come before or without a word of the server.
+  // These concern the message or the settings, and occur before the server responds, or without a response.
   const hopeless = ['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ENOAUTH', 'ECONFIG'].includes(code);
-  // What the system or TLS said, where the library has put its own code over it.
+  // The original system or TLS error, which the library hides behind its own code.
   const told = originalCode === undefined ? code : codeOf({ code: originalCode });
   return new DeliveryFailed(`${server} could not be used (${told})`, { retryable: !hopeless });
 }

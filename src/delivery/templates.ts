@@ -1,15 +1,15 @@
 import { invalidField } from '../domain/errors.js';
 import { layOut, type Block, type Mail } from './mail-layout.js';
 
-/** How a caller adapts a mail, as checked by `readEmailCustomization`. */
+/** A caller's customization of a mail, as checked by `readEmailCustomization`. */
 interface MailDesign {
-  /** Shown to the recipient as who asks. */
+  /** Shown to the recipient as the requester. */
   readonly appName: string;
   /** https only. */
   readonly logoUrl?: string | undefined;
   /** A URL with `%s`, which is replaced by the code or the bundle. */
   readonly magicLinkTemplate?: string | undefined;
-  /** `userName`, `introText`, `footerText`, `supportEmail` and `accentColor` are used; others are left alone. */
+  /** `userName`, `introText`, `footerText`, `supportEmail` and `accentColor` are used; others are ignored. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -28,7 +28,7 @@ const maxSmsTemplate = 1_000;
 const defaultAccent = '#1f4fd8';
 
 /**
- * Checks a customization before anything is sent, and gives what the mails below take.
+ * Checks a customization before anything is sent, and converts it for the mails below.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the field
  */
 export function readEmailCustomization({ logoUrl, magicLinkTemplate, templateVariables }: EmailCustomization) {
@@ -42,7 +42,7 @@ export function readEmailCustomization({ logoUrl, magicLinkTemplate, templateVar
 
 /**
  * A one-time password.
- * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid logo or link
  */
 export function otpEmail(mail: MailDesign & { readonly code: string; readonly expiresInMinutes: number }): Mail {
   const { code, magicLinkTemplate, expiresInMinutes } = mail;
@@ -63,8 +63,8 @@ export function otpEmail(mail: MailDesign & { readonly code: string; readonly ex
 
 /**
  * A one-time password as a text message.
- * @param message.template a text with `{{.OtpCode}}`, in place of ours (client protocol, 4.3.3)
- * @throws {CoordinatorError} INVALID_ARGUMENT for a template without its place for the code, or with others
+ * @param message.template a text with `{{.OtpCode}}` that replaces ours (client protocol, 4.3.3)
+ * @throws {CoordinatorError} INVALID_ARGUMENT for a template without this placeholder, or with others
  */
 export function otpSms(message: {
   readonly code: string;
@@ -78,9 +78,9 @@ export function otpSms(message: {
 }
 
 /**
- * An encrypted API key: as a link into the application, or to be copied where there is none.
- * @param mail.bundle decrypted only by the key that asked for it (client protocol, 7.2)
- * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ * An encrypted API key: as a link into the application, or for copying if there is none.
+ * @param mail.bundle can be decrypted only by the key that requested it (client protocol, 7.2)
+ * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid logo or link
  */
 export function authEmail(mail: MailDesign & { readonly bundle: string; readonly expiresInMinutes: number }): Mail {
   const { bundle, magicLinkTemplate, expiresInMinutes } = mail;
@@ -108,7 +108,7 @@ export function authEmail(mail: MailDesign & { readonly bundle: string; readonly
 /**
  * An invitation into an organization.
  * @param mail.url where it is accepted
- * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid logo or link
  */
 export function invitationEmail(mail: {
   readonly organizationName: string;
@@ -118,7 +118,7 @@ export function invitationEmail(mail: {
   readonly url?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined;
-  /** Of an invitation into a sub-organization, which chooses none of the words: the parent, as people read it. */
+  /** For an invitation into a sub-organization, which chooses none of the text: the parent's display name. */
   readonly parentName?: string | undefined;
 }): Mail {
   const { logoUrl, url, expiresAt, parentName } = mail;
@@ -144,7 +144,7 @@ export function invitationEmail(mail: {
   );
 }
 
-/** An invitation in which nothing is the words of those who invite: names may hold anything, a link among them. */
+/** An invitation without any text chosen by the inviter: names may contain anything, including a link. */
 function invitationOfParent(mail: {
   readonly parentName: string;
   readonly logoUrl?: string | undefined;
@@ -172,15 +172,15 @@ function invitationOfParent(mail: {
 }
 
 /**
- * Tells somebody that an activity waits for their vote. It grants nothing: a vote must be signed.
+ * Tells someone that an activity is waiting for their vote. It grants nothing: a vote must be signed.
  * @param mail.url where the activity is shown
- * @throws {CoordinatorError} INVALID_ARGUMENT for a logo or a link that cannot be used
+ * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid logo or link
  */
 export function consensusEmail(mail: {
   readonly organizationName: string;
   readonly activityType: string;
   readonly activityId: string;
-  /** Left out where it may be anybody's words. */
+  /** Omitted if anyone may have chosen it. */
   readonly submitterName?: string | undefined;
   /** What it would sign, decoded. */
   readonly wouldSign?: readonly { readonly name: string; readonly value: string }[] | undefined;
@@ -231,7 +231,7 @@ export function checkSmsTemplate(template: string): string {
   return template;
 }
 
-/** The published service takes Go templates with this one field. */
+/** The published service accepts Go templates with this one field. */
 const smsPlace = /\{\{\s*\.OtpCode\s*\}\}/;
 
 const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
@@ -239,14 +239,17 @@ const note = (text: string): Block => ({ kind: 'note', text });
 const link = (label: string, url: string): Block => ({ kind: 'link', label, url });
 const minutes = (count: number): string => (count === 1 ? 'one minute' : `${count} minutes`);
 
-/** Names and other short texts of callers: on one line, without what would reorder or hide the text around it. */
+/**
+ * Names and other short texts of callers: on one line, without characters that would reorder or hide the text around
+ * it.
+ */
 function oneLine(text: string, max = 255): string {
   return (
     text
       .replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' ')
       .trim()
       .slice(0, max)
-      // Half of a pair, where the cut went through a character.
+      // Half a surrogate pair, if the cut went through a character.
       .replace(/\p{Cs}/gu, '')
   );
 }
@@ -288,11 +291,11 @@ function logoOf(text: string): string {
   return url.href;
 }
 
-/** Schemes of which a click does something else than to open a page or an application. */
+/** Schemes with which a click does something other than open a page or an application. */
 const forbiddenSchemes =
   /^(?:javascript|data|vbscript|file|filesystem|blob|about|view-source|jar|mailto|tel|sms|ftp|wss?|search|search-ms|ms-[a-z0-9-]+|chrome|resource)$/;
 
-/** Puts the value where the template says, encoded so that it stays one part of the path, query or fragment. */
+/** Inserts the value into the template, encoded so that it stays one part of the path, query or fragment. */
 function magicLink(template: string, value: string): string {
   const field = 'emailCustomization.magicLinkTemplate';
   const fill = (part: string): string => template.replaceAll('%s', () => part);
@@ -302,7 +305,7 @@ function magicLink(template: string, value: string): string {
   if (!template.includes('%s')) {
     throw invalidField(field, `must contain %s in place of the code or bundle, got \`${shown(template)}\``);
   }
-  // A value in the host name would be shown to name servers, and a value in the scheme would choose the application.
+  // A value in the host name would be sent to name servers, and a value in the scheme would choose the application.
   const [one, other] = ['a', 'b'].map((part) => siteOf(safeUrl(fill(part), field)));
   if (one !== other) throw invalidField(field, `must have %s after the host, got \`${shown(template)}\``);
   return safeUrl(fill(encodeURIComponent(value)), field, shown(template));
@@ -310,7 +313,7 @@ function magicLink(template: string, value: string): string {
 
 const siteOf = (url: string): string => /^[^/?#]*(?:\/\/[^/?#]*)?/.exec(url)?.[0] ?? '';
 
-/** Checked by a parser, because browsers see through tabs and case that a pattern would miss. */
+/** Checked by a parser, because browsers ignore tabs and letter case that a pattern would miss. */
 function safeUrl(text: string, field: string, toShow = shown(text)): string {
   const url = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text) ? new URL(text) : undefined;
   const scheme = url?.protocol.slice(0, -1) ?? '';

@@ -5,14 +5,14 @@ import type { ContactLimits } from './contact-limits.js';
 import type { Delivery } from './delivery.js';
 import { consensusEmail } from './templates.js';
 
-/** An activity that has begun to wait for votes. */
+/** An activity that has started waiting for votes. */
 interface Wanted {
   readonly organizationName: string;
   readonly activityType: string;
   readonly activityId: string;
-  /** Absent where it may hold anything: in a sub-organization. */
+  /** Absent if it may contain anything: in a sub-organization. */
   readonly submitterName?: string;
-  /** What it would sign, decoded; nothing that a caller could have worded. */
+  /** What it would sign, decoded; without any text that a caller could have chosen. */
   readonly wouldSign?: readonly { readonly name: string; readonly value: string }[];
   /** E-mail addresses of those who may approve it. */
   readonly approvers: readonly AskedMessage[];
@@ -25,18 +25,18 @@ interface Notice {
   readonly from: QueuePath;
 }
 
-/** Notices that wait to be counted, at most: beyond it they are left out. */
+/** Maximum notices waiting to be counted: beyond it, they are dropped. */
 const mostWaiting = 1_000;
 
 /**
- * Tells people by mail that their vote is wanted. A hint and no more: it grants nothing, is not repeated, and is lost with a
- * process that dies before it was sent.
+ * Mails people that their vote is wanted. This is only a hint: it grants nothing, is not repeated, and is lost if the
+ * process dies before it was sent.
  */
 export class VoteNotices {
   private waiting = new FairQueue<Notice>();
   private working: Promise<void> | undefined;
 
-  /** @param failed told of a notice that could not even be begun; holds no address */
+  /** @param failed called for a notice that could not even be started; contains no address */
   constructor(
     private readonly delivery: Pick<Delivery, 'enqueue'>,
     private readonly limits: Pick<ContactLimits, 'countNotice'>,
@@ -44,24 +44,24 @@ export class VoteNotices {
   ) {}
 
   /**
-   * Takes no time, and never fails whoever has submitted. Whoever waits takes turns, and strangers of one parent have half of
-   * the places together.
+   * Returns at once, and never fails the submit. Waiting notices take turns, and strangers of one parent have half of
+   * the slots together.
    */
   send({ approvers, ...wanted }: Wanted, from: QueuePath): void {
     const mail = consensusEmail(wanted);
     for (const to of approvers.slice(0, this.roomFor(from))) {
       this.waiting.push(from, { to, activityId: wanted.activityId, mail, from });
     }
-    // With nothing to do it would have ended before it is noted.
+    // With nothing to do, it would have ended before it is noted.
     if (this.waiting.size > 0) this.working ??= this.work();
   }
 
-  /** Whether none waits or is on its way to the delivery. */
+  /** Whether none is waiting or being handed to delivery. */
   get isIdle(): boolean {
     return this.working === undefined;
   }
 
-  /** Leaves out what waits; resolves when nothing is on its way to the delivery any more. */
+  /** Drops what waits; resolves once nothing is being handed to delivery. */
   async close(): Promise<void> {
     this.waiting = new FairQueue();
     await this.working;
@@ -75,7 +75,7 @@ export class VoteNotices {
     return Math.max(0, Math.min(left, mostWaiting / 2 - ofFamily));
   }
 
-  /** One after the other: each is counted before the next is looked at. */
+  /** One after the other: each is counted before the next is checked. */
   private async work(): Promise<void> {
     for (let next = this.waiting.shift(); next; next = this.waiting.shift()) await this.tell(next);
     this.working = undefined;
@@ -86,7 +86,7 @@ export class VoteNotices {
       await this.limits.countNotice(to);
       this.delivery.enqueue({ channel: 'email', to: to.contact, ...mail }, from);
     } catch (error) {
-      // Too many: they know by now that they are wanted.
+      // Too many: the approvers know by now.
       if (error instanceof CoordinatorError && error.code === 'RESOURCE_EXHAUSTED') return;
       this.failed(activityId, error);
     }

@@ -6,7 +6,7 @@ import type { User } from '../domain/organization/users.js';
 import { organizationPath } from '../fairness/fair-queue.js';
 import type { VoteNotices } from './vote-notices.js';
 
-/** Mails whoever may approve and has an address. */
+/** Mails those who may approve and have an address. */
 export function votesWantedByMail(
   notices: VoteNotices,
   parentOf: (organization: OrganizationView) => Promise<OrganizationView | undefined>,
@@ -26,7 +26,7 @@ export function votesWantedByMail(
         const sender = messageSender({ organization, parent, submitterId }, 'email', contact);
         return { contact, sender, organizationId };
       });
-      // Names in a sub-organization may be anybody's words: the notice is the parent's.
+      // Anyone may have chosen names in a sub-organization, and the notice speaks for the parent.
       const words =
         organization.parentOrganizationId === undefined
           ? { organizationName: organization.name, submitterName: votes[0]?.voter?.userName ?? 'a user' }

@@ -1,9 +1,9 @@
 import type { DomainEvent } from './organization/event.js';
 
-/** The stream of an installation in which every boot of every coordinator is recorded. */
+/** The stream of an installation that records every boot of every coordinator. */
 export const bootStream = 'installation-boots';
 
-/** What proves a boot (specification, section 2, "Boot proof"). Documents are base64, the key is lower-case hex. */
+/** The proof of a boot (specification, section 2, "Boot proof"). Documents are base64, the key is lower-case hex. */
 export interface BootFacts {
   /** 130 bytes: the encryption key and the signing key of this boot, both uncompressed P-256 points. */
   readonly ephemeralPublicKey: string;
@@ -19,5 +19,5 @@ export interface BootFacts {
 }
 
 export type BootEvent =
-  /** DER, base64: what the documents of a software attestor chain to. */
+  /** DER, base64: the root of a software attestor's certificates. */
   DomainEvent<'AttestationRootIssued', { certificate: string }> | DomainEvent<'CoordinatorBooted', BootFacts>;

@@ -1,6 +1,6 @@
 /**
- * Every way a request can fail, by its gRPC status name (google.rpc.Code). The HTTP status of each is in
- * `http/errors.filter.ts`, the only such table.
+ * Every way a request can fail, by its gRPC status name (google.rpc.Code). `http/errors.filter.ts` has the only table
+ * of HTTP statuses.
  */
 export type ErrorCode =
   | 'INVALID_ARGUMENT'
@@ -32,7 +32,7 @@ export const grpcNumbers: Readonly<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 16,
 };
 
-/** The category a client can branch on, beside the code (client protocol, section 3.3). */
+/** The category that a client can branch on, in addition to the code (client protocol, section 3.3). */
 export type ErrorCategory =
   | 'INTERNAL'
   | 'ORGANIZATION_NOT_FOUND'
@@ -62,14 +62,14 @@ export type ErrorCategory =
 export type ErrorDetail = { readonly '@type': string; readonly [member: string]: unknown };
 
 /**
- * A refusal that is meant for the caller: its message says what was wrong, with which value, and what to do.
- * Anything else that is thrown is a defect of ours and reaches the caller as INTERNAL, without detail.
+ * A refusal for the caller: its message says what was wrong, with which value, and what to do. Any other error is a
+ * defect of ours and reaches the caller as INTERNAL, without detail.
  */
 export class CoordinatorError extends Error {
   readonly code: ErrorCode;
   readonly category: ErrorCategory | undefined;
   readonly details: readonly ErrorDetail[];
-  /** Seconds after which the same request may succeed; undefined where time alone changes nothing. */
+  /** Seconds after which the same request may succeed; undefined if time alone changes nothing. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -92,8 +92,8 @@ export class CoordinatorError extends Error {
 }
 
 /**
- * A refusal by a limit (google.rpc.QuotaFailure). The message is the one that published clients know; which limit it was,
- * is in the details.
+ * A refusal by a limit (google.rpc.QuotaFailure). The message is the one that published clients know; the details name
+ * the limit.
  * @param limit such as `600 requests a minute from one address`
  */
 export function limitExceeded(limit: string, retryAfterSeconds: number): CoordinatorError {

@@ -1,20 +1,22 @@
-/** Who may read until when, as the public half of a read-only session says it (client protocol, section 8.5). */
+/** Who may read until when, as the public half of a read-only session states (client protocol, section 8.5). */
 export interface ReadSession {
   readonly organizationId: string;
   readonly userId: string;
-  /** The credential that made it; it ends with it. */
+  /** The credential that created it; the session ends with it. */
   readonly credentialId: string;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
 }
 
-/** The public half of a session: base64url of JSON. It says everything and proves nothing; the keyring adds the proof. */
+/**
+ * The public half of a session: base64url of JSON. It states everything and proves nothing; the keyring adds the proof.
+ */
 export function readSessionText({ organizationId, userId, credentialId, expiresAt }: ReadSession): string {
   const claims = { exp: expiresAt, organization_id: organizationId, user_id: userId, credential_id: credentialId };
   return Buffer.from(JSON.stringify(claims)).toString('base64url');
 }
 
-/** What a public half says. It must have been proved before: it is not checked here. */
+/** Parses a public half, without checking it: it must have been verified before. */
 export function readSessionOf(text: string): ReadSession {
   const claims = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as {
     readonly exp: number;

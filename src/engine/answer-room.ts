@@ -1,14 +1,14 @@
 import { limitExceeded } from '../domain/errors.js';
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 
-/** Answers up to this size, in bytes, need no place. */
+/** Responses up to this size, in bytes, need no slot. */
 export const smallAnswer = 256 * 1024;
-/** Large answers that are written or on their way at a time. One family may have half of them. */
+/** Number of large responses being written or sent at a time. One family may have half of them. */
 const usualPlaces = 16;
-/** How long an answer waits for a place, in milliseconds. */
+/** How long a response waits for a slot, in milliseconds. */
 const usualWaitMs = 10_000;
 
-/** Places for large answers, which take memory until the caller has read them. Whoever waits for one takes turns. */
+/** Slots for large responses, which occupy memory until the caller has read them. Callers take turns. */
 class AnswerRoom {
   readonly #waiting = new FairQueue<() => void>();
   readonly #busy = new Map<string, number>();
@@ -20,9 +20,9 @@ class AnswerRoom {
   ) {}
 
   /**
-   * Resolves with what gives the place back.
+   * Resolves with a function that frees the slot.
    * @param path see `organizationPath`
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when there is none for too long
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED after waiting too long
    */
   async enter(path: QueuePath): Promise<() => void> {
     const family = familyOf(path);
@@ -34,7 +34,7 @@ class AnswerRoom {
       }, this.waitMs);
       this.#waiting.push(path, () => {
         clearTimeout(wait.timer);
-        // Whoever has given up takes no place.
+        // A caller who has given up takes no slot.
         if (wait.isOver) return;
         this.#taken += 1;
         this.#busy.set(family, (this.#busy.get(family) ?? 0) + 1);
@@ -64,8 +64,8 @@ class AnswerRoom {
   }
 }
 
-/** A level above the families has none. */
+/** A level above the families has no limit. */
 const familyOf = ([_kind, family = '']: QueuePath): string => family;
 
-/** Of this process: its memory is one, however many coordinators run in it. */
+/** One per process: coordinators in one process share its memory. */
 export const answerRoom = new AnswerRoom();

@@ -17,18 +17,21 @@ import { toldOnce } from '../decide/refusals.js';
 import type { Registry } from '../decide/registry.js';
 import type { SubmitRequest } from './requests.js';
 
-/** What a submit is answered with, and the store position that a reader must have passed to see it. */
+/** The response to a submit, and the store position that a reader must have passed to see it. */
 export interface ActivityAnswer {
   readonly activity: ActivityEnvelope;
   readonly position: bigint;
 }
 
-/** Characters that were signed for an activity: nearly all of what is told of it. */
+/** Characters that were signed for an activity: they make up nearly all of a response. */
 export function sizeOf({ votes }: { readonly votes: readonly { readonly message: string }[] }): number {
   return votes.reduce((sum, { message }) => sum + message.length, 0);
 }
 
-/** Builds what a caller sees of an activity: from the events just recorded, or from the read model when it was known. */
+/**
+ * Builds the caller's view of an activity: from the events just recorded, or from the read model if it was known
+ * before.
+ */
 export class ActivityAnswers {
   constructor(
     private readonly driver: Driver,
@@ -40,7 +43,7 @@ export class ActivityAnswers {
     },
   ) {}
 
-  /** Makes it happen, and answers: on one meter. @throws {CoordinatorError} as `Driver.drive` does */
+  /** Executes the request and builds the response, on one meter. @throws {CoordinatorError} as `Driver.drive` does */
   async to(request: SubmitRequest): Promise<ActivityAnswer> {
     const meter = new Meter();
     try {
@@ -70,7 +73,7 @@ export class ActivityAnswers {
     const isSubmitter = current.votes[0]?.userId === callerUserId;
     const told =
       isSubmitter && definition.kind === 'activity' ? await this.told(definition, current, appended) : undefined;
-    // Whatever may still be a secret is looked for in all that was signed.
+    // Everything that was signed is searched for what may still be a secret.
     const turn = sizeOf(current) > largeBody ? thisThread.next(pathOf(organization), { alone: true }) : undefined;
     if (turn) await turn;
     const context = {
@@ -83,7 +86,7 @@ export class ActivityAnswers {
     return { activity: activityEnvelope(current, context), position };
   }
 
-  /** The result with its secret, if there is one: whoever has read the bytes may have sent them again. */
+  /** The result with its secret, if any: others may have read the bytes and sent them again. */
   private async told(
     { type, reveal }: AnyActivity,
     { activityId, result }: ActivityRecord<User | undefined>,

@@ -4,12 +4,12 @@ import { derivedId, uuidV7 } from '../ledger/ids.js';
 import type { Clock } from '../ports/clock.js';
 import type { Randomness } from '../ports/randomness.js';
 
-/** From then on nothing that an attempt has made is recorded, in milliseconds. */
+/** Age in milliseconds after which nothing that an attempt has created is recorded. */
 export const attemptEndsMs = 30 * 60_000;
 
-/** One run of `prepare`, from its beginning until what was decided is recorded, or is known never to be. */
+/** One run of `prepare`, from its start until its outcome is recorded, or is known never to be. */
 export class Attempt {
-  /** Vaults that it has made, or was about to make. */
+  /** Vaults that it has created, or was about to create. */
   readonly vaultIds: string[] = [];
   private readonly begun = performance.now();
   private names = 0;
@@ -17,19 +17,21 @@ export class Attempt {
 
   constructor(
     readonly said: VaultAttempt,
-    /** Whose request it is. */
+    /** The sender of the request. */
     readonly submitterId: string,
     private readonly ports: { readonly clock: Clock; readonly randomness: Randomness },
-    /** Whose turns it takes. */
+    /** The sender's place in the order of turns. */
     readonly path: QueuePath,
   ) {}
 
-  /** A name for something that it makes: another attempt, at the same moment and for the same bytes, has others. */
+  /** A name for something it creates, unique even among attempts at the same moment for the same bytes. */
   newId(): string {
     return derivedId(this.said.attemptId, 'prepared', String(this.names++));
   }
 
-  /** A name for a vault, noted before anything is sealed in it. @throws {Error} once it was decided what becomes of it */
+  /**
+   * A name for a vault, noted before anything is sealed in it. @throws {Error} once the fate of the attempt is decided
+   */
   newVaultId(): string {
     if (this.isOver) throw new Error('the attempt is over, and whatever it had made was looked at');
     const vaultId = uuidV7(this.ports.clock, this.ports.randomness);
@@ -37,13 +39,13 @@ export class Attempt {
     return vaultId;
   }
 
-  /** Whether it may not be recorded any more, by the wall clock or by how long this process has waited. */
+  /** Whether it is too old to be recorded, by the wall clock or by the time this process has waited. */
   isTooOld(): boolean {
     const age = Math.max(this.ports.clock.now() - this.said.at, performance.now() - this.begun);
     return age >= attemptEndsMs;
   }
 
-  /** Vaults that none of these events names: the attempt is over, and these have lost. */
+  /** Vaults that none of these events names: the attempt is over, so they have lost. */
   end(recorded: readonly object[]): readonly string[] {
     this.isOver = true;
     if (this.vaultIds.length === 0) return [];

@@ -15,7 +15,7 @@ import { ReadModelRunner, readWaitMs } from '../read-models/runner.js';
 import { AuthProxies } from './auth-proxies.js';
 import { EngineModule } from './engine.module.js';
 
-/** What auth proxies are told, and the stamps that are made for them. */
+/** Configurations and stamps for auth proxies. */
 @Module({
   imports: [EngineModule, LedgerModule, ReadModelsModule, OidcModule],
   providers: [

@@ -13,12 +13,12 @@ interface Ports {
   readonly registry: Registry;
   /** Waits until the read models have passed a position. */
   readonly passed: (position: bigint) => Promise<void>;
-  /** The organization that a configuration belongs to, as the read models know it. */
+  /** The organization of a configuration, as the read models know it. */
   readonly organizationOfConfig: (configId: string) => string | undefined;
   readonly isOriginAllowedAnywhere: (origin: string) => boolean;
-  /** Where an identifier leads that may be told to anybody. */
+  /** Where an identifier leads, as far as anyone may know. */
   readonly accountOf: (parentId: string, identifier: ClaimedIdentifier) => string | undefined;
-  /** Keys that were registered under a credential id, the first one first. */
+  /** Keys registered under a credential id, the first one first. */
   readonly keysOfCredentialId: (parentId: string, credentialId: string) => readonly string[];
   readonly verifyOidc: (token: string) => Promise<OidcIdentity>;
   readonly stamp: (
@@ -27,7 +27,7 @@ interface Ports {
   ) => Promise<string>;
 }
 
-/** What an auth proxy is told of a configuration. */
+/** What an auth proxy learns about a configuration. */
 interface ToldConfiguration {
   readonly configId: string;
   readonly organizationId: string;
@@ -35,7 +35,7 @@ interface ToldConfiguration {
   readonly settings: AuthProxySettings;
 }
 
-/** What auth proxies are told, and the stamps that are made for them: their keys stay here (docs/adr/0019). */
+/** Serves auth proxies with configurations and stamps: their keys stay here (docs/adr/0019). */
 export class AuthProxies {
   constructor(private readonly ports: Ports) {}
 
@@ -46,8 +46,8 @@ export class AuthProxies {
   }
 
   /**
-   * The `X-Stamp` of a request body, made with the key of a configuration. Only what a proxy forwards is stamped, so that
-   * the secret of proxies is worth no more than a proxy, whatever policies an organization has.
+   * The `X-Stamp` for a request body, made with the key of a configuration. Only requests that a proxy forwards are
+   * stamped, so a stolen proxy secret is worth no more than a proxy, whatever the organization's policies.
    * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, PERMISSION_DENIED for other activities
    */
   async stamp(configId: string, body: string, minPosition: bigint): Promise<string> {
@@ -62,8 +62,8 @@ export class AuthProxies {
   }
 
   /**
-   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined for none that may
-   * be told. An identity that nobody has leads where its verified e-mail address does, if a login may link it.
+   * The sub-organization that a public identifier, or an OIDC token, leads to (docs/adr/0028); undefined if none may be
+   * disclosed. An identity that nobody has leads to its verified e-mail address, if a login may link it.
    * @throws {CoordinatorError} NOT_FOUND unless the configuration is enabled, INVALID_ARGUMENT
    */
   async account(
@@ -80,7 +80,7 @@ export class AuthProxies {
       case 'PUBLIC_KEY':
         return accountOf(organizationId, { kind: filterType, value: filterValue.toLowerCase() });
       case 'CREDENTIAL_ID': {
-        // Nobody else could know the id when its passkey was made, so that the first key is the passkey's.
+        // Nobody else could know the id when the passkey was created, so the first key is the passkey's own.
         const [publicKey] = keysOfCredentialId(organizationId, filterValue);
         return publicKey === undefined ? undefined : accountOf(organizationId, passkeyClaim(filterValue, publicKey));
       }
@@ -99,7 +99,7 @@ export class AuthProxies {
     }
   }
 
-  /** Whether any configuration allows an origin: a preflight request does not say which one it is for. */
+  /** Whether any configuration allows an origin: a preflight request does not name its configuration. */
   async allowsOrigin(origin: string, minPosition: bigint): Promise<boolean> {
     await this.ports.passed(minPosition);
     return this.ports.isOriginAllowedAnywhere(origin);
@@ -120,7 +120,7 @@ export class AuthProxies {
     await this.ports.passed(minPosition);
     const organizationId = this.ports.organizationOfConfig(configId.toLowerCase());
     if (organizationId !== undefined) {
-      // The stream says what holds now; the read models say only where to look.
+      // The read models only say where to look; the stream says what is true now.
       const { organization } = await this.ports.loader.load(organizationId);
       const { authProxy, name: organizationName } = organization;
       if (authProxy?.configId === configId.toLowerCase()) return { authProxy, organizationId, organizationName };

@@ -9,7 +9,7 @@ import type { DriverPorts } from './job.js';
 
 export type BasisPorts = Pick<DriverPorts, 'registry' | 'clock' | 'reading' | 'limits'>;
 
-/** What is decided on: the organization at a revision, now, under the limits that hold. */
+/** The basis of a decision: the organization at a revision, now, under the limits in force. */
 export function basisOf(
   ports: BasisPorts,
   organization: OrganizationView,
@@ -25,8 +25,8 @@ export function basisOf(
 }
 
 /**
- * Has read elsewhere what takes long, so that a decision finds it read.
- * @throws {CoordinatorError} when it was not read at all
+ * Has anything that takes long read elsewhere, so that the decision finds it done.
+ * @throws {CoordinatorError} if it could not be read
  */
 export async function readElsewhere(
   { reading }: Pick<DriverPorts, 'reading'>,

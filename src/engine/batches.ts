@@ -13,24 +13,28 @@ import type { Decided, DriverPorts, Job } from './job.js';
 import type { Preparations } from './preparations.js';
 import { Room } from './room.js';
 
-/** How long a batch is decided again while other writers are first, in milliseconds. */
+/** How long a batch is decided again while other writers get ahead, in milliseconds. */
 const patienceMs = 5_000;
-/** Longest pause before it is, in milliseconds; short, since whoever tries less often than the others loses to them. */
+/**
+ * Longest pause before the next attempt, in milliseconds; short, because whoever tries less often than the others loses
+ * to them.
+ */
 const longestPauseMs = 16;
 
-/** What is there beside a batch when it is recorded. */
+/** What else a batch needs when it is recorded. */
 interface Beside {
   readonly decider: RequestDecider;
   readonly preparations: Preparations;
   /** Refuses a request. */
   readonly refuse: (job: Job, error: unknown, organizationId: string) => void;
-  /** Told what has begun to wait for votes. */
+  /** Called for each activity that has started waiting for votes. */
   readonly waits: (decided: Decided, organization: OrganizationView) => void;
 }
 
 /**
- * Decides the requests of a batch on the head that is held, and records what follows in one append at the revision they were
- * decided on. That the store takes it proves that the head was current (docs/adr/0062); what appends nothing first looks.
+ * Decides the requests of a batch on the head held in memory, and records the outcome in one append at the revision of
+ * the decision. An accepted append proves that the head was current (docs/adr/0062); a request that appends nothing
+ * checks first.
  */
 export class Batches {
   private readonly room = new Room();
@@ -40,22 +44,22 @@ export class Batches {
     private readonly beside: Beside,
   ) {}
 
-  /** Resolves when others on the same store have had their room. */
+  /** Resolves once other writers to the store have had their turn. */
   async turn(organizationId: string): Promise<void> {
     const others = this.ports.store.exclusive ? 0 : this.room.waitMs(organizationId, performance.now());
     if (others > 0) await pause(others);
   }
 
-  /** Returns those of a batch that are to go into the next one. */
+  /** Returns the requests that go into the next batch. */
   async settle(organizationId: string, batch: readonly Job[]): Promise<readonly Job[]> {
     const letGo = this.ports.loader.hold(organizationId);
     try {
       return await this.run(organizationId, batch);
     } catch (error) {
-      // Whatever it was, the folded state may be ahead of what was recorded.
+      // Whatever the error was, the folded state may be ahead of what is recorded.
       this.ports.loader.drop(organizationId);
       if (batch.length > 1 && isTooLarge(error)) {
-        // Together: who did not ask for much is not refused for it.
+        // Refused together: small requests are not refused for the size of the others.
         for (const job of batch) await this.settle(organizationId, [job]);
       } else {
         for (const job of batch) job.reject(error);
@@ -75,7 +79,7 @@ export class Batches {
     let head = await loader.held(organizationId);
     for (let attempt = 1; ; attempt++) {
       const { loaded } = head;
-      // An append proves nothing of another stream: what the parent says is read.
+      // An append proves nothing about another stream, so the parent is read.
       const parent = await loader.parentOf(loaded.organization);
       forgetCovered(loaded, known.checkpoint());
       const path = organizationPath(organizationId, loaded.organization.parentOrganizationId);
@@ -93,14 +97,14 @@ export class Batches {
         }
       }
       try {
-        // Writing out what was decided takes as long as deciding it.
+        // Serializing what was decided takes as long as deciding it.
         if (batch.decided.some(({ job }) => isLarge(job))) await thisThread.next(path, { alone: true });
         await this.append(loaded, readAt, batch);
       } catch (error) {
         loader.drop(organizationId);
         const isOutOfTime = performance.now() - begun > (this.ports.patienceMs ?? patienceMs);
         if (!(error instanceof WrongRevision) || isOutOfTime) {
-          // What the store has not confirmed may be recorded all the same; what it has refused never will be.
+          // What the store has not confirmed may still have been recorded; what it has refused never will be.
           const given = error instanceof WrongRevision ? [...batch.refused, ...batch.decided] : batch.refused;
           await preparations.lose(...batch.lost, ...given.flatMap(({ job }) => job.attempt ?? []));
           throw storeRefusal(error, organizationId, attempt);
@@ -109,12 +113,12 @@ export class Batches {
         metrics.conflict();
         loader.overtaken(organizationId);
         await pauseAfter(attempt);
-        // Nothing is held any more, and a whole stream takes long to read: what has come meanwhile is read at the top, so that
-        // whoever has lost decides on a state as new as that of those who have not.
+        // Nothing is held any more, and reading a whole stream takes long. New events are read at the top, so that the loser
+        // decides on a state as new as the winners'.
         await loader.load(organizationId);
         readFrom = performance.now();
         head = { loaded: await loader.load(organizationId), isNewest: true };
-        // What was refused was refused on a state that another writer has left behind, so it is asked again too.
+        // Refusals were based on a state that another writer has left behind, so these requests are decided again too.
         pending = askedAgain(batch);
         continue;
       }
@@ -130,12 +134,12 @@ export class Batches {
     const { position } = await this.ports.store.append(stream, events, readAt);
     this.ports.metrics.appended((performance.now() - started) / 1000, decided.length);
     loaded.pending.length = 0;
-    // A reader may have folded another writer's later events meanwhile.
+    // Meanwhile a reader may have folded another writer's later events.
     if (position > loaded.position) loaded.position = position;
     for (const { added } of decided) for (const event of added) noteFingerprint(loaded, event, position);
   }
 
-  /** Everything is durable: does what follows from it, and answers. */
+  /** Everything is durable: runs the follow-up work, and responds. */
   private async answer(
     organizationId: string,
     loaded: LoadedOrganization,
@@ -153,7 +157,7 @@ export class Batches {
       this.beside.preparations.lose(...lost, ...inVain),
     ]);
     for (const { job, error } of refused) this.beside.refuse(job, error, organizationId);
-    // Also for what was known before: votes on it may have been recorded long after its submission.
+    // Also for requests that were known before: votes may have been recorded long after the submission.
     for (const { job, answer, refusal, afterwards } of decided) {
       try {
         if (refusal) throw refusal;
@@ -170,8 +174,8 @@ export class Batches {
   }
 
   /**
-   * Writes the streams of sub-organizations that were just recorded: whoever is told of one may use it at once. By the
-   * activity that made each, its position or why it is not there yet.
+   * Writes the streams of sub-organizations that were just recorded, because callers may use them at once. Returns, by
+   * the activity that created each, its position or why it does not exist yet.
    */
   private async foundChildren(
     readAt: number,
@@ -186,7 +190,7 @@ export class Batches {
     return founded;
   }
 
-  /** What was deleted is gone when it is answered; what a crash leaves behind here is found again at the next start. */
+  /** Deleted secrets are gone before the response; after a crash here, the next start finds the rest. */
   private async shredEnded(decided: readonly Decided[]): Promise<void> {
     const ended = decided.flatMap(({ added }) => added.flatMap(vaultsEndedBy));
     const unnamed = decided.flatMap(({ job, added }) => job.attempt?.end(added) ?? []);
@@ -194,7 +198,7 @@ export class Batches {
   }
 }
 
-/** Whether somebody is told something, or has something done, on the word of the head alone. */
+/** Whether a response, or an action, relies on the head alone. */
 function tellsSomething({ decided, refused, allowed }: DecidedBatch): boolean {
   return decided.length + refused.length + allowed.length > 0;
 }
@@ -203,7 +207,7 @@ function askedAgain({ decided, refused, allowed, left }: DecidedBatch): readonly
   return [...[...decided, ...refused, ...allowed].map(({ job }) => job), ...left];
 }
 
-/** Lets other writers pass: a little less each time, so that the turn comes of whoever has waited longest. */
+/** Lets other writers pass, with a shorter pause each time, so that the longest-waiting writer gets its turn. */
 function pauseAfter(attempts: number): Promise<void> {
   return pause((Math.random() * longestPauseMs) / attempts);
 }

@@ -7,7 +7,7 @@ import { REGISTRY } from '../ports/engine.js';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
 import { readSubmit, type StampedRequest } from './requests.js';
 
-/** A stamped request to approve or reject an activity; it is answered with the activity that it is about. */
+/** A stamped request to approve or reject an activity; the response is the activity voted on. */
 export class CastVote extends Command<ActivityAnswer> {
   constructor(readonly request: StampedRequest) {
     super();

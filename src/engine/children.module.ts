@@ -7,7 +7,7 @@ import { EVENT_STORE } from '../ports/engine.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { Children } from './children.js';
 
-/** Sub-organizations, as their parents have recorded them. */
+/** Sub-organizations, as recorded by their parents. */
 @Module({
   imports: [ReadModelsModule],
   providers: [

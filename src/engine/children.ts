@@ -5,18 +5,18 @@ import type { ChildLookUps, ParentsWord } from '../ports/child-look-ups.js';
 import { foundChild, recordedChild, type RecordedChild } from '../decide/found-organization.js';
 
 interface Reports {
-  /** Its founding is tried again when it is asked for, and at the next start. */
+  /** Founding failed; it is retried when someone asks for the sub-organization, and at the next start. */
   failed(organizationId: string, error: unknown): void;
-  /** A founding that a crash had interrupted is finished. */
+  /** A founding that a crash had interrupted was completed. */
   finished(organizationId: string): void;
-  /** Sub-organizations of earlier releases whose creation was refused, or broke off: they do not exist. */
+  /** Sub-organizations of earlier releases whose creation was refused or interrupted: they do not exist. */
   ignored(organizationIds: readonly string[]): void;
 }
 
-/** Foundings that a sweep finishes until it lets others pass, for so many milliseconds. */
+/** Foundings that a sweep completes before it pauses, and the pause in milliseconds. */
 const rest = { every: 100, ms: 10 };
 
-/** Sees to it that the sub-organizations are there that their parents have recorded, and no others. */
+/** Ensures that exactly those sub-organizations exist that their parents have recorded. */
 export class Children {
   private readonly owed = new Map<string, RecordedChild>();
 
@@ -26,7 +26,7 @@ export class Children {
     private readonly reports: Reports,
   ) {}
 
-  /** Writes the stream of a sub-organization; returns its position. @throws {StoreUnavailable} it is tried again later */
+  /** Writes the stream of a sub-organization; returns its position. @throws {StoreUnavailable} to be retried later */
   async found(child: RecordedChild): Promise<bigint> {
     const { subOrganizationId } = child;
     try {
@@ -40,7 +40,7 @@ export class Children {
     }
   }
 
-  /** Founds a sub-organization that has no stream if its parent has recorded it; whether that is so. */
+  /** Founds a sub-organization without a stream if its parent has recorded it; returns whether the parent has. */
   async finish(organizationId: string): Promise<boolean> {
     const word = this.lookUps.recorded(organizationId);
     const child = this.owed.get(organizationId) ?? (word && (await this.childOf(word)));
@@ -51,8 +51,8 @@ export class Children {
   }
 
   /**
-   * Whether the parent has recorded a sub-organization that was founded before it was decided on, as earlier releases did.
-   * The read model says where, the parent's stream whether.
+   * Whether the parent has recorded a sub-organization that was founded before it was decided on, as in earlier
+   * releases. The read model says where to look, and the parent's stream decides.
    */
   async isConfirmed(organizationId: string): Promise<boolean> {
     const word = await this.lookUps.recordedByNow(organizationId);
@@ -61,13 +61,13 @@ export class Children {
     return (event.data as { readonly subOrganizationId: string }).subOrganizationId === organizationId;
   }
 
-  /** Finishes every founding that was interrupted, and reports what is there that no parent knows. */
+  /** Completes every interrupted founding, and reports sub-organizations that no parent knows. */
   async sweep(signal: AbortSignal): Promise<void> {
     let count = 0;
     for (const organizationId of this.lookUps.unfounded()) {
       if (signal.aborted) return;
       if (++count % rest.every === 0) await pause(rest.ms, undefined, { signal, ref: false });
-      // What fails is reported, and is founded when somebody asks for it.
+      // Failures are reported; the sub-organization is founded when someone asks for it.
       await this.finish(organizationId).catch(() => undefined);
     }
     const unconfirmed = this.lookUps.unconfirmed();

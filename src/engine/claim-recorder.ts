@@ -10,12 +10,12 @@ import { WrongRevision, type Appended, type EventStore } from '../ledger/event-s
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 import type { Clock } from '../ports/clock.js';
 
-/** What the read model of claims knows. */
+/** Queries of the read model of claims. */
 interface KnownClaims {
-  /** Proofs without a place in the order, in the order in which they were recorded. */
+  /** Proofs without a place in the order yet, in recorded order. */
   due(most: number): readonly DueClaim[];
   first(parentId: string, identifier: ClaimedIdentifier): FirstClaim | undefined;
-  /** Revision of the last record of the parent's claims that it has seen; -1 for none. */
+  /** Revision of the last record in the parent's claims that the rows include; -1 for none. */
   revision(parentId: string): number;
 }
 
@@ -23,19 +23,19 @@ interface Ports {
   readonly known: KnownClaims;
   readonly store: EventStore;
   readonly clock: Clock;
-  /** Resolves when the rows hold everything up to the position. @throws when they have not for too long */
+  /** Resolves once the rows include everything up to the position. @throws after waiting too long */
   readonly passed: (position: bigint) => Promise<void>;
-  /** What is due could not be recorded now; the next look tries again. */
+  /** Recording failed for now; the next run retries. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Proofs that are recorded in one append at most. */
+/** Most proofs recorded in one append. */
 const mostAtOnce = 256;
 
 /**
- * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0028): what the streams of the
- * sub-organizations say is read from the rows, in the order in which it was recorded, and appended to the stream of the
- * parent's claims. After a crash, or in an installation from before there was an order, it begins where the rows say.
+ * Gives each proof of a public identifier its place in the order of its parent (docs/adr/0028): reads the proofs of the
+ * sub-organizations from the rows, in recorded order, and appends them to the stream of the parent's claims. After a
+ * crash, or in an installation from before the order existed, it continues where the rows say.
  */
 export class ClaimRecorder {
   private working: Promise<void> | undefined;
@@ -44,14 +44,14 @@ export class ClaimRecorder {
 
   constructor(private readonly ports: Ports) {}
 
-  /** Something new may be due. */
+  /** Called when something new may be due. */
   look(): void {
     this.hasNews = true;
     if (this.isClosed) return;
     this.working ??= this.work().finally(() => (this.working = undefined));
   }
 
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves once nothing is in progress. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.working;
@@ -82,11 +82,11 @@ export class ClaimRecorder {
     let tail = { ...emptyTail, revision: known, at: 0, position: -1n };
     for await (const event of store.read(stream, Math.max(known, 0))) {
       const { hash, at } = event.metadata as EventMetadata;
-      // The rows are from this very event, which was verified when it followed on the one before it.
+      // The rows come from this very event, which was verified when it was chained to the one before it.
       if (event.revision > known) verifyChain(tail.hash, event);
       tail = { revision: event.revision, hash, at, position: event.position };
     }
-    // Another coordinator has recorded meanwhile what the rows do not show yet.
+    // Another coordinator has recorded something that the rows do not show yet.
     if (tail.revision > known) return this.again(parentId, tail);
     const at = Math.max(clock.now(), tail.at);
     const type: ClaimEvent['type'] = 'ClaimProved';
@@ -104,22 +104,22 @@ export class ClaimRecorder {
     }
   }
 
-  /** What is in the rows by then is not recorded twice. */
+  /** What has reached the rows in the meantime is not recorded twice. */
   private async again(parentId: string, recorded: Appended): Promise<void> {
     await this.ports.passed(recorded.position);
-    // A read model that has stopped would have the same recorded for ever.
+    // If the read model has stopped, the same would be recorded forever.
     if (this.ports.known.revision(parentId) < recorded.revision) throw new Error('the read model has stopped');
     this.hasNews = true;
   }
 }
 
-/** The records of proofs, each with its place. */
+/** The records of proofs, each with its place in the order. */
 function inOrder(claims: KnownClaims, parentId: string, due: readonly DueClaim[]): ClaimEvent['data'][] {
   const firsts = new Map<string, FirstClaim | undefined>();
   return due.map(({ kind, value, organizationId, ref, by }) => {
     const key = `${kind} ${value}`;
     const first = firsts.has(key) ? firsts.get(key) : claims.first(parentId, { kind, value });
-    // The key itself has named another organization than the one that it was led to.
+    // The key has named an organization other than the one that it was led to.
     const isAbove =
       by === 'request' &&
       first !== undefined &&

@@ -24,14 +24,17 @@ import type { SubmitRequest } from './requests.js';
 import { takeOn } from './take-on.js';
 import { voteOf } from './vote-of.js';
 
-/** How long a decision stays as it has begun, as long as nothing is recorded: what clocks may differ, in milliseconds. */
+/**
+ * How long a started decision remains usable while nothing is recorded: the tolerated clock difference, in
+ * milliseconds.
+ */
 const longestDecisionMs = 5_000;
 
-/** Decides requests on the folded state of their organization, each on what the one before it has left. */
+/** Decides requests on the folded state of their organization, each on the state left by the previous one. */
 export class RequestDecider {
   constructor(private readonly ports: DriverPorts) {}
 
-  /** Decides one request on the folded state, and takes what follows into that state and into the batch. */
+  /** Decides one request, and adds the outcome to the folded state and to the batch. */
   decide(
     job: Job,
     loaded: LoadedOrganization,
@@ -53,7 +56,7 @@ export class RequestDecider {
       return { job, answer: { ...answer, activityId: known, record }, added: [] };
     }
 
-    // After what was known: whoever asks again for the deletion itself is told that it was done.
+    // After known fingerprints: repeating the deletion itself returns that it was done.
     if (organization.isDeleted) throw organizationDeleted(organization.organizationId);
     if (hasLapsed(organization, today.now)) throw signUpLapsed(organization.organizationId);
     if (job.attempt?.isTooOld()) return { submitterId: job.attempt.submitterId, leavesTraces: true };
@@ -76,13 +79,13 @@ export class RequestDecider {
   ): Caller {
     const asked = { ...job.request, passkey: job.passkey };
     const caller = callerOf(asked, organization, parent, now);
-    // Known before what is denied to this very user: a denial names who it was.
+    // Set before this user can be denied: a denial names the user.
     job.callerUserId = caller.user.userId;
     checkMaySubmit(asked, caller, organization, parent);
     return caller;
   }
 
-  /** The identical body from another user who may vote is that user's word too (client protocol 2.5). */
+  /** The identical body from another user who may vote counts as that user's vote (client protocol 2.5). */
   private isWordOfAnother(
     basis: Basis,
     activityId: string,
@@ -92,12 +95,12 @@ export class RequestDecider {
     const { organization } = basis;
     const open = organization.openActivities.get(activityId);
     if (!open || open.votes.some((vote) => vote.fingerprint === fingerprint && vote.userId === userId)) return false;
-    // A vote is decided as one: who may not cast it must be told so, not shown the activity as if it had counted.
+    // Decided as a vote: a caller who may not cast it must be told so, not shown the activity as if it had counted.
     if (definition.kind === 'vote') return true;
     return !organization.isDeleted && organization.users.has(userId) && isVoteOf(basis, open, userId);
   }
 
-  /** The decision as it has begun, if it was on the same state; otherwise another, with what is left of the meter. */
+  /** The started decision if it was on the same state; otherwise a new one, with what is left of the meter. */
   private underWay(
     course: Course,
     today: Basis,
@@ -157,7 +160,7 @@ export class RequestDecider {
     return { ...outcome, events: [...outcome.events, ...proof], activityId };
   }
 
-  /** The open activity that a request is a vote on; undefined for a submit of something new. */
+  /** The open activity that a request votes on; undefined for a new submit. */
   private targetOf(
     { version, intent, fingerprint }: SubmitRequest,
     loaded: LoadedOrganization,
@@ -168,13 +171,13 @@ export class RequestDecider {
     const target = openByFingerprint(organization, wanted);
     if (target) return target;
     const finished = this.knownActivity(loaded, wanted);
-    // One that is known and open was named by a vote's fingerprint and not by its own.
+    // An activity that is known and open was named by a vote's fingerprint, not by its own.
     const isUnknown = finished === undefined || organization.openActivities.has(finished);
     throw isUnknown ? noSuchActivity(wanted) : notWaiting(finished);
   }
 }
 
-/** The activity as the events will leave it, each voter as known now. */
+/** The activity as the events will leave it, with each voter's current data. */
 function recordAfter(
   organization: OrganizationView,
   activityId: string,

@@ -11,27 +11,27 @@ import type { Decided, Job, PrepareFirst } from './job.js';
 import { HalfApplied } from './take-on.js';
 
 /**
- * How long a batch is decided for, turns of others not counted, until what is left of it goes into the next, in milliseconds:
- * whoever is in it waits so long for the costly requests of others.
+ * How long a batch is decided, not counting others' turns, before the rest moves to the next batch, in milliseconds:
+ * that is how long its requests wait for costly requests of others.
  */
 const longestBatchMs = 500;
 
-/** What became of the requests of a batch, before anything is recorded. */
+/** Outcomes of the requests in a batch, before anything is recorded. */
 export interface DecidedBatch {
   readonly events: NewEvent[];
   readonly decided: Decided[];
   readonly refused: { readonly job: Job; readonly error: unknown }[];
-  /** Allowed on a head that may be old, and to be prepared in a way that leaves traces. */
+  /** Allowed on a head that may be stale, and about to be prepared with side effects. */
   readonly allowed: { readonly job: Job; readonly outcome: PrepareFirst }[];
-  /** Attempts that came to nothing. */
+  /** Attempts that have lost. */
   readonly lost: Attempt[];
   /** Not decided: they go into the next batch. */
   readonly left: readonly Job[];
 }
 
 /**
- * Decides requests in order, each on the state left by the one before it. Those that only need something to be read, or
- * prepared without a trace, are sent away at once: they come back, and are decided again.
+ * Decides requests in order, each on the state left by the previous one. Those that only need something read, or
+ * prepared without side effects, are sent off at once; they come back and are decided again.
  */
 export async function decideBatch(
   decider: RequestDecider,
@@ -44,7 +44,7 @@ export async function decideBatch(
   const batch = { events: [], decided: [], refused: [], allowed: [], lost: [] } as Omit<DecidedBatch, 'left'>;
   let spentMs = 0;
   for (const [index, job] of jobs.entries()) {
-    // What goes together is decided together, but others' turns come in between.
+    // A batch is decided as one, but others' turns come in between.
     const turn = index > 0 ? thisThread.next(path, { alone: isLarge(job) }) : undefined;
     if (turn) await turn;
     const started = performance.now();
@@ -71,7 +71,7 @@ export async function decideBatch(
   return { ...batch, left: [] };
 }
 
-/** Its body takes as long as a turn. */
+/** A body so large that it takes a turn of its own. */
 export function isLarge({ request }: Job): boolean {
   return request.body.length > largeBody;
 }

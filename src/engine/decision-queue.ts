@@ -1,22 +1,26 @@
 import { FairQueue, type QueuePath } from '../fairness/fair-queue.js';
 
-/** Requests of one organization that go into one append at most. */
+/** Maximum requests of one organization per append. */
 const mostTogether = 256;
-/** Bytes of their bodies together, but for one that is larger alone; an EventStoreDB takes 1 MiB per append by default. */
+/**
+ * Maximum bytes of their bodies together, except a single larger one; by default an EventStoreDB accepts 1 MiB per
+ * append.
+ */
 const mostBytesTogether = 256 * 1024;
 
-/** What is asked of a request that waits to be decided. */
+/** What the queue needs to know about a request. */
 interface Waiting {
   readonly request: { readonly body: Uint8Array; readonly from: QueuePath };
 }
 
 /**
- * Requests that wait to be decided on one organization. Whoever sends them takes turns: strangers who come through the auth
- * proxy, all together, with everybody else; among both, addresses; and among those of one address, credentials.
+ * Requests waiting to be decided in one organization. Senders take turns: strangers who come through the auth proxy,
+ * all together, alternate with everyone else; within each group, addresses alternate; and within an address,
+ * credentials.
  */
 export class DecisionQueue<Job extends Waiting> {
   readonly #waiting = new FairQueue<Job>();
-  /** It did not fit into the batch before, and has had its turn. */
+  /** It did not fit into the previous batch, and has had its turn. */
   #first: Job | undefined;
 
   get size(): number {
@@ -27,12 +31,12 @@ export class DecisionQueue<Job extends Waiting> {
     this.#waiting.push(job.request.from, job);
   }
 
-  /** Returns what was taken and not decided: it comes before whatever else its sender has sent. */
+  /** Returns what was taken and not decided: it goes before anything else from the same sender. */
   putBack(jobs: readonly Job[]): void {
     for (const job of jobs.toReversed()) this.#waiting.putBack(job.request.from, job);
   }
 
-  /** Takes what goes into the next append, in the order of turns. */
+  /** Takes the next append's requests, in order of turns. */
   batch(): Job[] {
     const batch: Job[] = [];
     let bytes = 0;

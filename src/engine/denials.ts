@@ -8,13 +8,13 @@ import { PolicyDenial } from '../decide/refusals.js';
 import { storeRefusal } from '../ledger/store-refusals.js';
 import type { SubmitRequest } from './requests.js';
 
-/** Denials of one organization that are recorded one by one within a minute; more are only counted. */
+/** Denials of one organization recorded individually per minute; more are only counted. */
 const perMinute = 60;
-/** Times an append is tried after another coordinator was first. */
+/** Attempts at an append after another coordinator was first. */
 const maxAttempts = 5;
 /** Longest request body that a denial keeps, in characters. */
 const maxMessage = 65_536;
-/** Organizations whose denial streams are kept open in memory; one that has counted this minute is never forgotten. */
+/** Organizations whose denial streams are kept open in memory; one that has counted this minute is never evicted. */
 const maxOpenStreams = 10_000;
 
 interface DenialStream {
@@ -23,34 +23,34 @@ interface DenialStream {
   windowStart: number;
   inWindow: number;
   omitted: number;
-  /** Denials on their way into it. */
+  /** Denials being appended. */
   waiting: number;
-  /** Appends to one stream go one after another. */
+  /** Appends to one stream run one after the other. */
   tail: Promise<void>;
 }
 
 /**
- * Records who tried what and was denied, in a stream of its own that is never folded: an auditor must be able to see it,
- * and nobody must be able to fill an organization's history by being refused.
+ * Records denied requests in a stream of their own that is never folded: an auditor must be able to see them, and
+ * nobody must be able to fill an organization's history by being refused.
  */
 export class DenialLog {
   private readonly streams = new Map<string, DenialStream>();
 
-  /** @param lastKnown revision of an organization's last denial that is known for sure; -1 for none */
+  /** @param lastKnown revision of an organization's last denial known for certain; -1 for none */
   constructor(
     private readonly store: EventStore,
     private readonly clock: Clock,
     private readonly lastKnown: (organizationId: string) => number = () => -1,
   ) {}
 
-  /** Organizations of which something is remembered. */
+  /** Number of organizations remembered. */
   get open(): number {
     return this.streams.size;
   }
 
   /**
-   * Resolves when the denial is durable, or was only counted because there were too many this minute.
-   * @throws {CoordinatorError} UNAVAILABLE or ABORTED when it could not be recorded
+   * Resolves once the denial is durable, or was only counted because of too many this minute.
+   * @throws {CoordinatorError} UNAVAILABLE or ABORTED if it could not be recorded
    */
   record(organizationId: string, userId: string, request: SubmitRequest, denial: CoordinatorError): Promise<void> {
     const stream = this.streamOf(organizationId);
@@ -81,7 +81,7 @@ export class DenialLog {
     return stream;
   }
 
-  /** Makes room, where there is no more: without its count, an organization could record as much again. */
+  /** Frees an entry. Only one without a current count may go: otherwise an organization could record as much again. */
   private forgetOld(): void {
     if (this.streams.size < maxOpenStreams) return;
     const now = this.clock.now();
@@ -113,7 +113,7 @@ export class DenialLog {
       userId,
       fingerprint,
       timestampMs,
-      // Half of a surrogate pair is no text and could not be hashed.
+      // Half a surrogate pair is not valid text and could not be hashed.
       message: text.slice(0, maxMessage).replace(/[\ud800-\udbff]$/, ''),
       scheme: stamp.scheme,
       ...(stamp.kind === 'webauthn' ? { credentialId: stamp.credentialId } : { publicKey: stamp.publicKey }),
@@ -145,7 +145,7 @@ export class DenialLog {
     }
   }
 
-  /** Reads from the last denial that is known: there may be years of them. */
+  /** Reads from the last known denial, because there may be years of them. */
   private async catchUp(organizationId: string, name: string, stream: DenialStream): Promise<void> {
     if (stream.revision !== -2) return;
     const from = Math.max(0, this.lastKnown(organizationId));

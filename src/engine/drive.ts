@@ -13,15 +13,15 @@ import { RequestQueue } from './request-queue.js';
 import type { SubmitRequest } from './requests.js';
 import { VotingRights } from './voting-rights.js';
 
-/** Times that one request is read anew because interfaces or keys have changed, while its steps for that last. */
+/** How often one request is read again because interfaces or keys have changed, as long as its steps last. */
 const mostReadings = 4;
 
 /**
- * Makes every verb happen. Requests of one organization wait in a queue; whatever waits is taken as one batch, decided
- * in order, each on the state left by the one before it, and recorded in one append at the revision it was decided on.
+ * Executes every verb. Requests of one organization wait in a queue; all pending ones form a batch, are decided in
+ * order, each on the state left by the previous one, and are recorded in one append at the revision of the decision.
  */
 export class Driver {
-  /** What users may do about activities that wait. */
+  /** What users may do about waiting activities. */
   readonly rights: VotingRights;
   private readonly preparations: Preparations;
   private readonly queue: RequestQueue;
@@ -42,8 +42,8 @@ export class Driver {
   }
 
   /**
-   * Decides a request, records what follows, and answers once that is durable.
-   * @throws {CoordinatorError} every refusal; nothing of a refused request is recorded but a denial
+   * Decides a request, records the outcome, and responds once that is durable.
+   * @throws {CoordinatorError} every refusal; of a refused request nothing is recorded but a denial
    */
   async drive(request: SubmitRequest, meter = new Meter()): Promise<DriveAnswer> {
     const passkey = await this.passkeyOf(request);
@@ -56,7 +56,7 @@ export class Driver {
           this.enqueue(request, course, passkey, made),
         );
       } else if ('ahead' in outcome) {
-        // Once, or again when the organization has changed meanwhile.
+        // Once, and again if the organization has changed in the meantime.
         if (++readings > mostReadings || meter.decoding.isSpent) throw changedTooOften(request.organizationId);
         const { loaded } = await this.ports.loader.held(request.organizationId);
         await readElsewhere(this.ports, outcome.ahead, loaded.organization, meter);
@@ -65,17 +65,17 @@ export class Driver {
     }
   }
 
-  /** Whether what names this vault may yet be recorded by this process. */
+  /** Whether this process may still record something that names this vault. */
   isLive(vaultId: string): boolean {
     return this.preparations.isLive(vaultId);
   }
 
-  /** Resolves when everything that was accepted has been answered. */
+  /** Resolves once every accepted request has its response. */
   drain(): Promise<void> {
     return this.queue.drain();
   }
 
-  /** Verified before the request waits its turn, against the authenticator at the newest revision. */
+  /** Verified before the request is queued, against the authenticator at the newest revision. */
   private async passkeyOf(request: SubmitRequest): Promise<VerifiedPasskey | undefined> {
     const { stamp, body, organizationId, version } = request;
     if (stamp.kind !== 'webauthn') return undefined;
@@ -93,7 +93,8 @@ export class Driver {
   ): Promise<DriveAnswer | PrepareFirst | ReadingFirst> {
     const { prepared, attempt } = made ?? {};
     return new Promise((resolve, reject) => {
-      // A new job each time: the batch that sent a request away to prepare may yet fail, and must not reach this one.
+      // A new job each time: the batch that sent the request off to prepare may still fail, and must not affect this
+      // one.
       const job: Job = { request, course, passkey, prepared, attempt, callerUserId: '', resolve, reject };
       this.queue.add(request.organizationId, job);
     });
@@ -102,7 +103,7 @@ export class Driver {
   private askForVotes({ added, answer }: Decided, organization: OrganizationView): void {
     const { votesWanted } = this.ports;
     if (!votesWanted || !added.some(({ type }) => type === 'ActivitySubmitted')) return;
-    // Voted on in the same batch, it may not wait any more.
+    // If it was voted on in the same batch, it may no longer be waiting.
     const open = organization.openActivities.get(answer.activityId);
     if (!open) return;
     const told = this.rights
@@ -111,7 +112,7 @@ export class Driver {
     this.queue.keep(told);
   }
 
-  /** Refuses a request; a denial is recorded first, without holding up the queue. */
+  /** Refuses a request; its denial is recorded first, without blocking the queue. */
   private refuse(job: Job, error: unknown, organizationId: string): void {
     if (!(error instanceof CoordinatorError) || error.code !== 'PERMISSION_DENIED') {
       job.reject(error);

@@ -7,7 +7,7 @@ import type { OpenActivity } from '../domain/organization/open-activities.js';
 import type { OrganizationEvent } from '../domain/organization/organization.js';
 import type { DriverPorts, Job } from './job.js';
 
-/** The app proofs of an activity that was to have some, and that ends with these events. */
+/** The app proofs of an activity that requested some and ends with these events. */
 export function proofOf(
   ports: Pick<DriverPorts, 'registry' | 'proofs'>,
   { request, prepared }: Pick<Job, 'request' | 'prepared'>,

@@ -45,7 +45,7 @@ import { SubmitActivityHandler } from './submit-activity.js';
 
 const VOTES_WANTED = Symbol('VotesWanted');
 
-/** Decides requests, and answers them. */
+/** Decides requests and responds to them. */
 @Module({
   imports: [
     CqrsModule.forRoot(),

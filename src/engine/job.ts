@@ -26,36 +26,36 @@ import type { DenialLog } from './denials.js';
 import type { VerifiedPasskey } from '../decide/caller.js';
 import type { SubmitRequest } from './requests.js';
 
-/** Which activity a request was about, and what became of it. */
+/** The activity that a request was about, and the outcome. */
 export interface DriveAnswer {
   readonly organizationId: string;
   readonly activityId: string;
   readonly callerUserId: string;
-  /** The activity as the events just recorded leave it; undefined for a finished one that was known before. */
+  /** The activity after the events just recorded; undefined for a finished one that was known before. */
   readonly record: ActivityRecord<User | undefined> | undefined;
-  /** The organization as it is decided on from here on; rights in the answer are told from it. */
+  /** The organization as later decisions see it; the rights in the response derive from it. */
   readonly organization: OrganizationView;
-  /** Position that a reader must have passed to see what is answered. */
+  /** Position that a reader must have passed to see this outcome. */
   readonly position: bigint;
-  /** The meter of the request: the rights in its answer are told with the rest. */
+  /** The meter of the request, which also pays for the rights in the response. */
   readonly meter: Meter;
-  /** This very request was recorded as the submission, with what `prepare` gave. */
+  /** This request itself was recorded as the submission, with the output of its `prepare`. */
   readonly appended?: { readonly prepared: unknown };
 }
 
-/** It is allowed, and `prepare` runs before it can be decided; for whom it was submitted. */
+/** It is allowed, and `prepare` must run before it can be decided; with the submitter. */
 export interface PrepareFirst {
   readonly submitterId: string;
-  /** What it prepares leaves traces outside, so it must have been allowed at the newest revision. */
+  /** Preparing has external side effects, so it must have been allowed at the newest revision. */
   readonly leavesTraces: boolean;
 }
 
-/** Something takes long to read, and is to be read before it can be decided. */
+/** Something takes long to read, and must be read before the request can be decided. */
 export interface ReadingFirst {
   readonly ahead: ToReadAhead;
 }
 
-/** A decision that has begun: on one state of the organization and of its parent, at one time. */
+/** A started decision: on one state of the organization and of its parent, at one time. */
 interface Begun {
   /** Hashes of the last events of both. */
   readonly heads: string;
@@ -65,7 +65,7 @@ interface Begun {
   readonly found: FoundOut;
 }
 
-/** How far a request has come, however often it is sent away to be read or prepared. */
+/** The progress of a request, however often it is sent off to be read or prepared. */
 export interface Course {
   readonly meter: Meter;
   begun?: Begun;
@@ -75,11 +75,11 @@ export interface Job {
   readonly request: SubmitRequest;
   readonly course: Course;
   readonly passkey: VerifiedPasskey | undefined;
-  /** What `prepare` gave, once it has run; kept over retries so that the world is touched once. */
+  /** Output of `prepare`, once it has run; kept over retries so that side effects happen once. */
   readonly prepared: Prepared;
-  /** The run that gave it. */
+  /** The run that produced it. */
   readonly attempt: Attempt | undefined;
-  /** Who asked, once that is known. */
+  /** The caller, once known. */
   callerUserId: string;
   readonly resolve: (outcome: DriveAnswer | PrepareFirst | ReadingFirst) => void;
   readonly reject: (error: unknown) => void;
@@ -89,9 +89,9 @@ export interface Job {
 export interface Decided {
   readonly job: Job;
   readonly answer: Omit<DriveAnswer, 'position'>;
-  /** Empty when the request was known before. */
+  /** Empty if the request was known before. */
   readonly added: readonly OrganizationEvent[];
-  /** It was recorded as failed, and the caller is told why. */
+  /** It was recorded as failed, and the caller gets this error. */
   readonly refusal?: CoordinatorError | undefined;
   readonly afterwards?: ((ports: PreparePorts) => void) | undefined;
 }
@@ -106,25 +106,31 @@ export interface DriverPorts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly proofs: ProofSigner;
-  /** Where passkeys may be used unless an organization or its parent says so; empty is the rule of `stamps/webauthn.ts`. */
+  /**
+   * Origins where passkeys may be used, unless an organization or its parent names some; if empty, the rule in
+   * `stamps/webauthn.ts` applies.
+   */
   readonly passkeyOrigins: readonly string[];
-  /** The world for one run of `prepare`: what it seals there is destroyed unless what is recorded names it. */
+  /** The ports for one run of `prepare`: what it seals is destroyed unless something recorded names it. */
   readonly prepare: (attempt: Attempt) => PreparePorts;
   readonly children: Pick<Children, 'found'>;
-  /** Destroys the secrets of a vault; reports a failure by itself, as what was decided stands. */
+  /** Destroys the secrets of a vault; it reports failures itself, because the decision stands. */
   readonly shred: (vaultId: string) => Promise<void>;
-  /** Told of an activity that has begun to wait, and of who may approve it. Takes no time, and reports a failure by itself. */
+  /**
+   * Called for an activity that has started waiting, with those who may approve it. Must return at once, and reports
+   * failures itself.
+   */
   readonly votesWanted?: (
     open: OpenActivity,
     organization: OrganizationView,
     approvers: readonly User[],
     wouldSign: readonly DecodedFact[],
   ) => void;
-  /** Without it everything is read where it is needed. */
+  /** If absent, everything is read in place. */
   readonly reading?: ReadingPort;
-  /** Limits that the operator has set; without it the usual ones hold. */
+  /** Limits set by the operator; the usual ones if absent. */
   readonly limits?: LimitsOfOperator;
   readonly metrics: DriverMetrics;
-  /** How long a request that other writers get ahead of is decided again, in milliseconds; 5 000 unless told. */
+  /** How long a request is decided again when other writers get ahead, in milliseconds; 5 000 by default. */
   readonly patienceMs?: number;
 }

@@ -11,19 +11,19 @@ import { emptyTail, seal } from '../ledger/seal.js';
 import { upcast } from '../ledger/upcast.js';
 import type { Clock } from '../ports/clock.js';
 
-/** The latest term of a lease, as far as it has been read. */
+/** The latest known term of a lease. */
 export interface RecordedTerm {
-  /** Id of the event that began it. */
+  /** Id of the event that started it. */
   readonly id: string;
-  /** Revision of that event in the stream of terms: grows from term to term, and never starts again. */
+  /** Revision of that event in the stream of terms: increases from term to term, and never restarts. */
   readonly token: number;
-  /** How long after a sign of life the term is its holder's, in milliseconds; as the holder has set it. */
+  /** How long the holder keeps the term after a sign of life, in milliseconds, as set by the holder. */
   readonly ttlMs: number;
-  /** Whether its holder has released it, or another has ended it: the next one may begin. */
+  /** Whether its holder has released it, or another has ended it: the next one may start. */
   readonly isOver: boolean;
 }
 
-/** An event for one place in a stream of the lease. It may be written again when the outcome was unknown. */
+/** An event for one place in a stream of the lease. It may be written again if the outcome was unknown. */
 export interface Draft {
   readonly tail: Tail;
   readonly revision: number;
@@ -31,7 +31,7 @@ export interface Draft {
   readonly hash: string;
 }
 
-/** How far a stream is known; revision -1 when it is empty. */
+/** How far a stream is known; revision -1 for an empty one. */
 interface Tail {
   readonly stream: string;
   revision: number;
@@ -39,15 +39,15 @@ interface Tail {
 }
 
 /**
- * What is recorded of one lease, in two kinds of streams (docs/adr/0017). `lease-<name>` has its terms and is kept for
- * good. `renewals-<name>-<revision>` has the renewals since the event at that revision of the first: they come by the
- * thousand, mean nothing later, and go with their stream.
+ * What is recorded of one lease, in two kinds of streams (docs/adr/0017). `lease-<name>` holds its terms and is
+ * permanent. `renewals-<name>-<revision>` holds the renewals since the event at that revision of the first: there are
+ * thousands, they mean nothing later, and they are deleted with their stream.
  *
- * INVARIANT: a term ends by an event at the end of its renewals, written at an expected revision, and the next begins
- * after that. So of a renewal and an end one is refused, and an end was decided on the last renewal there is.
+ * INVARIANT: a term ends with an event at the end of its renewals, written at an expected revision, and the next begins
+ * after that. So of a renewal and an end one is refused, and an end is always based on the last renewal.
  */
 export class LeaseRecord {
-  /** Grows with every event that was read or written: whether anything has happened since. */
+  /** Increases with every event read or written, so a change shows that something has happened. */
   changes = 0;
   private readonly terms: Tail;
   private renewals: Tail | undefined;
@@ -66,14 +66,14 @@ export class LeaseRecord {
     return this.latest;
   }
 
-  /** How many renewals are in the present stream of renewals. */
+  /** Number of renewals in the current stream. */
   get renewalCount(): number {
     return (this.renewals?.revision ?? -1) + 1;
   }
 
   /**
-   * Reads what is new.
-   * @throws {StoreUnavailable} when the store does not answer; what was read until then counts
+   * Reads new events.
+   * @throws {StoreUnavailable} if the store does not respond; what was read until then counts
    */
   async look(): Promise<void> {
     await this.readOn(this.terms);
@@ -81,8 +81,8 @@ export class LeaseRecord {
   }
 
   /**
-   * Whether the term with this token is the latest that the store knows. Remembers nothing, and so disturbs nobody.
-   * @throws {StoreUnavailable} when the store does not answer
+   * Whether the term with this token is the latest in the store. Changes no state.
+   * @throws {StoreUnavailable} if the store does not respond
    */
   async isLatest(token: number): Promise<boolean> {
     for await (const { type } of this.store.read(this.terms.stream, this.terms.revision + 1)) {
@@ -91,34 +91,34 @@ export class LeaseRecord {
     return this.latest?.token === token;
   }
 
-  /** The beginning of a term, after everything that is known. */
+  /** The start of a term, after everything known. */
   begin(holder: string, ttlMs: number): Draft {
     return this.draft(this.terms, 'LeaseTaken', { holder, ttlMs });
   }
 
-  /** A sign of life of the present term. */
+  /** A sign of life in the current term. */
   renew(): Draft {
     return this.draft(this.present(), 'LeaseRenewed', {});
   }
 
-  /** A sign of life that opens another stream for the renewals to come. */
+  /** A sign of life that opens another stream for later renewals. */
   moveOn(): Draft {
     return this.draft(this.terms, 'LeaseContinued', {});
   }
 
-  /** The end of the present term, by its holder. */
+  /** The end of the current term, by its holder. */
   release(): Draft {
     return this.draft(this.present(), 'LeaseReleased', {});
   }
 
-  /** The end of the present term, by somebody who has seen no sign of life for too long. */
+  /** The end of the current term, by someone who has seen no sign of life for too long. */
   expire(by: string): Draft {
     return this.draft(this.present(), 'LeaseExpired', { by });
   }
 
   /**
-   * Writes a draft. False when something else is recorded in its place; that is known then.
-   * @throws {StoreUnavailable} when the store cannot say whether it has written; writing the same draft again is safe
+   * Writes a draft. Returns false if something else is recorded in its place, and then knows it.
+   * @throws {StoreUnavailable} if the outcome is unknown; writing the same draft again is safe
    */
   async write({ tail, revision, event, hash }: Draft): Promise<boolean> {
     const before = this.changes;
@@ -127,7 +127,7 @@ export class LeaseRecord {
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       await this.look();
-      // The other refusal there is: the renewals were deleted, because another term has begun.
+      // The other possible refusal: the renewals were deleted because another term has begun.
       if (error instanceof WrongRevision || this.changes !== before) return false;
       throw error;
     }
@@ -136,9 +136,9 @@ export class LeaseRecord {
   }
 
   /**
-   * Deletes the renewals before the present ones, once for each stream of them. A few streams back, since a holder may
-   * have crashed before it came to it.
-   * @throws {StoreUnavailable} when the store does not answer; the next holder tries again
+   * Deletes the renewals before the current ones, once per stream. Goes back a few streams, because a holder may have
+   * crashed before it deleted its own.
+   * @throws {StoreUnavailable} if the store does not respond; the next holder tries again
    */
   async sweep(): Promise<void> {
     const { revision } = this.terms;
@@ -166,7 +166,7 @@ export class LeaseRecord {
       }
       case 'LeaseContinued':
         this.renewals = emptyTailOf(renewalsStream(this.name, revision));
-        // Whoever has ended the renewals before it came too late: this was recorded first.
+        // Whoever ended the earlier renewals was too late: this was recorded first.
         this.latest = { ...this.latest!, isOver: false };
         break;
       case 'LeaseRenewed':
@@ -186,8 +186,8 @@ export class LeaseRecord {
   }
 
   private draft(tail: Tail, type: string, data: object): Draft {
-    // INVARIANT: nobody else has this id. A store takes equal ids for a repeated append, and would tell two who want
-    // the lease in the same millisecond under the same name that each has it; so it does not follow from the content.
+    // INVARIANT: nobody else has this id. A store treats equal ids as a repeated append, and would tell two candidates in
+    // the same millisecond under the same name that each has the lease; so the id does not derive from the content.
     const id = randomUUID();
     const $correlationId = type === 'LeaseTaken' ? id : (this.latest?.id ?? id);
     const metadata = { at: this.clock.now(), $correlationId, $causationId: this.latest?.id ?? id };
@@ -201,7 +201,7 @@ export class LeaseRecord {
   }
 }
 
-/** How many streams of renewals before the present ones may be left over, at most. */
+/** Maximum number of leftover streams of renewals before the current ones. */
 const sweptBack = 3;
 
 function emptyTailOf(stream: string): Tail {

@@ -1,67 +1,67 @@
 import { CoordinatorError } from '../domain/errors.js';
 import type { Draft, LeaseRecord } from './lease-record.js';
 
-/** Time as this process measures it: nobody sets it, and it is never compared with that of another machine. */
+/** Monotonic time of this process, never compared with that of another machine. */
 export interface MonotonicTime {
   /** Milliseconds since some moment. */
   now(): number;
-  /** Calls once, in so many milliseconds; returns what calls it off. Keeps no process alive. */
+  /** Calls once after this many milliseconds; returns a function that cancels. Does not keep the process alive. */
   after(milliseconds: number, call: () => void): () => void;
 }
 
-/** Why a term has ended: its work has returned or the lease was closed; it was not renewed in time; another has it. */
+/** Why a term ended: its work returned or the lease was closed; it was not renewed in time; another holder has it. */
 export type TermEnd = 'released' | 'expired' | 'taken';
 
-/** One time of holding a lease. */
+/** One period of holding a lease. */
 export interface Term {
   /** Fencing token: greater than that of every earlier term of this lease, whoever held it. */
   readonly token: number;
   /** Aborted at the end of the term. */
   readonly signal: AbortSignal;
   /**
-   * Whether the term goes on, by our own time alone: costs nothing, and is right also in a process that was stopped and
-   * has just woken up, where the signal could not be given yet.
+   * Whether the term is still valid, judging by our own time alone: free, and correct even in a process that was
+   * stopped and has just woken up, before the signal could be raised.
    */
   isHeld(): boolean;
   /**
-   * Resolves when the term goes on by our own time and, a moment ago, by the store. It only asks: what must not happen
-   * under an old token at all is appended to a stream that each new holder advances before it does anything else.
-   * @throws {CoordinatorError} ABORTED when the term is over
-   * @throws {StoreUnavailable} when the store does not answer
+   * Resolves if the term is valid by our own time and, a moment ago, by the store. It only checks: what must never
+   * happen under an old token is appended to a stream that each new holder advances first.
+   * @throws {CoordinatorError} ABORTED if the term is over
+   * @throws {StoreUnavailable} if the store does not respond
    */
   assertCurrent(): Promise<void>;
 }
 
-/** What a term needs to know of its lease; see `LeaseOptions`. */
+/** What a term needs to know about its lease; see `LeaseOptions`. */
 interface Terms {
   readonly name: string;
   readonly ttlMs: number;
   readonly renewalsPerStream: number;
-  /** Whether there is nobody who would have to be shown that the holder lives. */
+  /** Whether nobody else needs to see signs of life. */
   readonly isUnwatched: boolean;
 }
 
-/** Part of the time to live after which a term is renewed, and after which it ends without. */
+/** Fractions of the time to live after which a term is renewed, and after which it ends if it was not. */
 const renewAfter = 1 / 4;
-/** The rest is for clocks that do not run at quite the same rate, and for work that takes a moment to stop. */
+/** The rest allows for clocks that run at slightly different rates, and for work that takes a moment to stop. */
 const endAfter = 3 / 4;
 
 /**
- * A term of our own. All times count from before a sign of life was sent: others count from when they have seen it, which
- * is later, so that ours is over first.
+ * A term of our own. All times count from before a sign of life was sent; others count from when they see it, which is
+ * later, so ours ends first.
  */
 export class HeldTerm implements Term {
   readonly token: number;
   private readonly ending = new AbortController();
-  /** Why it has ended, if it has. */
+  /** Why it ended, if it has. */
   private reason: TermEnd | undefined;
   private until: number;
   private renewAt: number;
   private callOff: () => void;
-  /** A sign of life that the store may or may not have: to be repeated before anything else is written. */
+  /** A sign of life with an unknown outcome: to be repeated before anything else is written. */
   private unsure: { readonly draft: Draft; readonly since: number } | undefined;
 
-  /** @param since when its beginning was sent, by `time` */
+  /** @param since when its start was sent, by `time` */
   constructor(
     private readonly terms: Terms,
     private readonly record: LeaseRecord,
@@ -79,17 +79,17 @@ export class HeldTerm implements Term {
     return this.ending.signal;
   }
 
-  /** Why it has ended; undefined while it goes on. */
+  /** Why it ended; undefined while it is valid. */
   get why(): TermEnd | undefined {
     return this.reason;
   }
 
-  /** How long it would last without another sign of life, in milliseconds; 0 when that is over. */
+  /** How long it lasts without another sign of life, in milliseconds; 0 once over. */
   remainingMs(): number {
     return Math.max(0, this.until - this.time.now());
   }
 
-  /** How long until a sign of life is due, in milliseconds. */
+  /** Time until a sign of life is due, in milliseconds. */
   renewInMs(): number {
     return Math.max(0, this.renewAt - this.time.now());
   }
@@ -101,7 +101,7 @@ export class HeldTerm implements Term {
 
   async assertCurrent(): Promise<void> {
     if (this.isHeld() && !(await this.record.isLatest(this.token))) this.end('taken');
-    // Once more by time: the answer may have taken long.
+    // Checked again by time: the response may have taken long.
     if (!this.isHeld()) {
       throw new CoordinatorError(
         'ABORTED',
@@ -119,7 +119,7 @@ export class HeldTerm implements Term {
 
   /**
    * Gives a sign of life, or finds that the term is over.
-   * @throws {StoreUnavailable} when it may or may not have been recorded; the term goes on as long as it would have
+   * @throws {StoreUnavailable} if the outcome is unknown; the term remains valid as long as before
    */
   async renew(): Promise<void> {
     const { record, time, terms } = this;
@@ -139,8 +139,8 @@ export class HeldTerm implements Term {
   }
 
   /**
-   * Tells the others that it is over. To be called when nothing works under it any more.
-   * @throws {StoreUnavailable} when they may have to wait for the time to live
+   * Announces that the term is over. Call it once nothing works under the term any more.
+   * @throws {StoreUnavailable} if others may have to wait for the time to live
    */
   async release(): Promise<void> {
     if (this.unsure && !(await this.record.write(this.unsure.draft))) return;

@@ -3,21 +3,21 @@ import { LeaseRecord } from './lease-record.js';
 import { HeldTerm, type MonotonicTime, type Term, type TermEnd } from './lease-term.js';
 import type { Clock } from '../ports/clock.js';
 
-/** What a lease tells the outside: for the log and for metrics. */
+/** Events of a lease, for the log and for metrics. */
 interface LeaseObserver {
   held(name: string, token: number): void;
   ended(name: string, token: number, why: TermEnd): void;
-  /** The store did not answer, or the work has failed. The lease goes on by itself. */
+  /** The store did not respond, or the work failed. The lease continues by itself. */
   interrupted(name: string, error: unknown): void;
 }
 
 export interface LeaseOptions {
   readonly store: EventStore;
-  /** Wall clock, for `at` in the metadata of events and for nothing else. */
+  /** Wall clock, used only for `at` in the metadata of events. */
   readonly clock: Clock;
-  /** What is to run once: lower-case letters, digits and dashes, such as `webhook-deliveries`. */
+  /** What runs once: lower-case letters, digits and dashes, such as `webhook-deliveries`. */
   readonly name: string;
-  /** Who this is, for whoever reads the events: such as host and process id. Need not be unique. */
+  /** Names this instance for readers of the events, such as host and process id. Need not be unique. */
   readonly holder: string;
   /**
    * How long others wait after the last sign of life before they take the lease, in milliseconds. A term is renewed
@@ -25,25 +25,25 @@ export interface LeaseOptions {
    */
   readonly ttlMs: number;
   /**
-   * Runs while the lease is held. It returns when nothing of it runs any more, soon after the signal: until then this
-   * instance does not stand again. When it returns or fails by itself, others may have the lease for `ttlMs` first.
+   * Runs while the lease is held. Must return soon after the signal, once nothing of it runs any more: until then, this
+   * instance does not compete for the lease again. If it returns or fails by itself, others may have the lease for
+   * `ttlMs` first.
    */
   readonly work: (term: Term) => Promise<void>;
   readonly observer: LeaseObserver;
-  /** Default: the time of the process. */
+  /** Default: the monotonic time of the process. */
   readonly time?: MonotonicTime;
-  /** After how many renewals their stream is left for a new one and deleted, default 5000. */
+  /** Number of renewals after which a new stream is opened and the old one deleted, default 5000. */
   readonly renewalsPerStream?: number;
 }
 
-/** Longest time between two looks at a lease that another holds, in milliseconds. */
+/** Longest interval between two checks of a lease that another holds, in milliseconds. */
 const longestPauseMs = 1_000;
 
 /**
- * Work that runs in one place only among all coordinators on a store: whoever holds the lease runs it, the others wait
- * until it is released or its holder has given no sign of life for too long (docs/adr/0017). On an exclusive store there
- * are no others: a term found at the start is a dead process's, and nothing is written to show that one lives. One
- * object for each name in a process.
+ * Work that only one of the coordinators on a store runs: the holder of the lease runs it, and the others wait until it
+ * is released or has shown no sign of life for too long (docs/adr/0017). On an exclusive store there are no others: a
+ * term found at startup belongs to a dead process, and no signs of life are written. One object per name in a process.
  */
 export class Lease {
   private readonly record: LeaseRecord;
@@ -51,12 +51,12 @@ export class Lease {
   private readonly closing = new AbortController();
   private running: Promise<void> | undefined;
   private hasLooked = false;
-  /** A term under which nobody works, although it is not over: our own of before, or that of a dead process. */
+  /** A term that is not over although nobody works under it: an earlier one of our own, or that of a dead process. */
   private orphanId: string | undefined;
-  /** What was known of the lease when something was last seen to happen, and when that was. */
+  /** What was known of the lease when it last changed, and when that was. */
   private seen: { readonly changes: number; readonly at: number } | undefined;
 
-  /** @throws {TypeError} when the name or `ttlMs` cannot be used */
+  /** @throws {TypeError} if the name or `ttlMs` is invalid */
   constructor(private readonly options: LeaseOptions) {
     const { store, clock, name, ttlMs } = options;
     if (!/^[a-z][a-z0-9-]*$/.test(name)) {
@@ -69,14 +69,14 @@ export class Lease {
     this.time = options.time ?? processTime;
   }
 
-  /** From now on stands for the lease, and works while it holds it. */
+  /** Starts competing for the lease, and works while holding it. */
   start(): void {
     this.running ??= this.run();
   }
 
   /**
-   * Ends the work, then releases the lease so that the next holder need not wait. Work that still runs when its term
-   * would have ended anyway is not waited for, and the lease not released.
+   * Ends the work, then releases the lease so that the next holder need not wait. If the work still runs when its term
+   * would have ended anyway, the lease is not released.
    */
   async close(): Promise<void> {
     this.closing.abort();
@@ -103,7 +103,7 @@ export class Lease {
     }
   }
 
-  /** Looks at the lease, and takes it if it is to be had. */
+  /** Checks the lease, and takes it if possible. */
   private async stand(): Promise<HeldTerm | undefined> {
     const { store, name, holder, ttlMs, renewalsPerStream = 5_000 } = this.options;
     const { record, time } = this;
@@ -130,7 +130,7 @@ export class Lease {
     return !this.options.store.exclusive && this.time.now() - seenAt >= term.ttlMs;
   }
 
-  /** Works until the term is over, whatever ends it. */
+  /** Works until the term is over, for whatever reason. */
   private async hold(term: HeldTerm): Promise<void> {
     const { name, observer } = this.options;
     const close = (): void => term.end('released');
@@ -141,13 +141,14 @@ export class Lease {
     await this.keep(term);
     observer.ended(name, term.token, term.why!);
 
-    // No other term begins in this process before the work has ended; on closing, it has as long as the term would have.
+    // No other term begins in this process before the work has ended; on closing, it has as long as the term would have
+    // lasted.
     await either(idle, this.closing.signal);
     await this.sleep(term.remainingMs(), idle);
     if (idle.aborted && term.why === 'released') await term.release();
   }
 
-  /** Starts the work. The signal is given when nothing of it runs any more. */
+  /** Starts the work. The returned signal is raised once nothing of it runs any more. */
   private work(term: HeldTerm): AbortSignal {
     const { name, work, observer } = this.options;
     const idle = new AbortController();
@@ -172,7 +173,7 @@ export class Lease {
       if (!term.isHeld()) return;
       try {
         await term.renew();
-        // An exclusive store has no renewals, and deleting there is made for secrets: it rewrites the file's log.
+        // An exclusive store has no renewals, and its delete is meant for secrets: it rewrites the file's log.
         if (term.isHeld() && !store.exclusive) await this.record.sweep();
       } catch (error) {
         observer.interrupted(name, error);
@@ -195,7 +196,7 @@ export class Lease {
   }
 }
 
-/** Resolves when one of the signals has been given. */
+/** Resolves once one of the signals is raised. */
 function either(one: AbortSignal, other: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const wake = (): void => {

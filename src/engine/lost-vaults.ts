@@ -5,7 +5,7 @@ import type { EventStore } from '../ledger/event-store.js';
 import { attemptEndsMs } from './attempts.js';
 import type { Clock } from '../ports/clock.js';
 
-/** A vault that no event is known to name. */
+/** A vault that no known event names. */
 export interface UnnamedVault {
   readonly vaultId: string;
   readonly organizationId: string;
@@ -16,45 +16,45 @@ export interface UnnamedVault {
 interface Ports {
   readonly store: EventStore;
   readonly clock: Clock;
-  /** Of attempts between two times (milliseconds since the epoch, the first exclusive), the latest first. */
+  /** Vaults from attempts between two times (milliseconds since the epoch, the first exclusive), latest first. */
   readonly unnamed: (after: number, until: number) => Iterable<UnnamedVault>;
-  /** Whether this process may yet record what names the vault. */
+  /** Whether this process may still record something that names the vault. */
   readonly isLive: (vaultId: string) => boolean;
   readonly vault: { isThere(vaultId: string): Promise<boolean>; shred(vaultId: string): Promise<void> };
   readonly reports: {
-    /** It was left behind by a crash, or by a store whose answer never came. */
+    /** A crash left it behind, or a store whose response never came. */
     swept(vaultId: string, organizationId: string): void;
-    /** It is tried again by the next sweep. */
+    /** The next sweep retries it. */
     failed(vaultId: string, error: unknown): void;
     stopped(error: unknown): void;
   };
   readonly intervalMs?: number;
 }
 
-/** Age from which a vault that nothing names is looked at, in milliseconds. */
+/** Age at which a vault that nothing names is examined, in milliseconds. */
 const lostAfterMs = 60 * 60_000;
 const intervalMs = 10 * 60_000;
-/** Vaults that a sweep looks at until it lets others pass, for so many milliseconds. */
+/** Vaults that a sweep examines before it pauses, and the pause in milliseconds. */
 const rest = { every: 100, ms: 10 };
-/** By how much the clocks of coordinators may differ, generously, in milliseconds. */
+/** Generous bound on the difference between coordinators' clocks, in milliseconds. */
 const clocksDifferMs = 5 * 60_000;
-/** So many that are gone one after the other: what a crash leaves behind is among the last that were made. */
+/** Stop after this many in a row that are already gone: what a crash leaves behind is among the last created. */
 const goneInARow = 10_000;
 
 /**
- * Destroys what attempts have sealed that no decision names: after a crash, and where a store did not say what became of
- * an append. Not before it is certain that nothing will (R7).
+ * Destroys secrets that attempts have sealed and no decision names: after a crash, or if a store did not report the
+ * outcome of an append. Only once it is certain that none ever will (R7).
  */
 export class LostVaults {
   private readonly stopping = new AbortController();
-  /** Looked at, and not yet decided on. */
+  /** Examined, but still undecided. */
   private readonly doubtful = new Map<string, UnnamedVault>();
   private lookedUntil = -Infinity;
   private working: Promise<void> = Promise.resolve();
 
   constructor(private readonly ports: Ports) {}
 
-  /** Sweeps once `ready` has resolved, and at intervals from then on. */
+  /** Sweeps once `ready` has resolved, and at intervals after that. */
   start(ready: (signal: AbortSignal) => Promise<void>): void {
     const { reports, intervalMs: every = intervalMs } = this.ports;
     const { signal } = this.stopping;
@@ -75,7 +75,7 @@ export class LostVaults {
     await this.working;
   }
 
-  /** Looks at everything that has become old enough since the last time, and once more at what was doubtful. */
+  /** Examines everything that has become old enough since the last sweep, and the undecided ones again. */
   async sweep(): Promise<void> {
     const { signal } = this.stopping;
     const { clock, unnamed } = this.ports;
@@ -94,7 +94,7 @@ export class LostVaults {
     this.lookedUntil = Math.max(this.lookedUntil, until);
   }
 
-  /** Whether it was gone already. */
+  /** Whether it was already gone. */
   private async look(one: UnnamedVault): Promise<boolean> {
     const { vault, reports } = this.ports;
     const { vaultId, organizationId } = one;
@@ -112,21 +112,21 @@ export class LostVaults {
     return false;
   }
 
-  /** What the organization's stream says of it; not the read model, which may be behind. */
+  /** What the organization's stream says, because the read model may be behind. */
   private async fateOf({ vaultId, organizationId, revision, at }: UnnamedVault): Promise<'named' | 'lost' | 'open'> {
     const { store, isLive } = this.ports;
     if (isLive(vaultId)) return 'open';
-    // Where nobody else writes, an attempt that is not this process's own is nobody's.
+    // If nobody else writes to the store, an attempt that is not this process's own belongs to nobody.
     let isPast = store.exclusive;
     let isEmpty = revision < 0;
     for await (const { type, data, metadata } of store.read(organizationStream(organizationId), revision + 1)) {
       isEmpty = false;
       if (JSON.stringify(data).includes(vaultId)) return 'named';
-      // An append of the attempt stands before the first event of a time when it could not be recorded any more.
+      // An append of the attempt would be before the first event from a time when it could no longer be recorded.
       isPast ||=
         type === 'OrganizationDeleted' || (metadata as EventMetadata).at >= at + attemptEndsMs + clocksDifferMs;
     }
-    // A sub-organization that is not founded yet names nothing yet.
+    // A sub-organization that is not founded yet cannot name anything.
     return isPast && !isEmpty ? 'lost' : 'open';
   }
 }

@@ -26,22 +26,22 @@ interface Ports {
   readonly clock: Clock;
 }
 
-/** Where a request belongs, and why if its body does not say so. */
+/** The organization of a request, and why, if its body does not name it. */
 interface Place {
   readonly organizationId: string;
   readonly found?: Found;
 }
 
 /**
- * Finds the organization that a request is for when its body names the parent, as whoever logs in may not know their
- * sub-organization, and what the token of an attested stamp proves (client protocol, sections 1.3 and 1.4).
+ * Finds the organization of a request whose body names the parent, because people who log in may not know their
+ * sub-organization; and what the token of an attested stamp proves (client protocol, sections 1.3 and 1.4).
  */
 export class OrganizationLookup {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * The submit as it is driven: in the organization where its credential lives, with what was attested. `position` is
-   * what the read models must have seen.
+   * The submit in the organization where its credential lives, with what was attested. `position` is what the read
+   * models must have seen.
    * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT; INVALID_ARGUMENT or UNAVAILABLE for a token
    */
   async ofSubmit(request: SubmitRequest, position: bigint): Promise<SubmitRequest> {
@@ -60,9 +60,9 @@ export class OrganizationLookup {
   }
 
   /**
-   * The organization where the credential of a stamp lives: the named one if it is there or nowhere, else the one of its
-   * sub-organizations that its key leads to (docs/adr/0028).
-   * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT when several have it
+   * The organization where the credential of a stamp lives: the named one if it is there or nowhere, otherwise the
+   * sub-organization that its key leads to (docs/adr/0028).
+   * @throws {CoordinatorError} UNAUTHENTICATED CREDENTIAL_CONFLICT if several have it
    */
   async placeOf(
     stamp: Exclude<Stamp, AttestedStamp>,
@@ -82,7 +82,7 @@ export class OrganizationLookup {
     const owner = users.get(authenticatorOwners.get(credentialId) ?? '');
     const own = owner?.authenticators.find((one) => one.credentialId === credentialId);
     if (own && (await isSignedByPasskey(stamp, own.publicKey))) return { organizationId };
-    // Anybody can register a credential id that is somebody else's, under another key.
+    // Anyone can register someone else's credential id under another key.
     const keys = await this.ports.claims.keysOfCredentialId(organizationId, credentialId, position);
     for (const publicKey of keys) {
       if (await isSignedByPasskey(stamp, publicKey)) {
@@ -97,7 +97,7 @@ export class OrganizationLookup {
     identifier: ClaimedIdentifier,
     position: bigint,
   ): Promise<Place> {
-    // Only a parent has sub-organizations to look in.
+    // Only a parent has sub-organizations to search.
     if (parentOrganizationId !== undefined) return { organizationId };
     const { by, organizationIds } = await this.ports.claims.whereItLeads(organizationId, identifier, position);
     const [home, ...more] = organizationIds;
@@ -120,7 +120,7 @@ export class OrganizationLookup {
       return { kind: 'identity', issuer, audience, subject };
     }
     const claims = await tokens.verifyVerification(token, clock.now());
-    // Without a key of its own a token would log in whoever has read it.
+    // Without a key of its own, a token would log in anyone who has read it.
     if (claims.publicKey?.toLowerCase() !== publicKey) {
       throw new CoordinatorError(
         'UNAUTHENTICATED',
@@ -132,7 +132,10 @@ export class OrganizationLookup {
     return { kind: 'contact', ...proved };
   }
 
-  /** Whoever stamps so is nobody yet: requests go to issuers that users of the organization have identities at, only. */
+  /**
+   * The sender is not authenticated yet, so requests go only to issuers at which users of the organization have
+   * identities.
+   */
   private async checkIssuerKnown(issuer: string, organization: OrganizationView, position: bigint): Promise<void> {
     const { organizationId, oauthOwners, parentOrganizationId } = organization;
     const prefix = identitiesOfIssuer(issuer);
@@ -147,7 +150,9 @@ export class OrganizationLookup {
   }
 }
 
-/** A parent's token is good in its sub-organizations, a sub-organization's nowhere else (client protocol 8.1). */
+/**
+ * A parent's token is valid in its sub-organizations; a sub-organization's is valid nowhere else (client protocol 8.1).
+ */
 function checkIssuer(attestation: Attestation, { organizationId, parentOrganizationId }: OrganizationView): void {
   if (attestation.kind === 'identity') return;
   const { organizationId: issuer } = attestation;

@@ -9,11 +9,11 @@ import { counterNotAbove, type VerifiedPasskey } from '../decide/caller.js';
 import { resolveCaller } from '../decide/resolve-caller.js';
 import type { Homes } from '../decide/submitters.js';
 
-/** What passkeys are verified with. */
+/** What verifying passkeys needs. */
 export interface PasskeyPorts {
   readonly counters: PasskeyCounters;
   readonly clock: Clock;
-  /** The operator's allowed origins, for organizations that have named none, and whose parent has not either. */
+  /** The operator's allowed origins, for organizations that have named none and whose parent has not either. */
   readonly passkeyOrigins: readonly string[];
 }
 
@@ -32,7 +32,8 @@ export async function verifyPasskey(
   const now = decisionTime(clock, organization, parent);
   const caller = resolveCaller(stamp, organization, parent, now);
   const { authenticator } = caller;
-  // Of the organization that the passkey belongs to: a sub-organization does not say where its parent's may be used.
+  // From the organization that the passkey belongs to: a sub-organization does not decide where its parent's passkeys
+  // may be used.
   const isOwn = caller.organizationId === organizationId;
   const origins = (isOwn ? originsOf(organization) : undefined) ?? originsOf(parent) ?? passkeyOrigins;
   const { signCount } = await verifyWebAuthnStamp(
@@ -42,14 +43,17 @@ export async function verifyPasskey(
     origins.length > 0 ? { allowedOrigins: origins } : {},
   );
   const { publicKey, credentialId } = authenticator!;
-  // It has stamped elsewhere under the same parent since: a counter is the passkey's, not an organization's.
+  // It has stamped elsewhere under the same parent since: the counter belongs to the passkey, not to an organization.
   const familyId = organization.parentOrganizationId ?? organizationId;
   const highest = signCount > 0 ? await counters.highest(familyId, { credentialId, publicKey }) : 0;
   if (signCount > 0 && signCount <= highest) throw counterNotAbove(signCount, highest);
   return { publicKey, signCount };
 }
 
-/** Where passkeys of an organization may be used: as it says, or else its parent, or the operator; empty is the usual rule. */
+/**
+ * Where passkeys of an organization may be used: set by the organization, else its parent, else the operator; if empty,
+ * the default rule applies.
+ */
 export async function allowedOrigins(
   organization: OrganizationView,
   {

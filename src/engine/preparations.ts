@@ -14,25 +14,25 @@ import { readElsewhere } from './basis.js';
 import type { DriverPorts } from './job.js';
 import type { SubmitRequest } from './requests.js';
 
-/** What an attempt has prepared. */
+/** Output of an attempt. */
 export interface Made {
   readonly prepared: Prepared;
   readonly attempt: Attempt;
 }
 
-/** Runs the one step of a verb that may touch the world, and sees to it that nothing is left of what came to nothing. */
+/** Runs `prepare`, the one step of a verb with side effects, and cleans up after attempts that have lost. */
 export class Preparations {
   private readonly attempts = new Set<Attempt>();
 
   constructor(private readonly ports: DriverPorts) {}
 
-  /** Whether what names this vault may yet be recorded by this process. */
+  /** Whether this process may still record something that names this vault. */
   isLive(vaultId: string): boolean {
     for (const { vaultIds } of this.attempts) if (vaultIds.includes(vaultId)) return true;
     return false;
   }
 
-  /** Prepares a request that was allowed, and goes on with what that gave; what is made is live until then. */
+  /** Prepares a request that was allowed, and continues with the output; what is created stays live until then. */
   async run<Outcome>(
     request: SubmitRequest,
     submitterId: string,
@@ -41,14 +41,14 @@ export class Preparations {
   ): Promise<Outcome> {
     const { loader, clock, randomness } = this.ports;
     const { organizationId, fingerprint } = request;
-    // What leaves traces was allowed at the newest revision a moment ago.
+    // Anything with side effects was allowed at the newest revision a moment ago.
     const { loaded } = await loader.held(organizationId);
     const { organization, revision, pending } = loaded;
     const said = {
       attemptId: uuidV7(clock, randomness),
       organizationId,
       fingerprint,
-      // Events whose append is on its way may never be recorded.
+      // Events whose append is in progress may never be recorded.
       revision: revision - pending.length,
       at: clock.now(),
     };
@@ -66,7 +66,7 @@ export class Preparations {
     }
   }
 
-  /** What attempts have made that will never be recorded is gone at once. */
+  /** Creations of attempts that will never be recorded are destroyed at once. */
   async lose(...attempts: readonly Attempt[]): Promise<void> {
     await Promise.all(attempts.flatMap((attempt) => attempt.end([])).map((vaultId) => this.ports.shred(vaultId)));
   }
@@ -81,7 +81,7 @@ export class Preparations {
     let target = { definition: version.definition, intent };
     if (version.definition.kind === 'vote') {
       const open = openByFingerprint(organization, (intent as { fingerprint: string }).fingerprint);
-      // Finished while it was sent away to prepare: the decision says so.
+      // If it was finished while it was being prepared, the decision says so.
       if (!open) return undefined;
       const voted = activityVersion(registry, open.type);
       target = { definition: voted.definition, intent: newestIntent(voted, open.intent) };
@@ -99,7 +99,7 @@ export class Preparations {
       newId: () => attempt.newId(),
     };
     try {
-      // Of another organization than was decided on: it may have changed since.
+      // Based on another organization than the decision was: it may have changed since.
       const toRead = reading ? definition.ahead?.(target.intent, organization, meter.reading) : undefined;
       if (toRead) await readElsewhere(this.ports, toRead, organization, meter);
       const ports = prepare(attempt);
@@ -109,7 +109,7 @@ export class Preparations {
         : definition.prepare?.(asked, ports, context);
       return { value: await value };
     } catch (error) {
-      // Whether this refuses the request or fails an activity that was voted on is for the decision to say.
+      // The decision determines whether this refuses the request or fails an activity that was voted on.
       if (error instanceof CoordinatorError) return { refusal: error };
       throw error;
     }

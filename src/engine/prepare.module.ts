@@ -28,11 +28,11 @@ import { webhookTargets } from '../webhooks/targets.js';
 import type { DriverPorts } from './job.js';
 import { allowedOrigins } from './passkeys.js';
 
-/** Injects the world that `prepare` touches, made anew for each run. */
+/** Injects the ports of `prepare`, created anew for each run. */
 export const PREPARE = Symbol('Prepare');
 const ORGANIZATIONS = Symbol('Organizations');
 
-/** Everything that an activity's `prepare` may touch. */
+/** Everything that an activity's `prepare` may use. */
 @Module({
   imports: [KeyringModule, OidcModule, DeliveryModule, LedgerModule, ReadModelsModule],
   providers: [
@@ -46,7 +46,7 @@ const ORGANIZATIONS = Symbol('Organizations');
         runner: ReadModelRunner,
         rows: Rows,
       ): OrganizationPort => {
-        // Everything that anybody can have read by now, whichever coordinator has recorded it.
+        // Everything that anyone can have read by now, whichever coordinator recorded it.
         const everything = async () => runner.passed((await store.head()) ?? -1n, readWaitMs);
         return {
           authProxySettings: async (id) => (await loader.load(id)).organization.authProxy?.settings,

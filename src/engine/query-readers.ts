@@ -13,7 +13,7 @@ import { verifyPasskey, type PasskeyPorts } from './passkeys.js';
 import type { Reader, ReadSessions } from './read-sessions.js';
 import type { OrganizationLookup } from './organization-lookup.js';
 
-/** A question as it came in, and who asks. A stamp's signature over `body` has been verified, but for a passkey's. */
+/** A query as received, and who sends it. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface QueryRequest {
   readonly body: Uint8Array;
   readonly by: Stamp | SessionHeader;
@@ -25,12 +25,12 @@ interface Ports extends PasskeyPorts {
   readonly sessions: ReadSessions;
 }
 
-/** Finds who asks a query, and whether they may. */
+/** Finds who sends a query, and whether they may. */
 export class QueryReaders {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * All of a history shows who did what, and when: that is for those who stand above everything, and with their key.
+   * A full history shows who did what and when, so only members of the root quorum may read it, and with their own key.
    * @throws {CoordinatorError} PERMISSION_DENIED
    */
   async checkReadsHistory(
@@ -56,7 +56,7 @@ export class QueryReaders {
     }
   }
 
-  /** Who reads, and which organization: the named one, or the one where the credential lives. */
+  /** Who reads which organization: the named one, or the one where the credential lives. */
   async readerOf(
     { path, whereTheCredentialLives }: AnyQuery,
     { by, body }: QueryRequest,
@@ -75,10 +75,10 @@ export class QueryReaders {
     }
     const { organization: named } = await this.ports.loader.load(name);
     const organization = whereTheCredentialLives ? await this.home(by, named, minPosition) : named;
-    // The organization's own key needs no word of the parent.
+    // The organization's own key does not depend on its parent.
     const isOwn = by.kind === 'api-key' && organization.apiKeyOwners.has(by.publicKey);
     const parent = isOwn ? undefined : (await this.ports.loader.parentOf(organization))?.organization;
-    // Who may read is decided on the stream's state, so that a revoked credential reads nothing from now on.
+    // Read access is decided on the stream's state, so that a revoked credential stops working at once.
     const now = decisionTime(this.ports.clock, organization, parent);
     const caller = resolveCaller(by, organization, parent, now);
     checkMayRead(path, caller, organization, parent, now);

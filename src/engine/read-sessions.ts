@@ -16,19 +16,19 @@ interface Ports {
   readonly clock: Clock;
 }
 
-/** Who reads, and the organization as it was read for that. */
+/** The reader, and the organization as it was read to identify them. */
 export interface Reader {
   readonly caller: Caller;
   readonly organization: OrganizationView;
 }
 
-/** Finds who reads with a read-only session (client protocol, section 8.5). */
+/** Finds the reader behind a read-only session (client protocol, section 8.5). */
 export class ReadSessions {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * The user of a session, who reads the organization that it was made in and no other: no sub-organization either. Decided
-   * on the stream's state, so that it ends at once with its user or the credential that made it.
+   * The user of a session. It reads only the organization that it was created in, and no sub-organization. Decided on
+   * the stream's state, so that it ends at once with its user or the credential that created it.
    * @param whereTheCredentialLives the query may name the parent instead
    * @throws {CoordinatorError} UNAUTHENTICATED; NOT_FOUND once the organization was deleted
    */

@@ -14,30 +14,30 @@ interface Waiting {
 }
 
 export interface ReadingThreadsOptions {
-  /** Threads at most; one less than the machine has cores unless told, up to four. */
+  /** Maximum number of threads; by default one less than the machine has cores, up to four. */
   readonly most?: number;
-  /** Milliseconds until a thread that does not answer is ended. */
+  /** Milliseconds until an unresponsive thread is ended. */
   readonly longestMs?: number;
-  /** The worker's file; the one of this build unless told. */
+  /** The worker's file, by default that of this build. */
   readonly file?: URL;
 }
 
-/** Readings that may wait: in all, and of one family of organizations. */
+/** Maximum waiting readings: in total, and for one family of organizations. */
 const mostWaiting = 256;
 const mostOfFamily = 32;
-/** What `decodingSteps` come to is a second; with the start of a thread, on a machine that does much else too. */
+/** `decodingSteps` take a second; the rest is for starting a thread, on a busy machine. */
 const usualLongestMs = 30_000;
-/** Memory of one thread, in MiB; what does not fit ends the thread and not the process. */
+/** Memory of one thread, in MiB; exceeding it ends the thread and not the process. */
 const heapMib = 512;
 
 /**
- * Threads that read what takes long, one thing each at a time. Families of organizations take turns, and none of them has
- * more than half of the threads while there are several. A thread that dies or does not answer is replaced: that it did is
- * no outcome, and its request may be sent again.
+ * Threads for reading what takes long, one task each at a time. Families of organizations take turns, and none has more
+ * than half of the threads while several are waiting. A thread that dies or stops responding is replaced; that is not
+ * an outcome, and the request may be sent again.
  */
 export class ReadingThreads {
   readonly #waiting = new FairQueue<Waiting>();
-  /** Readings of each family that wait or are on their way, and that are on their way. */
+  /** Readings of each family: all, and those in progress. */
   readonly #families = new Map<string, { waiting: number; running: number }>();
   readonly #idle: Worker[] = [];
   readonly #threads = new Set<Worker>();
@@ -57,8 +57,8 @@ export class ReadingThreads {
   }
 
   /**
-   * What `read` would give or refuse. `path` is the organization's place in line.
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many wait; UNAVAILABLE when the thread was lost
+   * What `read` would return or refuse. `path` is the organization's place in the queue.
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many wait; UNAVAILABLE if the thread was lost
    */
   read(job: ToRead, path: QueuePath): Promise<ReadingOutcome> {
     const family = this.#familyOf(path);
@@ -74,7 +74,7 @@ export class ReadingThreads {
     });
   }
 
-  /** Ends the threads; what is still to be read is refused. */
+  /** Ends the threads; pending readings are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (let one = this.#waiting.shift(); one; one = this.#waiting.shift()) {
@@ -101,7 +101,7 @@ export class ReadingThreads {
     let timer: NodeJS.Timeout | undefined = undefined;
     const end = (isAlive: boolean) => {
       clearTimeout(timer);
-      // These alone: a worker listens to itself for what its thread says.
+      // Only these: a worker itself listens to messages from its thread.
       thread.off('message', hear).off('error', fail).off('exit', exit);
       if (isAlive) this.#idle.push(thread);
       else {
@@ -134,7 +134,7 @@ export class ReadingThreads {
     // Flags of the process such as --input-type or --watch are not meant for the thread, and some would stop it.
     const thread = new Worker(this.#file, { name: 'reading', execArgv: [], resourceLimits });
     thread.unref();
-    // Told of while it reads nothing, or late: neither must end the process.
+    // Errors while it reads nothing, or too late: neither may end the process.
     thread.on('error', () => undefined);
     thread.once('exit', () => this.#forget(thread));
     this.#threads.add(thread);

@@ -3,8 +3,8 @@ import { DecisionQueue } from './decision-queue.js';
 import type { Job } from './job.js';
 
 /**
- * Requests of one organization wait for each other, and whatever waits is settled as one batch; those of several
- * organizations do not wait for each other.
+ * Requests of one organization wait for each other, and all pending ones form one batch; organizations do not wait for
+ * each other.
  */
 export class RequestQueue {
   private readonly queues = new Map<string, DecisionQueue<Job>>();
@@ -14,7 +14,7 @@ export class RequestQueue {
     private readonly ports: {
       /** Resolves when the next batch of the organization may be decided. */
       readonly turn: (organizationId: string) => Promise<void>;
-      /** Answers a batch; gives those of it that are to go into the next one. */
+      /** Settles a batch; returns the requests that go into the next one. */
       readonly settle: (organizationId: string, batch: readonly Job[]) => Promise<readonly Job[]>;
     },
   ) {}
@@ -33,7 +33,7 @@ export class RequestQueue {
     this.running.add(kept);
   }
 
-  /** Resolves when everything that was accepted has been answered. */
+  /** Resolves once every accepted request has its response. */
   async drain(): Promise<void> {
     while (this.running.size > 0) await Promise.all(this.running);
   }
@@ -41,7 +41,7 @@ export class RequestQueue {
   private async run(organizationId: string, waiting: DecisionQueue<Job>): Promise<void> {
     while (waiting.size > 0) {
       await this.ports.turn(organizationId);
-      // Those whose bytes are there already come along: one append for many costs little more than one for each.
+      // Requests whose bytes have already arrived join: one append for many costs little more than one for each.
       await setImmediate();
       waiting.putBack(await this.ports.settle(organizationId, waiting.batch()));
     }

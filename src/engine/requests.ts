@@ -10,33 +10,35 @@ import { fingerprintOf } from '../decide/fingerprint.js';
 import type { ActivityVersion, Registry } from '../decide/registry.js';
 import { validate } from '../wire/validate.js';
 
-/** A stamped request as it came in. The stamp's signature over `body` has been verified, but for a passkey's. */
+/** A stamped request as received. The stamp's signature over `body` has been verified, except a passkey's. */
 export interface StampedRequest {
   /** Last segment of the path. */
   readonly path: string;
   readonly body: Uint8Array;
   readonly stamp: Stamp;
-  /** Who takes turns in its organization; nobody in particular unless told. See `senderPath`. */
+  /**
+   * The sender's place in the order of turns in its organization; absent for nobody in particular. See `senderPath`.
+   */
   readonly from?: QueuePath;
 }
 
-/** A submit that is well formed: what it asks for can be decided. */
+/** A well-formed submit: what it asks for can be decided. */
 export interface SubmitRequest {
   readonly version: ActivityVersion;
   readonly organizationId: string;
   readonly timestampMs: string;
   readonly generateAppProofs: boolean | undefined;
-  /** As submitted, without null members: what `intent` echoes and history keeps. */
+  /** As submitted, without null members; `intent` echoes it and history keeps it. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** The newest version's intent. */
   readonly intent: object;
-  /** The request body, the message that was signed. */
+  /** The request body, which is the signed message. */
   readonly text: string;
   readonly body: Uint8Array;
   readonly fingerprint: string;
   readonly stamp: Stamp;
   readonly from: QueuePath;
-  /** Why it is for this organization, when its body names the parent only. */
+  /** Why it is for this organization although its body names only the parent. */
   readonly found?: Found;
   /** What the token of an attested stamp was found to prove. */
   readonly attestation?: Attestation;
@@ -60,7 +62,7 @@ class SubmitEnvelope {
 const maxAheadMs = 5 * 60 * 1000;
 
 /**
- * Reads a submit: strict JSON, a known type on its own path, alive, a valid intent.
+ * Parses a submit: strict JSON, a known type on its own path, within the liveness window, with a valid intent.
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong
  */
 export function readSubmit(

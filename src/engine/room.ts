@@ -1,39 +1,42 @@
-/** Longest time between two appends of somebody who writes all the time, in milliseconds. */
+/** Longest interval between two appends that counts as writing continuously, in milliseconds. */
 const breakMs = 50;
-/** How long somebody writes all the time before leaving room for others, whether there are any or not, in milliseconds. */
+/** How long a continuous writer goes on before it pauses for others, known or not, in milliseconds. */
 const stretchMs = 1_000;
-/** The room that is left then, one after the other, in milliseconds: who loses says so to nobody, nor how slow the way is. */
+/**
+ * The lengths of such pauses, in turn, in milliseconds: losers are invisible, and so is their distance to the store.
+ */
 const rooms = [25, 50, 100, 200] as const;
-/** Longest room that one append leaves while others are known to write, in milliseconds. */
+/** Longest pause after one append while others are known to write, in milliseconds. */
 const mostBetween = 100;
-/** How many of its own appends' times a coordinator remembers that others have written. */
+/** For how many durations of its own append a coordinator remembers that others have written. */
 const remembered = 20;
-/** Longest time that it does, in milliseconds. */
+/** Upper bound of that, in milliseconds. */
 const mostRemembered = 500;
-/** Organizations that are remembered; who is forgotten leaves no room for a while, and loses nothing else. */
+/** Maximum number of organizations remembered; a forgotten one only gets no pauses for a while. */
 const maxOrganizations = 1_000;
 
 interface Writing {
-  /** Of the stream after the own last append. */
+  /** Revision of the stream after our last append. */
   revision: number;
   lastAt: number;
-  /** When it began to write without a break, or last left room. */
+  /** When continuous writing began, or when it last paused. */
   since: number;
-  /** Others have written lately, until then. */
+  /** Until then, others count as having written recently. */
   othersUntil: number;
-  /** Nothing is to be appended before. */
+  /** Nothing is to be appended before this time. */
   waitUntil: number;
   nextRoom: number;
 }
 
 /**
- * The room that a coordinator leaves on an organization for others on the same event store, so that the turn comes of whoever
- * writes rarely or has the longer way to the store (docs/adr/0046). Times are milliseconds of one monotonic clock.
+ * The pauses that a coordinator makes on an organization for other writers to the same event store, so that those who
+ * write rarely, or are further from the store, get their turn (docs/adr/0046). Times are milliseconds of one monotonic
+ * clock.
  */
 export class Room {
   private readonly writings = new Map<string, Writing>();
 
-  /** An append was decided on `readAt`, began with reading at `begunAt`, and left the stream at `revision`. */
+  /** An append that was decided on `readAt`, started reading at `begunAt`, and left the stream at `revision`. */
   wrote(organizationId: string, readAt: number, revision: number, begunAt: number, now: number): void {
     const took = now - begunAt;
     const known = this.writings.get(organizationId);
@@ -59,7 +62,7 @@ export class Room {
     } else if (now < writing.othersUntil) {
       writing.waitUntil = now + Math.min(mostBetween, 2 * took);
     }
-    // The latest last: whoever has not written for longest is forgotten first.
+    // Latest last: whoever has not written for longest is forgotten first.
     this.writings.delete(organizationId);
     this.writings.set(organizationId, writing);
     if (this.writings.size > maxOrganizations) this.writings.delete(this.writings.keys().next().value!);

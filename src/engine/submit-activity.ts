@@ -9,7 +9,7 @@ import { OrganizationLookup } from './organization-lookup.js';
 
 /** A stamped request for an activity. */
 export class SubmitActivity extends Command<ActivityAnswer> {
-  /** @param position what a look-up of the caller's organization must have seen */
+  /** @param position what looking up the caller's organization must have seen */
   constructor(
     readonly request: StampedRequest,
     readonly position: bigint,

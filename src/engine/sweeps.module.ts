@@ -16,7 +16,7 @@ import { Driver } from './drive.js';
 import { EngineModule } from './engine.module.js';
 import { LostVaults } from './lost-vaults.js';
 
-/** What follows the read models: the order of claims, and vaults that nothing names. */
+/** Work that follows the read models: the order of claims, and vaults that nothing names. */
 @Module({
   imports: [EngineModule, ReadModelsModule, VaultModule],
   providers: [

@@ -6,12 +6,12 @@ import type { NewEvent } from '../ledger/event-store.js';
 import { noteFingerprint, type LoadedOrganization } from '../ledger/loaded-organization.js';
 import { seal } from '../ledger/seal.js';
 
-/** Bytes of the events of one request at most, whatever the store could take: 4 MiB less the quotes and names around them. */
+/** Maximum bytes of the events of one request on any store: 4 MiB less the quotes and names around them. */
 const maxActivityBytes = 4 * 1024 * 1024 - 4096;
-/** Stands for the position of events of a batch that is not recorded yet. */
+/** Placeholder position for events of a batch that is not recorded yet. */
 const unsettled = 2n ** 63n;
 
-/** The folded state has some of a request's events: nothing can be decided on it any more. */
+/** The folded state contains some of a request's events: no decision can be based on it any more. */
 export class HalfApplied extends Error {
   constructor(override readonly cause: unknown) {
     super('an event could not be taken into the folded state');
@@ -19,8 +19,8 @@ export class HalfApplied extends Error {
 }
 
 /**
- * Takes the events of one request into the folded state, before they are recorded, and gives them sealed.
- * @throws {HalfApplied} when the state can be decided on no more
+ * Applies the events of one request to the folded state before they are recorded, and returns them sealed.
+ * @throws {HalfApplied} if no decision can be based on the state any more
  */
 export function takeOn(
   loaded: LoadedOrganization,
@@ -43,7 +43,7 @@ export function takeOn(
   return sealed;
 }
 
-/** Links new events into the stream's hash chain and moves the loaded head on to the last of them. */
+/** Adds new events to the stream's hash chain, and moves the loaded head to the last of them. */
 function sealEvents(
   loaded: LoadedOrganization,
   events: readonly OrganizationEvent[],

@@ -4,7 +4,7 @@ import type { Vote, VoteSelection } from '../domain/activity/events.js';
 import { derivedId } from '../ledger/ids.js';
 import type { SubmitRequest } from './requests.js';
 
-/** The caller's word as it is recorded: the signed text with its stamp. */
+/** The caller's vote as recorded: the signed text with its stamp. */
 export function voteOf(
   { stamp, text, fingerprint, attestation }: SubmitRequest,
   passkey: VerifiedPasskey | undefined,
@@ -21,7 +21,7 @@ export function voteOf(
     scheme: stamp.scheme,
     signature: stamp.signature,
     credentialId: credential.id,
-    // That of a test harness is not the key of the credential that it stands for.
+    // A test harness stamps with a key other than that of the credential it stands for.
     publicKey: stamp.kind === 'api-key' ? stamp.publicKey : credential.publicKey,
   };
   if (stamp.kind === 'attested') return attestation ? { ...vote, attestation } : vote;

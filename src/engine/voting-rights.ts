@@ -14,37 +14,40 @@ import { rulesNumber } from '../domain/activity/rules.js';
 import type { ToReadAhead } from '../activities/define-activity.js';
 import { basisOf, readElsewhere, type BasisPorts } from './basis.js';
 
-/** What a user may do about an activity; `notComputed` where telling would have taken too long. */
+/** What a user may do about an activity; `notComputed` if finding out would have taken too long. */
 export interface Rights {
   readonly canApprove: boolean;
   readonly canReject: boolean;
   readonly notComputed?: true;
-  /** Of one activity that waits for votes, told where there are steps left for it. */
+  /** What one waiting activity waits for, if there are steps left to find out. */
   readonly waitsFor?: WaitsFor;
   /** What it would sign, decoded. */
   readonly decoded?: readonly Decoded[];
-  /** Neither was told, as the steps of the page are used up. */
+  /** Neither was computed, because the steps of the page are used up. */
   readonly waitsForNotComputed?: true;
 }
 
 type Words = Pick<Rights, 'waitsFor' | 'decoded' | 'waitsForNotComputed'>;
 
-/** Most steps for what the activities of one page wait for and would sign: 20 ms. Rights are told before, of all of them. */
+/**
+ * Maximum steps for what the activities on one page wait for and would sign: 20 ms. Rights on all of them are computed
+ * first.
+ */
 const pageOfWordsSteps = 200_000;
 const wordsNotComputed: Words = { waitsForNotComputed: true };
 
 const noRights: Rights = { canApprove: false, canReject: false };
 const notComputed: Rights = { ...noRights, notComputed: true };
 
-/** What rights could not be told without, as it takes long to read. */
+/** What has to be read before rights can be computed, because it takes long. */
 export type Unread = { readonly ahead: ToReadAhead; readonly organization: OrganizationView }[];
 
-/** Tells what users may do about activities that wait for votes, by the guards that would refuse the vote. */
+/** Computes what users may do about waiting activities, by the guards that would refuse the vote. */
 export class VotingRights {
   constructor(private readonly ports: BasisPorts) {}
 
   /**
-   * What a user may do about an activity now; nothing about one that does not wait for votes.
+   * What a user may do about an activity now; nothing for one that is not waiting for votes.
    * @throws {ReadFirst}
    */
   of(organization: OrganizationView, activityId: string, userId: string, meter = new Meter()): Rights {
@@ -52,13 +55,13 @@ export class VotingRights {
     return this.together(organization, userId, meter)(activityId);
   }
 
-  /** As `of`, with what the activity waits for. */
+  /** Like `of`, with what the activity waits for. */
   private inWords(organization: OrganizationView, activityId: string, userId: string, meter: Meter): Rights {
     const rights = this.of(organization, activityId, userId, meter);
     return { ...rights, ...this.saidToMember(organization, activityId, userId, meter, wordsOf) };
   }
 
-  /** What an activity would sign, decoded as policies read it now; undefined of one that signs nothing. */
+  /** What an activity would sign, decoded as policies read it now; undefined for one that signs nothing. */
   async decoded(
     organization: OrganizationView,
     activity: Pick<OpenActivity, 'type' | 'intent'>,
@@ -73,8 +76,8 @@ export class VotingRights {
   }
 
   /**
-   * What each policy says of an activity that waits for votes, as things stand; undefined of another, to others than the
-   * organization's users, and as long as the activity was not read.
+   * The current outcome of each policy for a waiting activity; undefined for any other activity, for anyone but the
+   * organization's users, and while the activity has not been read.
    */
   saysNow(
     organization: OrganizationView,
@@ -101,8 +104,8 @@ export class VotingRights {
   }
 
   /**
-   * As `of`, with the rest of the meter and with what the activity waits for, and not computed as long as the activity was
-   * not read; `unread` reads it, and they are asked for again then.
+   * Like `of`, with the rest of the meter and with what the activity waits for; not computed while the activity has not
+   * been read: `unread` reads it, after which it can be asked again.
    */
   ifRead(organization: OrganizationView, activityId: string, userId: string, meter: Meter, unread: Unread): Rights {
     const read = () => this.inWords(organization, activityId, userId, meter);
@@ -110,8 +113,9 @@ export class VotingRights {
   }
 
   /**
-   * As `ifRead`, about each of several activities. Policies are read once for all of them, and one meter holds for
-   * the request: beyond it, rights are not computed. What they wait for is told as far as a part of that lasts.
+   * Like `ifRead`, for several activities. Policies are parsed once for all of them, and one meter holds for the
+   * request: beyond it, rights are not computed. What the activities wait for is computed as long as its part of the
+   * meter lasts.
    */
   onPage(
     organization: OrganizationView,
@@ -150,20 +154,23 @@ export class VotingRights {
     const steps = left.upTo(decisionSteps(rulesNumber), clauses.spent);
     const words = wordsOf({ ...basis, steps, clauses }, open, userId);
     left.note(JSON.stringify(words ?? {}).length * weights.byteWritten);
-    // What ran out of steps on the way is not what it seems.
+    // What ran out of steps may have come out wrong.
     return left.left > 0 ? words : wordsNotComputed;
   }
 
-  /** Reads what rights could not be told without, one after the other as long as the steps of the request for that last. */
+  /** Reads what rights depend on, one activity after the other, as long as the steps of the request last. */
   async readUnread(unread: Unread, meter: Meter): Promise<void> {
     for (const { ahead, organization } of unread) {
       if (meter.decoding.isSpent) return;
-      // What is not read now is not read when it is asked for again either, and then nobody waits for it.
+      // If it cannot be read now, the next attempt does not read it either, and nobody waits for it.
       await readElsewhere(this.ports, ahead, organization, meter).catch(() => meter.decoding.note(decodingSteps));
     }
   }
 
-  /** Users who may approve an activity that has begun to wait, and what it would sign; nothing as long as it was not read. */
+  /**
+   * Users who may approve an activity that has started waiting, and what it would sign; nothing while it has not been
+   * read.
+   */
   async approvers(
     open: OpenActivity,
     organization: OrganizationView,
@@ -195,7 +202,7 @@ export class VotingRights {
     return (activityId) => {
       const open = organization.openActivities.get(activityId);
       if (!open || organization.isDeleted || !organization.users.has(userId)) return noRights;
-      // Each is told as it would be decided: as if it were alone.
+      // Each is computed as it would be decided: alone.
       const steps = meter.upTo(decisionSteps(rulesNumber), clauses.spent);
       const rights = meter.left > 0 ? rightsOf({ ...basis, steps, clauses }, open, userId) : noRights;
       return meter.left > 0 ? rights : notComputed;
@@ -218,7 +225,7 @@ export class VotingRights {
   }
 }
 
-/** An activity that waits, if this is somebody who is told about those. */
+/** The waiting activity, if this user may see such details. */
 function openToMember(organization: OrganizationView, activityId: string, userId: string): OpenActivity | undefined {
   const isMember = organization.users.has(userId) && !isAuthProxyUser(organization, userId);
   return isMember && !organization.isDeleted ? organization.openActivities.get(activityId) : undefined;

@@ -1,22 +1,22 @@
-/** Where something waits: whose turn it is goes round at each level, the first level first. */
+/** Where something waits: at each level, keys take turns, the first level first. */
 export type QueuePath = readonly string[];
 
 interface Level<Item> {
   readonly items: Item[];
-  /** In the order of their turns: a map keeps the order of insertion, and whoever was served is inserted anew. */
+  /** In order of turns: a map keeps insertion order, and a key that was served is inserted again. */
   readonly below: Map<string, Level<Item>>;
 }
 
 /**
- * A queue in which nobody's requests make others wait: at each level of the path the keys that have something waiting take
- * turns, so that a key waits for one turn of each other key that was there before it, however much any of them has put in.
- * What has the same path keeps its order. Keys that have nothing waiting take no memory.
+ * A fair queue: at each level of the path, the keys that have something waiting take turns. So a key waits for one turn
+ * of each key that was there before it, however much any of them has queued. Items with the same path stay in order.
+ * Keys with nothing waiting take no memory.
  */
 export class FairQueue<Item> {
   readonly #root: Level<Item> = emptyLevel();
   #size = 0;
 
-  /** How much waits. */
+  /** Number of waiting items. */
   get size(): number {
     return this.#size;
   }
@@ -26,7 +26,7 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
-  /** As `push`, before whatever has the same path. */
+  /** Like `push`, but before other items with the same path. */
   putBack(path: QueuePath, item: Item): void {
     this.#levelOf(path).items.unshift(item);
     this.#size += 1;
@@ -43,8 +43,8 @@ export class FairQueue<Item> {
   }
 
   /**
-   * Takes whoever's turn it is; undefined when nothing waits.
-   * @param isOpen whether the keys below a path may have their turn; who may not keeps its place
+   * Takes the next item; undefined if nothing waits.
+   * @param isOpen whether the keys below a path may have their turn; those that may not keep their place
    */
   shift(isOpen: (path: QueuePath) => boolean = () => true): Item | undefined {
     const taken = shiftFrom(this.#root, [], isOpen);
@@ -52,7 +52,7 @@ export class FairQueue<Item> {
     return taken?.item;
   }
 
-  /** Everything that waits, in no particular order. */
+  /** Every waiting item, in no particular order. */
   *[Symbol.iterator](): Generator<Item, void, undefined> {
     yield* itemsOf(this.#root);
   }
@@ -62,7 +62,7 @@ function emptyLevel<Item>(): Level<Item> {
   return { items: [], below: new Map() };
 }
 
-/** What waits at a level itself comes before what waits below it. */
+/** Items at a level itself come before those below it. */
 function shiftFrom<Item>(
   { items, below }: Level<Item>,
   path: QueuePath,
@@ -86,8 +86,8 @@ function* itemsOf<Item>({ items, below }: Level<Item>): Generator<Item, void, un
 }
 
 /**
- * The path of an organization: families take turns; in one, its parent and all of its sub-organizations together; among
- * these, each of them.
+ * The path of an organization: families take turns; within one, the parent alternates with all of its sub-organizations
+ * together; and these take turns among themselves.
  */
 export function organizationPath(organizationId: string, parentOrganizationId?: string): QueuePath {
   return parentOrganizationId === undefined
@@ -96,38 +96,38 @@ export function organizationPath(organizationId: string, parentOrganizationId?: 
 }
 
 /**
- * Under which parent this is a stranger's: one of its sub-organizations, or whoever comes through its auth proxy; undefined for
- * a parent's own. Strangers of one parent have half of what is shared, together.
+ * The parent for which this is a stranger: one of its sub-organizations, or a client of its auth proxy; undefined for a
+ * parent's own. Strangers of one parent share half of a common resource.
  */
 export function strangersOf([kind, parentId, whose]: QueuePath): string | undefined {
   return kind === 'organizations' && whose !== undefined && whose !== 'own' ? parentId : undefined;
 }
 
-/** The path of a caller of whom nothing is known yet but an address. */
+/** The path of a caller who is known only by address. */
 export function callerPath(address: string): QueuePath {
   return ['callers', address];
 }
 
-/** Who sends a request: where it comes from, whether an auth proxy has forwarded it, and with which credential. */
+/** The sender of a request: its address, whether an auth proxy forwarded it, and its credential. */
 export interface Sender {
   readonly network: string;
   readonly isThroughProxy: boolean;
   readonly credential: string;
 }
 
-/** The path of a sender within the organization that its request is for: strangers have half of the turns together. */
+/** The path of a sender within the organization of the request: strangers have half of the turns together. */
 export function senderPath({ network, isThroughProxy, credential }: Sender): QueuePath {
   return isThroughProxy ? strangerPath(network) : ['members', network, credential];
 }
 
 const strangerPath = (network: string): QueuePath => ['strangers', network];
 
-/** The path of a stranger who calls the auth proxy of an organization; among all that there is. */
+/** The path of a stranger who calls the auth proxy of an organization, among all requests. */
 export function strangersPath(organizationId: string, network: string): QueuePath {
   return ['organizations', organizationId, ...strangerPath(network)];
 }
 
-/** The path of a request for an organization among all that there is, by its path within. */
+/** The path of a request for an organization among all requests, by its path within. */
 export function pathAmongAll(
   from: QueuePath,
   organizationId: string,

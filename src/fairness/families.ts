@@ -1,29 +1,30 @@
 import { limitExceeded } from '../domain/errors.js';
 
 interface Family {
-  /** Pieces of work that are done or wait, and those of sub-organizations among them. */
+  /** Tasks running or waiting, and those of sub-organizations among them. */
   count: number;
   ofSubOrganizations: number;
   last: Promise<unknown>;
 }
 
 /**
- * Pieces of work of a family of organizations, a parent with its sub-organizations: one at a time, and few that wait. Sub-organizations
- * have half of the places together: anybody may have one, and must not keep the parent from its own.
+ * Tasks of a family of organizations, a parent with its sub-organizations: one at a time, with few waiting.
+ * Sub-organizations have half of the places together, because anyone may have one, and they must not keep the parent
+ * from its own.
  */
 export class Families {
   private readonly families = new Map<string, Family>();
 
-  /** @param what the pieces of work, as the refusal of one too many calls them */
+  /** @param what the name of the tasks, in the refusal of one too many */
   constructor(
     private readonly most: number,
     private readonly what: string,
   ) {}
 
   /**
-   * Does the work once the family's earlier pieces are done.
-   * @param family the parent's id, of a parent and of its sub-organizations
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many of the family, or of its sub-organizations, wait
+   * Runs the task once the family's earlier ones are done.
+   * @param family the parent's id, for a parent and for its sub-organizations
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family, or of its sub-organizations, are waiting
    */
   async inTurn<Made>(
     { family, organizationId }: { readonly family: string; readonly organizationId: string },

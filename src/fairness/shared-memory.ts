@@ -1,4 +1,4 @@
-/** Part of a memory that a family may have before what is its own is the first to go. */
+/** The share of a family, beyond which its own entries are evicted first. */
 const share = 1 / 8;
 
 interface Family {
@@ -13,20 +13,20 @@ interface Entry<Value> {
 }
 
 /**
- * Memory for what can be had again, in bytes, of which each family (a parent with its sub-organizations) has an eighth: when
- * it is full, that of families with more goes first, then whatever was not used for the longest. One family alone may use
- * all of it, and what was kept last stays, however large it is.
+ * A cache with a limit in bytes, of which each family (a parent with its sub-organizations) has an eighth. When it is
+ * full, entries of families with more go first, then those unused for the longest time. A single family may use all of
+ * it, and the newest entry stays, however large.
  */
 export class SharedMemory<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
   readonly #families = new Map<string, Family>();
-  /** Those with more than their share: eight at most while the memory is full. */
+  /** Families beyond their share: eight at most when the memory is full. */
   readonly #large = new Set<Family>();
   readonly #mostBytes: number;
   readonly #forgotten: (value: Value) => void;
   #bytes = 0;
 
-  /** @param forgotten told of what had to make room */
+  /** @param forgotten called for evicted entries */
   constructor(mostBytes: number, forgotten: (value: Value) => void = () => undefined) {
     this.#mostBytes = mostBytes;
     this.#forgotten = forgotten;
@@ -36,7 +36,7 @@ export class SharedMemory<Value> {
     return this.#entries.get(key)?.value;
   }
 
-  /** Keeps it as the most recently used. */
+  /** Inserts it as the most recently used. */
   keep(key: string, value: Value, bytes: number, familyName: string): void {
     this.delete(key);
     const family = this.#families.get(familyName) ?? { keys: new Set(), bytes: 0 };

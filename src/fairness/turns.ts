@@ -1,19 +1,19 @@
 import { FairQueue, type QueuePath } from './fair-queue.js';
 
-/** How long one turn may take until it is somebody else's, in milliseconds (security rule R5). */
+/** Longest turn before others get theirs, in milliseconds (security rule R5). */
 const usualSliceMs = 20;
 
 interface TurnsOptions {
   readonly sliceMs?: number;
   /** Milliseconds; only differences count. */
   readonly now?: () => number;
-  /** Calls once everything that can be read or answered meanwhile was. */
+  /** Calls back once the event loop has served everything that was pending. */
   readonly later?: (call: () => void) => void;
 }
 
-/** How much of a slice is wanted. */
+/** How much of a slice is needed. */
 interface Wanted {
-  /** All of it: one large body, or one large answer, takes as long as a slice may be, or longer. */
+  /** All of it: one large body or response takes as long as a slice may take, or longer. */
   readonly alone?: boolean;
 }
 
@@ -22,17 +22,17 @@ interface Waiting extends Wanted {
 }
 
 /**
- * Turns on a thread. Whoever is about to use it for long asks for a turn, and asks again every now and then: as long as the
- * slice lasts and nobody waits, it goes on at once; otherwise it waits for its turn, and the event loop serves whatever
- * else there is first. Work begins where the turn was given, without another `await`: until it has begun, the slice looks
- * unused, and whoever else asks is let in too.
+ * Turns on a thread. A task that will use the thread for long asks for a turn, and asks again every now and then: while
+ * the slice lasts and nobody waits, it continues at once; otherwise it waits for its turn, and the event loop serves
+ * everything else first. Start work as soon as the turn is granted, without another `await`: until work starts, the
+ * slice looks unused, and others are let in too.
  */
 export class Turns {
   readonly #waiting = new FairQueue<Waiting>();
   readonly #sliceMs: number;
   readonly #now: () => number;
   readonly #later: (call: () => void) => void;
-  /** When the slice of this turn of the event loop has begun; undefined when there is none. */
+  /** When the slice in this turn of the event loop started; undefined if there is none. */
   #begunAt: number | undefined;
   #isTaken = false;
 
@@ -42,12 +42,12 @@ export class Turns {
     this.#later = later;
   }
 
-  /** How many wait for a turn. */
+  /** Number of tasks waiting for a turn. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** What to wait for before going on; undefined when there is no need to. */
+  /** A promise to await before continuing; undefined if there is no need to. */
   next(path: QueuePath, { alone = false }: Wanted = {}): Promise<void> | undefined {
     const now = this.#now();
     if (this.#begunAt === undefined) {
@@ -72,8 +72,8 @@ export class Turns {
   }
 }
 
-/** Bytes of a body or an answer that has a turn of its own: ten of the largest together would take a second. */
+/** Size in bytes from which a body or response gets its own turn: ten of the largest together would take a second. */
 export const largeBody = 64 * 1024;
 
-/** Turns on this thread: it is one, however many coordinators run on it. */
+/** Turns on this thread: one object, however many coordinators run on it. */
 export const thisThread = new Turns();

@@ -4,13 +4,18 @@ import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { isReachable } from './reachable-address.js';
 
-/** What stopped an outbound request; `connection`, `resolution` and `time` may pass, the others are the target's doing. */
+/**
+ * What stopped an outbound request; `connection`, `resolution` and `time` may be temporary, the others are up to the
+ * target.
+ */
 export type GuardRule =
   'url' | 'scheme' | 'userinfo' | 'resolution' | 'address' | 'connection' | 'redirect' | 'encoding' | 'size' | 'time';
 
 const passing: readonly GuardRule[] = ['connection', 'resolution', 'time'];
 
-/** An outbound request that was refused or failed. The message names the host and the rule, never path, query or body. */
+/**
+ * An outbound request that was refused or failed. The message names the host and the rule, never path, query or body.
+ */
 export class GuardedFetchError extends Error {
   readonly rule: GuardRule;
 
@@ -29,23 +34,23 @@ export class GuardedFetchError extends Error {
 /** One outbound request. */
 export interface GuardedRequest {
   readonly method?: 'GET' | 'POST';
-  /** `host`, `content-length` and `accept-encoding` are set here and not taken from the caller. */
+  /** `host`, `content-length` and `accept-encoding` are set here, not by the caller. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Largest body taken, in bytes; 128 KiB if absent. */
+  /** Largest body accepted, in bytes; 128 KiB if absent. */
   readonly maxBytes?: number;
-  /** For everything together, from the look-up of the host to the last byte, in milliseconds; 5 000 if absent. */
+  /** For everything, from resolving the host to the last byte, in milliseconds; 5 000 if absent. */
   readonly timeoutMs?: number;
   /**
-   * Only the status counts: the body is read to no purpose, 64 KiB of it at most, and may break off; a redirect is an
-   * answer like any other, and is not followed.
+   * Only the status counts: at most 64 KiB of the body are read and ignored, and the body may break off; a redirect is a
+   * response like any other, and is not followed.
    */
   readonly statusOnly?: true;
-  /** Ends the request, which then fails as a connection that broke. */
+  /** Ends the request, which then fails like a broken connection. */
   readonly signal?: AbortSignal;
 }
 
-/** An answer with any status, but 3xx only where it was asked for. Its content type is for the caller to check. */
+/** A response with any status, but 3xx only on request. The caller checks its content type. */
 export interface GuardedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -53,7 +58,7 @@ export interface GuardedResponse {
 }
 
 /**
- * Makes one HTTP request to a URL that somebody else chose.
+ * Makes one HTTP request to a URL that someone else chose.
  * @throws {GuardedFetchError}
  */
 export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
@@ -70,9 +75,10 @@ const defaultTimeoutMs = 5_000;
 const mostPassedOver = 64 * 1_024;
 
 /**
- * An HTTP client for URLs that an attacker may have chosen (OWASP ASVS 5.0, 1.3.6 and 13.2): https only, every address of
- * the host checked, the connection made to just those addresses, no redirects, no decompression, size and time bounded.
- * `allowPrivateNetwork` also takes http, loopback and private addresses. `trustedCertificates` (PEM) replaces the system's.
+ * An HTTP client for URLs that an attacker may have chosen (OWASP ASVS 5.0, 1.3.6 and 13.2): https only, every address
+ * of the host checked, the connection made to exactly those addresses, no redirects, no decompression, limited size and
+ * time. `allowPrivateNetwork` also permits http, loopback and private addresses. `trustedCertificates` (PEM) replaces
+ * the system's.
  */
 export function guardedFetch({
   trustedCertificates,
@@ -85,8 +91,8 @@ export function guardedFetch({
 }
 
 /**
- * Says whether `guardedFetch` would make a request to a URL now, without making one: what it would refuse is refused here.
- * The host may lead elsewhere later.
+ * Checks whether `guardedFetch` would make a request to a URL now, without making one: what it would refuse is refused
+ * here. The host may resolve differently later.
  * @throws {GuardedFetchError}
  */
 export function guardedTarget(options: GuardOptions): (url: string) => Promise<void> {
@@ -98,7 +104,7 @@ interface GuardOptions {
   readonly resolve?: ResolveHost;
 }
 
-/** Does something with a URL and the addresses of its host once both were found to be good, within the time there is. */
+/** Runs an action with a URL and the addresses of its host once both are checked, within the time limit. */
 async function guarded<Value>(
   text: string,
   { allowPrivateNetwork, resolve = systemResolver }: GuardOptions,
@@ -129,7 +135,7 @@ async function reachableAddresses(
   resolve: ResolveHost,
 ): Promise<readonly string[]> {
   const addresses = isIP(host) ? [host] : await resolveOrRefuse(host, resolve);
-  // One bad address is enough: which of them is connected to is not ours to say once they are handed over.
+  // One bad address is enough: once handed over, we do not control which of them is used.
   if (addresses.every((address) => isReachable(address, allowPrivateNetwork))) return addresses;
   throw new GuardedFetchError(
     'address',
@@ -186,7 +192,7 @@ function beforeAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<
   });
 }
 
-/** One request on a connection of its own, which can lead to `addresses` only. */
+/** One request on its own connection, which can only go to `addresses`. */
 function exchange(
   url: URL,
   addresses: readonly string[],
@@ -202,7 +208,7 @@ function exchange(
       lookup: onlyTo(addresses),
       signal,
       maxHeaderSize: 16_384,
-      // Said here so that no environment variable can turn it off.
+      // Set here so that no environment variable can turn it off.
       rejectUnauthorized: true,
       ...(trustedCertificates === undefined ? {} : { ca: trustedCertificates }),
     });
@@ -211,14 +217,14 @@ function exchange(
       reject(failureOf(url.hostname, cause, signal));
       request.destroy();
     };
-    // Where only the status counts, whatever breaks off after it is heard from its body.
+    // If only the status counts, anything that breaks off afterwards shows in the body.
     request.on('error', (cause) => (answered && statusOnly) || fail(cause));
     request.on('response', (response) => {
       answered = true;
       const received = statusOnly ? passOver(response) : receive(response, url.hostname, maxBytes);
       received.then(resolve, fail);
     });
-    // After an upgrade that was not asked for nothing else is heard; after an answer its body may still be unread.
+    // After an unrequested upgrade no other event follows; after a response, its body may still be unread.
     request.on('close', () => answered || fail(new Error('closed before an answer')));
     request.end(body);
   });
@@ -232,14 +238,14 @@ function ownHeaders(
   for (const [name, value] of Object.entries(headers)) own[name.toLowerCase()] = value;
   delete own['host'];
   delete own['transfer-encoding'];
-  // What is compressed can become anything; its size would say nothing.
+  // Compressed content can expand to anything, so its size would mean nothing.
   own['accept-encoding'] = 'identity';
   if (body === undefined) delete own['content-length'];
   else own['content-length'] = Buffer.byteLength(body);
   return own;
 }
 
-/** A look-up that answers with what was checked: a second question to the name server could be answered otherwise. */
+/** A look-up that returns what was checked: asking the name server again could give another result. */
 function onlyTo(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, options, done) => {
@@ -259,7 +265,7 @@ async function receive(response: IncomingMessage, host: string, maxBytes: number
   }
   const tooLarge = new GuardedFetchError('size', `host \`${host}\` sent more than ${maxBytes} bytes`);
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
-  // Copied into one buffer: each of many tiny chunks would keep the whole read that it came from.
+  // Copied into one buffer: each of many tiny chunks would keep alive the whole read that it came from.
   const body = Buffer.alloc(maxBytes);
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -270,7 +276,7 @@ async function receive(response: IncomingMessage, host: string, maxBytes: number
   return { status, headers, body: new Uint8Array(body.subarray(0, size)) };
 }
 
-/** Takes the status, whatever becomes of the body: it is read so that the peer can end as it is used to. */
+/** Takes the status, whatever becomes of the body, which is read so that the peer can finish normally. */
 async function passOver(response: IncomingMessage): Promise<GuardedResponse> {
   const { statusCode: status = 0, headers } = response;
   let size = 0;
@@ -280,7 +286,7 @@ async function passOver(response: IncomingMessage): Promise<GuardedResponse> {
       if (size > mostPassedOver) break;
     }
   } catch {
-    // The status was there before.
+    // The status had already arrived.
   }
   return { status, headers, body: new Uint8Array() };
 }

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** Where clouds answer any process of a machine with its credentials, beside the link-local addresses. */
+/** Addresses at which clouds give a machine's credentials to any of its processes, besides the link-local ones. */
 const metadataAddresses = new Set(
   [
     '168.63.129.16', // Azure: a public address, routed to the host
@@ -18,8 +18,8 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Whether a connection that a caller asked for may go to this address: global unicast (RFC 6890, RFC 4291) only, and
- * loopback and private ones where `allowPrivateNetwork`. Link-local, metadata, multicast and reserved ones never.
+ * Whether a connection requested by a caller may go to this address: only global unicast (RFC 6890, RFC 4291), and
+ * loopback and private ones with `allowPrivateNetwork`. Never link-local, metadata, multicast and reserved addresses.
  */
 export function isReachable(address: string, allowPrivateNetwork: boolean): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -27,11 +27,11 @@ export function isReachable(address: string, allowPrivateNetwork: boolean): bool
   if (metadataAddresses.has(parsed.toNormalizedString())) return false;
   const range = parsed.range();
   if (allowPrivateNetwork && privateRanges.includes(range)) return true;
-  // For IPv6 `unicast` is whatever has no other name, also what nobody was given yet.
+  // For IPv6, `unicast` is everything without another name, including what is unassigned.
   return range === 'unicast' && (parsed instanceof ipaddr.IPv4 || parsed.match(globalUnicast));
 }
 
-/** The IPv4 address that an IPv4-mapped (RFC 4291) or NAT64 (RFC 6052) address leads to; any other stays itself. */
+/** The IPv4 address behind an IPv4-mapped (RFC 4291) or NAT64 (RFC 6052) address; any other is returned unchanged. */
 function embeddedIPv4(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
   if (address instanceof ipaddr.IPv4) return address;
   if (address.isIPv4MappedAddress()) return address.toIPv4Address();

@@ -7,10 +7,10 @@ import { parseStrictJson } from '../wire/strict-json.js';
 import { rawBody } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
 
-/** Injects the secret that auth proxies show; undefined where none is served. */
+/** Injects the secret that auth proxies present; undefined if none is served. */
 export const PROXY_SECRET = Symbol('ProxySecret');
 
-/** What auth proxies ask of the API besides its public paths: configurations, and stamps (docs/adr/0019). */
+/** What auth proxies need from the API besides its public paths: configurations, and stamps (docs/adr/0019). */
 @Controller('internal/v1/auth-proxy')
 export class AuthProxyKeysController {
   constructor(
@@ -35,7 +35,7 @@ export class AuthProxyKeysController {
     return { stamp: await this.proxies.stamp(configId, body, this.freshness.wanted(request)) };
   }
 
-  /** `{ configId, filterType, filterValue }` → `{ organizationId }`, where a public identifier leads, if it does. */
+  /** `{ configId, filterType, filterValue }` → `{ organizationId }`, where a public identifier leads, if anywhere. */
   @Post('account')
   @HttpCode(200)
   async account(@Req() request: FastifyRequest): Promise<{ organizationId?: string }> {
@@ -53,7 +53,7 @@ export class AuthProxyKeysController {
     return { allowed: await this.proxies.allowsOrigin(origin, this.freshness.wanted(request)) };
   }
 
-  /** @throws {CoordinatorError} UNAUTHENTICATED unless the request shows the secret, and before anything is parsed */
+  /** @throws {CoordinatorError} UNAUTHENTICATED unless the request presents the secret, before anything is parsed */
   private asked<Name extends string>(request: FastifyRequest, names: readonly Name[]): Readonly<Record<Name, string>> {
     const { value } = this.secret;
     if (value === undefined) {
@@ -70,7 +70,7 @@ export class AuthProxyKeysController {
   }
 }
 
-/** Compares digests, which are of one length, so that the time it takes says nothing. */
+/** Compares digests, which have the same length, so that timing reveals nothing. */
 function isSame(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

@@ -5,9 +5,9 @@ import { bodyTooLarge } from './errors.filter.js';
 
 /** Largest request body, in bytes. */
 export const maxBody = 2 * 1024 * 1024;
-/** Largest body that is read to its end only to refuse it, in bytes. */
+/** Largest body that is read completely just to refuse it, in bytes. */
 const mostPassedOver = 32 * 1024 * 1024;
-/** Bodies up to this size, in bytes, have room of their own. */
+/** Bodies up to this size, in bytes, have a reserve of their own. */
 const smallBody = 64 * 1024;
 
 declare module 'fastify' {
@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** A body is counted before it is received, until it was answered and nobody works on it any more. */
+/** A body is counted before it is received, until the response is sent and nobody works on it any more. */
 export function limitBodies(fastify: FastifyInstance): void {
   const most = bytesInFlight(getHeapStatistics().heap_size_limit);
   const bodies = new BodiesInFlight({ most, small: smallBody });
@@ -28,7 +28,7 @@ export function limitBodies(fastify: FastifyInstance): void {
     const bytes = isChunked ? maxBody : Math.min(Number(length ?? 0) || 0, maxBody);
     if (bytes === 0) return done();
     if (!isChunked && Number(length) > maxBody && Number(length) <= mostPassedOver) {
-      // Whoever still writes when the connection is closed never reads why.
+      // A client that is still writing when the connection closes never reads why.
       request.raw.once('end', () => done(bodyTooLarge())).resume();
       return;
     }
@@ -42,7 +42,7 @@ export function limitBodies(fastify: FastifyInstance): void {
     request.bodyInFlight = one;
     reply.raw.once('close', () => {
       one.isClosed = true;
-      // Whoever hangs up does not end what was begun.
+      // A client that hangs up does not end work that was started.
       if (!one.isWorkedOn) letGo();
     });
     done();

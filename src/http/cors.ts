@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify';
 
 type CorsOptions = NonNullable<Parameters<FastifyAdapter['enableCors']>[0]>;
 
-/** What is for operators, and for no page of another origin. The auth proxy asks each configuration (`ownCors`). */
+/** Paths for operators, closed to pages of other origins. The auth proxy asks each configuration (`ownCors`). */
 const operatorPaths = /^\/+(?:metrics|health|docs|openapi\.json|internal)(?:[/?#]|$)/i;
 
-/** Lets pages of every origin use the API, and nothing that is for operators. */
+/** Lets pages of every origin use the API, except what is for operators. */
 export function allowOrigins(adapter: FastifyAdapter): void {
   const shared = {
     origin: '*',
@@ -26,7 +26,7 @@ export function allowOrigins(adapter: FastifyAdapter): void {
     exposedHeaders: ['X-Position', 'ratelimit-limit', 'ratelimit-remaining', 'retry-after'],
     maxAge: 7_200,
   };
-  // What is for operators is for no page of another origin: a browser inside their network would read it out.
+  // Closed to pages of other origins: a browser inside the operators' network would read it for them.
   const delegator = ({ url }: FastifyRequest, done: (error: null, options: CorsOptions) => void): void =>
     done(null, operatorPaths.test(url) ? { origin: false } : shared);
   adapter.enableCors({ delegator });

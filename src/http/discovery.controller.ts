@@ -5,7 +5,7 @@ import { WebhookKey } from '../keyring/webhook-key.js';
 /** The root certificate of boot proofs, PEM. */
 export const ATTESTATION_ROOT = Symbol('AttestationRoot');
 
-/** Public keys of this installation, for callers who check what it signs or seal something to it (client protocol 7.5). */
+/** Public keys of this installation, for callers who verify what it signs or encrypt to it (client protocol 7.5). */
 @Controller('public/v1/discovery')
 export class DiscoveryController {
   constructor(
@@ -14,7 +14,7 @@ export class DiscoveryController {
     @Inject(ATTESTATION_ROOT) private readonly attestationRoot: { readonly pem: string },
   ) {}
 
-  /** P-256 keys in hex: uncompressed, but for `onRampEncryption`, which its client takes compressed. */
+  /** P-256 keys in hex: uncompressed, except `onRampEncryption`, which its client expects compressed. */
   @Get('keys')
   @Header('cache-control', 'public, max-age=300')
   publicKeys() {
@@ -28,7 +28,7 @@ export class DiscoveryController {
     };
   }
 
-  /** The key that deliveries of webhooks are signed with, as a JWK Set (RFC 7517). */
+  /** The key that signs webhook deliveries, as a JWK Set (RFC 7517). */
   @Get('webhooks/jwks')
   @Header('cache-control', 'public, max-age=300')
   webhookKeys() {
@@ -36,8 +36,8 @@ export class DiscoveryController {
   }
 
   /**
-   * What boot proofs of this installation chain to. Verifiers pin what they have got once, from somebody they trust: asked
-   * for together with the proof it proves nothing.
+   * The root of boot proofs of this installation. Verifiers pin it after getting it once from someone they trust:
+   * fetched together with the proof, it proves nothing.
    */
   @Get('attestation-root.pem')
   @Header('content-type', 'application/x-pem-file')

@@ -15,12 +15,12 @@ import { openApiDocument, type ProxyEndpoint } from './openapi.js';
 
 const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The pages made of the Markdown in `docs/`; seen from `dist/http`, and from `src/http` in tests. */
+/** The pages built from the Markdown in `docs/`; relative to `dist/http`, and to `src/http` in tests. */
 const site = ['../site/', '../../dist/site/']
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((path) => existsSync(path));
 
-/** What of it is served, by its path below /docs/: nothing is looked up by what a request says. */
+/** The files served, by path below /docs/: a request never determines a file name. */
 const pages: ReadonlySet<string> = new Set(
   site === undefined
     ? []
@@ -54,8 +54,8 @@ const page = `<!doctype html>
 </html>
 `;
 
-// Requests need a stamp over their body, which a form cannot make: the page is for reading. Without a null validator the
-// bundle would send the address of this server to one elsewhere.
+// Requests need a stamp over their body, which a form cannot create: the page is for reading. Without a null validator,
+// the bundle would send this server's address to a server elsewhere.
 const start = `window.ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
@@ -67,7 +67,7 @@ const start = `window.ui = SwaggerUIBundle({
 /** Injects the endpoints of the auth proxy, if it is served here. */
 export const PROXY_ENDPOINTS = Symbol('ProxyEndpoints');
 
-/** The documentation, the OpenAPI document and a page to read it; everything comes from this server, nothing from elsewhere. */
+/** The documentation, the OpenAPI document and a page to read it, all from this server alone. */
 @Controller()
 export class DocsController {
   /** Made when it is first asked for, once: a coordinator in a test is rarely asked. */
@@ -79,7 +79,7 @@ export class DocsController {
     @Inject(PROXY_ENDPOINTS) private readonly proxy: readonly ProxyEndpoint[],
   ) {}
 
-  /** Whoever opens the address of the server in a browser finds out what it is. */
+  /** Tells people who open the server's address in a browser what it is. */
   @Get()
   @Redirect('/docs', 302)
   home(): void {

@@ -6,7 +6,7 @@ import { CoordinatorError, grpcNumbers, type ErrorCode, type ErrorDetail } from 
 import { StoreRefused } from '../ledger/event-store.js';
 import { LOGGER } from './logger.js';
 
-/** The HTTP status of each error code (client protocol 3.2). The one such table. */
+/** The HTTP status of each error code (client protocol 3.2), the only such table. */
 export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
   NOT_FOUND: 404,
@@ -15,7 +15,7 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   RESOURCE_EXHAUSTED: 429,
   FAILED_PRECONDITION: 400,
   ABORTED: 409,
-  // Not of the client protocol: larger than what can be recorded here, which somebody can change.
+  // Not in the client protocol: larger than what can be recorded here, which an operator can change.
   OUT_OF_RANGE: 413,
   UNIMPLEMENTED: 501,
   INTERNAL: 500,
@@ -23,7 +23,7 @@ export const httpStatuses: Readonly<Record<ErrorCode, number>> = {
   UNAUTHENTICATED: 401,
 };
 
-/** What every answer that is not a success carries (client protocol 3.1). */
+/** The body of every unsuccessful response (client protocol 3.1). */
 interface ErrorBody {
   readonly code: number;
   readonly message: string;
@@ -31,7 +31,7 @@ interface ErrorBody {
   readonly turnkeyErrorCode: string;
 }
 
-/** The body of an error on the wire. The category stands twice because clients look in both places. */
+/** The body of an error on the wire. The category appears twice because clients look in both places. */
 function errorBody({ code, message, details, category, retryAfterSeconds }: CoordinatorError): ErrorBody {
   const retryDetail =
     retryAfterSeconds === undefined
@@ -54,7 +54,7 @@ export function refuseUnreadablePath(_error: unknown, _request: FastifyRequest, 
   void reply.status(httpStatuses[error.code]).send(errorBody(error));
 }
 
-/** Turns whatever was thrown into the wire format. What is not meant for the caller is logged under an id, not shown. */
+/** Converts any error into the wire format. Errors not meant for the caller are logged under an id, not shown. */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
   constructor(@Inject(LOGGER) private readonly logger: Logger) {}
@@ -64,7 +64,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const error = this.translate(thrown);
     const { cause } = error;
     const isRefused = cause instanceof StoreRefused;
-    // Each of them has a remedy that only an operator can apply, and a message that is for the operator.
+    // Only an operator can fix these, and their messages are for the operator.
     if (isRefused) this.logger.error({ reason: cause.message }, 'the event store refused access');
     const seconds = error.retryAfterSeconds ?? (error.code === 'UNAVAILABLE' && !isRefused ? 1 : undefined);
     if (seconds !== undefined) void reply.header('retry-after', String(seconds));

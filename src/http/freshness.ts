@@ -3,24 +3,25 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidField } from '../domain/errors.js';
 
 /**
- * Read-your-writes, paid by the reader: a submit answers as soon as it is durable and names its position; a query waits
- * until the read models have passed the last position that this instance has answered with, or a later one it is asked for.
+ * Read-your-writes, paid by the reader: a submit responds as soon as it is durable and names its position; a query
+ * waits until the read models have passed the last position that this instance has returned, or a later one named by
+ * the caller.
  */
 @Injectable()
 export class Freshness {
   private answeredUpTo = -1n;
 
-  /** The last position that this instance has answered with, or that was recorded before. */
+  /** The last position that this instance has returned, or that was recorded before. */
   get latest(): bigint {
     return this.answeredUpTo;
   }
 
-  /** What was recorded before this instance answered anything. */
+  /** What was recorded before this instance's first response. */
   begin(position: bigint): void {
     if (position > this.latest) this.answeredUpTo = position;
   }
 
-  /** Notes the position of an answer, and tells it to the caller in `X-Position`. */
+  /** Notes the position of a response, and sends it to the caller in `X-Position`. */
   answered(position: bigint, reply: FastifyReply): void {
     if (position > this.latest) this.answeredUpTo = position;
     void reply.header('x-position', String(position));
@@ -28,7 +29,7 @@ export class Freshness {
 
   /**
    * The position that a query must have seen.
-   * @throws {CoordinatorError} INVALID_ARGUMENT when `X-Min-Position` is not a decimal number
+   * @throws {CoordinatorError} INVALID_ARGUMENT if `X-Min-Position` is not a decimal number
    */
   wanted(request: FastifyRequest): bigint {
     const header = request.headers['x-min-position'];

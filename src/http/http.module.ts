@@ -23,7 +23,7 @@ import { RateLimits } from './rate-limits.js';
 import { SubmitController } from './submit.controller.js';
 import { WellKnownController } from './well-known.controller.js';
 
-/** Everything that a coordinator serves over HTTP, but for the auth proxy's own paths. */
+/** Everything that a coordinator serves over HTTP, except the auth proxy's own paths. */
 @Module({
   imports: [EngineModule, AuthProxiesModule, KeyringModule, ReadModelsModule, MetricsModule, FreshnessModule],
   controllers: [

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { CoordinatorError } from '../domain/errors.js';
 import { invitationCss, invitationHtml, invitationScript } from './invitation-page.js';
 
-/** Nothing but what this server gives, in no frame, and the link is told to nobody. */
+/** Only content from this server, in no frame, and no referrer that would leak the link. */
 const headers = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -18,7 +18,7 @@ const files: Readonly<Record<string, readonly [contentType: string, text: string
   'accept.js': ['text/javascript; charset=utf-8', invitationScript],
 };
 
-/** Where the links of invitations lead, unless INVITATION_URL says otherwise. */
+/** The target of invitation links, unless INVITATION_URL says otherwise. */
 @Controller('invitations')
 export class InvitationPageController {
   @Get(':file')

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 
-/** How this server is reached; asked once it listens. */
+/** The address of this server, known once it listens. */
 export interface Addresses {
-  /** The address that others are told: PUBLIC_URL where it is set. */
+  /** The address for others: PUBLIC_URL if set. */
   readonly told: () => string;
   /** On this machine. */
   readonly own: () => string;
@@ -11,7 +11,7 @@ export interface Addresses {
 export const ADDRESSES = Symbol('Addresses');
 
 /**
- * The origin at which a server that listens is reached on its machine, such as `http://127.0.0.1:8080`.
+ * The origin of a listening server on its own machine, such as `http://127.0.0.1:8080`.
  * @throws before it listens
  */
 export function listeningAddress(server: Server): string {

@@ -3,7 +3,7 @@ import { pino, type Logger } from 'pino';
 
 export const LOGGER = Symbol('Logger');
 
-/** Members whose values are never written, wherever in a log line they stand. */
+/** Members whose values are never logged, at any place in a log line. */
 const secretMembers = [
   'authorization',
   'x-stamp',
@@ -19,13 +19,13 @@ const secretMembers = [
   'exportBundle',
 ];
 
-/** JSON lines on standard error. Secrets are taken out by name, at the top and two levels down. */
+/** JSON lines on standard error. Secrets are removed by name, at the top and two levels down. */
 export function createLogger(level: string, destination: NodeJS.WritableStream = process.stderr): Logger {
   const paths = secretMembers.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
   return pino({ level, redact: { paths, censor: '[redacted]' }, base: null }, destination);
 }
 
-/** Nest's own messages through the same log; its start-up chatter only where asked for. */
+/** Nest's own messages through the same log; its startup messages only on request. */
 export function nestLogger(logger: Logger): LoggerService {
   return {
     log: (message: unknown) => logger.debug(String(message)),

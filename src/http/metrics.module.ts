@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DRIVER_METRICS } from '../ports/driver-metrics.js';
 import { Metrics } from './metrics.js';
 
-/** What is counted and measured. */
+/** Counters and measurements. */
 @Module({
   providers: [Metrics, { provide: DRIVER_METRICS, useExisting: Metrics }],
   exports: [Metrics, DRIVER_METRICS],

@@ -5,7 +5,7 @@ import type { RunnerObserver } from '../read-models/runner.js';
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Prometheus metrics of one server; not global, so that many can run in one process. */
+/** Prometheus metrics of one server; not global, so that several can run in one process. */
 @Injectable()
 export class HttpMetrics {
   readonly registry = new Registry();
@@ -97,7 +97,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     registers: [this.registry],
   });
 
-  /** Asks `lag` for the events that the read models are behind, whenever the metrics are read. */
+  /** Calls `lag` for the number of events that the read models are behind, whenever the metrics are read. */
   measureLag(lag: () => Promise<number>): void {
     new Gauge({
       name: 'countersign_read_model_lag_positions',
@@ -109,7 +109,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     });
   }
 
-  /** Asks `count` for the deliveries of webhooks that wait, whenever the metrics are read. */
+  /** Calls `count` for the number of waiting webhook deliveries, whenever the metrics are read. */
   measureWaitingDeliveries(count: () => number): void {
     new Gauge({
       name: 'countersign_webhook_deliveries_waiting',
@@ -148,7 +148,7 @@ export class Metrics extends HttpMetrics implements DriverMetrics {
     this.foldedEvents.inc(events);
   }
 
-  /** What the read model runner tells, as metrics; the rest goes to `and`. */
+  /** Turns reports of the read-model runner into metrics, and passes the rest to `and`. */
   observing(and: Omit<RunnerObserver, 'projected'>): RunnerObserver {
     return {
       projected: (model, position) => this.positions.set({ model }, Number(position)),

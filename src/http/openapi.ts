@@ -43,7 +43,7 @@ function namesOf(status: number): string {
     .join(' or ');
 }
 
-/** An endpoint of the auth proxy, as the document describes it. */
+/** An endpoint of the auth proxy, for the document. */
 export interface ProxyEndpoint {
   /** Last segment of the path. */
   readonly name: string;
@@ -52,7 +52,7 @@ export interface ProxyEndpoint {
   readonly response: new () => object;
 }
 
-/** The OpenAPI 3.1 document of everything that is listed: activities, queries, and endpoints of the auth proxy. */
+/** The OpenAPI 3.1 document of everything listed: activities, queries, and endpoints of the auth proxy. */
 export function openApiDocument(
   registry: Registry,
   queries: readonly AnyQuery[],
@@ -145,7 +145,7 @@ export function openApiDocument(
   };
 }
 
-/** An answer as it is: limits are rules for what callers send, and an operator may set others. */
+/** Responses have no limits in the document: limits are for what callers send, and operators may change them. */
 function withoutLimits({ properties, ...schema }: JsonSchema): JsonSchema {
   const members = Object.entries(properties ?? {}).map(([name, member]): [string, JsonSchema] => {
     const { minItems: _minItems, maxItems: _maxItems, minLength: _minLength, maxLength: _maxLength, ...rest } = member;
@@ -154,7 +154,7 @@ function withoutLimits({ properties, ...schema }: JsonSchema): JsonSchema {
   return { ...schema, properties: Object.fromEntries(members) };
 }
 
-/** Whoever calls the proxy has no key to stamp with; the configuration that is named says what they may do. */
+/** Clients of the proxy have no key to stamp with; the named configuration says what they may do. */
 function proxyOperation({ name, summary, request, response }: ProxyEndpoint, components: Components): object {
   return {
     operationId: `v1_${name}`,

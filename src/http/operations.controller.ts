@@ -6,13 +6,13 @@ import type { EventStore } from '../ledger/event-store.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { Metrics } from './metrics.js';
 
-/** How long the read models may take to reach what was recorded when somebody asked, in milliseconds. */
+/** How long the read models may take to reach what was recorded at the time of a check, in milliseconds. */
 const graceMs = 5_000;
 
-/** What operators ask: is it up, can it work, how is it doing. */
+/** Health checks and metrics for operators. */
 @Controller()
 export class OperationsController {
-  /** What the read models have yet to reach, and since when; from the beginning everything that there is. */
+  /** What the read models still have to reach, and since when; at first, everything. */
   private goal: { position: bigint; since: number | undefined } = { position: 2n ** 63n, since: -Infinity };
 
   constructor(
@@ -24,13 +24,15 @@ export class OperationsController {
     metrics.measureLag(() => this.lag());
   }
 
-  /** The process answers. */
+  /** The process responds. */
   @Get('health/live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** The store answers and takes what we write, and every read model runs, has caught up once, and does not stay behind. */
+  /**
+   * The store responds and accepts our writes, and every read model runs, has caught up once, and does not stay behind.
+   */
   @Get('health/ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const failed = this.runner.failures();
@@ -46,7 +48,7 @@ export class OperationsController {
     }
   }
 
-  /** Positions say which is further, not how far: what counts is how long the read models have not reached one. */
+  /** Positions say which is further, not by how much: what counts is how long the read models have not reached one. */
   private isBehind(head: bigint): boolean {
     const reached = this.runner.reached();
     const now = this.clock.now();

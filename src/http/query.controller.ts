@@ -8,12 +8,12 @@ import { rawBody, ReadGuard } from '../stamps/stamp.guard.js';
 import { Freshness } from './freshness.js';
 import { RateLimits } from './rate-limits.js';
 
-/** Longest time that a caller may take to read an answer, in milliseconds. */
+/** Longest time that a caller may take to read a response, in milliseconds. */
 const longestReadMs = 60_000;
 
 const queriesByPath = new Map(queries.map((query) => [query.path, query]));
 
-/** POST /public/v1/query/<query>: one question, stamped or with a read-only session. */
+/** POST /public/v1/query/<query>: one query, stamped or with a read-only session. */
 @Controller('public/v1/query')
 @UseGuards(ReadGuard)
 export class QueryController {
@@ -42,7 +42,7 @@ export class QueryController {
     );
     void reply.type('application/json; charset=utf-8');
     if (reply.raw.destroyed) gone();
-    // Whoever reads slowly keeps a place, but not for ever.
+    // A slow reader keeps a slot, but not forever.
     const late = setTimeout(() => reply.raw.destroy(), longestReadMs);
     reply.raw.once('close', () => {
       clearTimeout(late);

@@ -27,24 +27,24 @@ export class RateLimits {
     this.credential = limitOf(rateLimits.perCredential, 'with one credential', maxKeys);
   }
 
-  /** True when any limit is on. */
+  /** True if any limit is on. */
   get isOn(): boolean {
     return Boolean(this.address ?? this.organization ?? this.credential);
   }
 
   /**
-   * Counts one request of an address, an organization and a credential, and puts the tightest of their limits into
-   * the answer's headers (`ratelimit-limit`, `ratelimit-remaining`).
+   * Counts one request for an address, an organization and a credential, and puts the tightest of their limits into the
+   * response headers (`ratelimit-limit`, `ratelimit-remaining`).
    * @throws {CoordinatorError} RESOURCE_EXHAUSTED RATE_LIMIT_EXCEEDED
    */
   check(request: FastifyRequest, reply: FastifyReply, body: Uint8Array, by: Stamp | SessionHeader): void {
     if (!this.isOn) return;
-    // The body is not parsed yet; a wrong guess here only counts towards another organization's limit of this caller.
+    // The body is not parsed yet; a wrong guess here only counts towards this caller's limit for another organization.
     const organization = organizationPattern.exec(
       Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'),
     );
     const { caller } = request;
-    // Through an auth proxy everybody has its key and asks its organization: one of them must not use up what others are owed.
+    // All clients of an auth proxy share its key and organization, but one must not use up what others are entitled to.
     const through = caller.isThroughProxy ? ` ${caller.network}` : '';
     consume(this.address, caller.network, reply);
     consume(this.credential, credentialIn(by) + through, reply);
@@ -52,7 +52,7 @@ export class RateLimits {
   }
 }
 
-/** What names the credential of a request: whoever sends it may have made it up. */
+/** Identifies the credential of a request; the sender may have invented it. */
 export function credentialIn(by: Stamp | SessionHeader): string {
   if (by.kind === 'session') return by.token;
   return by.kind === 'webauthn' ? by.credentialId : by.publicKey;

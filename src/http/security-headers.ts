@@ -1,4 +1,4 @@
-/** The security headers of every answer: those that helmet 8 sets, with what differs said beside it. */
+/** The security headers of every response: those that helmet 8 sets, with comments where ours differ. */
 const headers = {
   'content-security-policy': [
     "default-src 'self'",
@@ -13,7 +13,7 @@ const headers = {
     "style-src 'self' 'unsafe-inline'",
   ].join(';'),
   'cross-origin-opener-policy': 'same-origin',
-  // Browsers of any origin may call the API; it has no cookies to steal.
+  // Browsers may call the API from any origin; it has no cookies to steal.
   'cross-origin-resource-policy': 'cross-origin',
   'origin-agent-cluster': '?1',
   'referrer-policy': 'no-referrer',

@@ -6,17 +6,17 @@ import { refuseUnreadablePath } from './errors.filter.js';
 import type { HttpMetrics } from './metrics.js';
 import { securityHeaders } from './security-headers.js';
 
-/** Between two looks at connections whose time is up, in milliseconds. */
+/** Interval between checks for timed-out connections, in milliseconds. */
 const checkTimesMs = 1_000;
 
-/** A server that has been put together and can listen. */
+/** An assembled server, ready to listen. */
 export interface Server {
   readonly app: NestFastifyApplication;
-  /** Finishes what was accepted, then lets go of everything. */
+  /** Finishes accepted requests, then releases everything. */
   close(): Promise<void>;
 }
 
-/** The adapter between Nest and an HTTP server with the limits that the settings say. */
+/** The adapter between Nest and an HTTP server, with the limits from the settings. */
 export function newAdapter({ trustProxy, requestTimeoutMs, headersTimeoutMs }: Config): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBody,
@@ -24,7 +24,7 @@ export function newAdapter({ trustProxy, requestTimeoutMs, headersTimeoutMs }: C
     forceCloseConnections: 'idle',
     frameworkErrors: refuseUnreadablePath,
     requestTimeout: requestTimeoutMs,
-    // Node counts the larger of the two times, and looks every half minute, unless both and the interval are said.
+    // Node uses the larger of the two times, and checks every half minute, unless both and the interval are given.
     http: {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
@@ -33,10 +33,10 @@ export function newAdapter({ trustProxy, requestTimeoutMs, headersTimeoutMs }: C
   });
 }
 
-/** What is done with every request before any route: its bytes are kept, and it is known where it comes from. */
+/** Applies to every request before any route: keeps its bytes, and determines where it comes from. */
 export function prepareServer(adapter: FastifyAdapter, proxySecret: string | undefined): void {
   const fastify = adapter.getInstance();
-  // The stamp is over the exact bytes, so they are kept and nothing parses them before it is verified.
+  // The stamp is over the exact bytes, so they are kept, and nothing parses them before they are verified.
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const headers = securityHeaders();
@@ -51,7 +51,7 @@ export function prepareServer(adapter: FastifyAdapter, proxySecret: string | und
   limitBodies(fastify);
 }
 
-/** Counts answers. */
+/** Counts responses. */
 export function measure(adapter: FastifyAdapter, metrics: HttpMetrics): void {
   adapter.getInstance().addHook('onResponse', (request, reply, done) => {
     metrics.answered(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime / 1000);
@@ -59,10 +59,11 @@ export function measure(adapter: FastifyAdapter, metrics: HttpMetrics): void {
   });
 }
 
-/** Answers what is in flight, and takes nothing more. */
+/** Finishes requests in flight, and accepts no more. */
 export async function closeServer(app: NestFastifyApplication): Promise<void> {
   const { server } = app.getHttpAdapter().getInstance();
-  // A connection whose last request ends while we close would be kept for the next one, and the process with it.
+  // Otherwise a connection whose last request ends during closing would be kept for another, and keep the process
+  // alive.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   await app.close();
   clearInterval(idle);

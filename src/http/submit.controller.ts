@@ -40,11 +40,11 @@ export class SubmitController {
     const from = senderPath({ ...request.caller, credential: credentialIn(stamp) });
     const asked = { path, body, stamp, from };
     const seen = this.freshness.wanted(request);
-    // All versions that a path takes are of one kind.
+    // All versions that a path accepts are of one kind.
     const command = isVote(versions[0]!.definition) ? new CastVote(asked) : new SubmitActivity(asked, seen);
     const { activity, position } = await this.commands.execute(command);
     this.freshness.answered(position, reply);
-    // The answer has what was sent, or voted on.
+    // The response contains what was sent, or voted on.
     await turnOfLarge(request, sizeOf(activity));
     return { activity };
   }

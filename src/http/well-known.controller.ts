@@ -1,12 +1,14 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { OidcIssuer } from '../keyring/oidc-issuer.js';
 
-/** This installation as an OpenID issuer (OpenID Connect Discovery 1.0): for whoever checks its ID tokens elsewhere. */
+/**
+ * This installation as an OpenID issuer (OpenID Connect Discovery 1.0), for those who verify its ID tokens elsewhere.
+ */
 @Controller('.well-known')
 export class WellKnownController {
   constructor(private readonly own: OidcIssuer) {}
 
-  /** There is no authorization endpoint: tokens come from the activity oauth2_authenticate only. */
+  /** There is no authorization endpoint: tokens come only from the activity oauth2_authenticate. */
   @Get('openid-configuration')
   @Header('cache-control', 'public, max-age=300')
   configuration() {

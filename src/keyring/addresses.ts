@@ -11,11 +11,11 @@ import type { EcdsaCurve } from './curves.js';
 import { taprootOutputKey } from './taproot.js';
 import { tonAddress } from './ton.js';
 
-/** What a format asks of a key, where its wallets look for the key by default, and its text. */
+/** What a format requires of a key, the default path of its wallets, and its text form. */
 interface AddressEncoding {
   readonly curves: readonly Curve[];
   readonly defaultPath: string;
-  /** What says how the address is written. */
+  /** The source that defines the address. */
   readonly source: string;
   /** From the compressed point, or the 32 bytes of an Ed25519 key. */
   encode(publicKey: Uint8Array, curve: Curve): string;
@@ -26,7 +26,7 @@ const ED25519: readonly Curve[] = ['CURVE_ED25519'];
 
 /**
  * All formats. Default paths are the chains' own (SLIP-0044 coin types, BIP-44, 48, 49, 84, 86, SEP-0005, Spark's
- * identity key), with every segment hardened on Ed25519; they are suggestions, any path may be used.
+ * identity key), with every segment hardened for Ed25519. They are suggestions; any path may be used.
  */
 export const ADDRESS_FORMATS: Readonly<Record<AddressFormat, AddressEncoding>> = {
   ADDRESS_FORMAT_UNCOMPRESSED: {
@@ -136,15 +136,15 @@ export const ADDRESS_FORMATS: Readonly<Record<AddressFormat, AddressEncoding>> =
 };
 
 /**
- * The address of a public key (as `publicKeyOf` gives it). Throws INVALID_ARGUMENT for a format that does not exist,
- * and, naming `title` and the right curves, for one that a key of this curve has no address in.
+ * The address of a public key (as `publicKeyOf` returns it). Throws INVALID_ARGUMENT for a format that does not exist,
+ * and, naming `title` and the right curves, for a format that does not fit the key's curve.
  */
 export function addressOf(format: AddressFormat, curve: Curve, publicKey: Uint8Array, title = 'curve'): string {
   checkAddressFormat(format, curve, title);
   return ADDRESS_FORMATS[format].encode(publicKey, curve);
 }
 
-/** What `addressOf` refuses, known before there is a key. */
+/** The same refusals as `addressOf`, before there is a key. */
 export function checkAddressFormat(format: AddressFormat, curve: Curve, title = 'curve'): void {
   if (!Object.hasOwn(ADDRESS_FORMATS, format)) {
     throw invalidField('addressFormat', `\`${format as string}\` is not an address format`);

@@ -22,8 +22,8 @@ const PRIVATE_KEY_LENGTH = 32;
 const ZERO = new Uint8Array(PRIVATE_KEY_LENGTH);
 
 /**
- * Refuses, with INVALID_ARGUMENT naming `title`, what is not a private key: 32 bytes; on the ECDSA curves a scalar
- * from 1 to the order less one (SEC 1, section 3.2.1), on Ed25519 any seed (RFC 8032, section 5.1.5). Never quotes it.
+ * Refuses, with INVALID_ARGUMENT naming `title`, what is not a private key: 32 bytes; on the ECDSA curves a scalar from
+ * 1 to the order less one (SEC 1, section 3.2.1), on Ed25519 any seed (RFC 8032, section 5.1.5). Never quotes it.
  */
 export function checkPrivateKey(curve: Curve, privateKey: Uint8Array, title = 'privateKey'): void {
   if (privateKey.length !== PRIVATE_KEY_LENGTH) {
@@ -40,9 +40,9 @@ export function isScalar(curve: EcdsaCurve, bytes: Uint8Array): boolean {
 }
 
 /**
- * Adds a private key to 32 bytes in place, modulo the order (BIP-32, "Private parent key to private child key"). False
- * when those bytes are not below the order, or the sum is zero: then they are no key. On bytes, because a bigint of a
- * secret could not be wiped.
+ * Adds a private key to 32 bytes in place, modulo the order (BIP-32, "Private parent key to private child key").
+ * Returns false if those bytes are not below the order, or the sum is zero: then they are not a key. Works on bytes,
+ * because a bigint of a secret could not be wiped.
  */
 export function addToScalar(curve: EcdsaCurve, scalar: Uint8Array, privateKey: Uint8Array): boolean {
   const order = CURVE_ORDER[curve];
@@ -65,8 +65,8 @@ export function addToScalar(curve: EcdsaCurve, scalar: Uint8Array, privateKey: U
 }
 
 /**
- * A new private key, 32 bytes, by rejection of what is not below the order (FIPS 186-5, A.2.2), which keeps it
- * unbiased; on Ed25519 the random bytes themselves. What was drawn is wiped; the caller wipes the key.
+ * A new private key, 32 bytes, by rejecting values that are not below the order (FIPS 186-5, A.2.2), which keeps it
+ * unbiased; on Ed25519 the random bytes themselves. Rejected bytes are wiped; the caller wipes the key.
  */
 export function generatePrivateKey(curve: Curve, randomBytes: (length: number) => Uint8Array): Buffer {
   for (;;) {
@@ -95,9 +95,9 @@ export function publicKeyOf(curve: Curve, privateKey: Uint8Array): Buffer {
 }
 
 /**
- * Reads a public key from hex, either letter case, without 0x: compressed (66 digits) or uncompressed (130) point, 64
- * digits for Ed25519. Returns the compressed point or the Ed25519 bytes. Throws INVALID_ARGUMENT naming `title` for
- * anything else: hybrid points (06, 07), points off the curve, Ed25519 keys not canonical or of small order.
+ * Parses a public key from hex, in either letter case, without 0x: compressed (66 digits) or uncompressed (130) point,
+ * 64 digits for Ed25519. Returns the compressed point or the Ed25519 bytes. Throws INVALID_ARGUMENT naming `title` for
+ * anything else: hybrid points (06, 07), points off the curve, Ed25519 keys that are not canonical or have small order.
  */
 export function parsePublicKey(curve: Curve, hex: string, title = 'publicKey'): Buffer {
   if (hex.length > 130) throw invalidField(title, `a public key of ${hex.length} characters is too long`);
@@ -130,11 +130,11 @@ export function uncompressPublicKey(curve: EcdsaCurve, publicKey: Uint8Array): B
 }
 
 /**
- * An Ed25519 private key as node:crypto takes it. As a JWK (RFC 8037), which OpenSSL reads seven times faster than
- * PKCS #8; the price is that the key's base64url text is left to the garbage collector.
+ * An Ed25519 private key for node:crypto. As a JWK (RFC 8037), which OpenSSL reads seven times faster than PKCS #8; the
+ * price is that the key's base64url text is left to the garbage collector.
  */
 export function ed25519KeyObject(privateKey: Uint8Array): KeyObject {
-  // Only `d` is read, but node wants `x` to be there.
+  // Only `d` is read, but node requires `x`.
   const jwk = { kty: 'OKP', crv: 'Ed25519', d: Buffer.from(privateKey).toString('base64url'), x: '' };
   return createPrivateKey({ key: jwk, format: 'jwk' });
 }

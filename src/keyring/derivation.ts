@@ -16,9 +16,9 @@ const MASTER_KEY: Readonly<Record<Curve, string>> = {
 };
 
 /**
- * Reads a derivation path like `m/44'/60'/0'/0/0` into its indexes, hardened ones raised by 2^31 (BIP-32). Strict: at
- * most 10 segments, each 0 to 2147483647 without leading zeros, hardened by ' or h, so that a path has no second
- * spelling but the mark. Throws INVALID_ARGUMENT naming `title` and the first segment that is wrong.
+ * Parses a derivation path like `m/44'/60'/0'/0/0` into its indexes, with hardened ones raised by 2^31 (BIP-32).
+ * Strict: at most 10 segments, each 0 to 2147483647 without leading zeros, hardened by ' or h, so that only the mark
+ * can be spelled in two ways. Throws INVALID_ARGUMENT naming `title` and the first invalid segment.
  */
 export function parsePath(path: string, title = 'path'): number[] {
   if (path.length > 160) throw invalidField(title, `a derivation path of ${path.length} characters is too long`);
@@ -43,8 +43,8 @@ export function parsePath(path: string, title = 'path'): number[] {
 }
 
 /**
- * The one spelling of the path that a key of the curve is derived by: ' for hardened, and on Ed25519 every segment
- * hardened, as SLIP-0010 has no other derivation there. Equal results mean the same key. Throws like `parsePath`.
+ * The normalized path by which a key of the curve is derived: ' for hardened, and on Ed25519 every segment hardened,
+ * because SLIP-0010 has no other derivation there. Equal results mean the same key. Throws like `parsePath`.
  */
 export function canonicalPath(curve: Curve, path: string, title = 'path'): string {
   const segments = indexesOf(curve, path, title).map((index) =>
@@ -55,8 +55,8 @@ export function canonicalPath(curve: Curve, path: string, title = 'path'): strin
 
 /**
  * The private key, 32 bytes, at a path below a seed (16 to 64 bytes): BIP-32 on secp256k1, SLIP-0010 on P-256
- * (nist256p1) and Ed25519, there with every segment hardened whether marked or not. The caller wipes key and seed.
- * Where BIP-32 calls an index unusable (less than once in 2^127) the retry of SLIP-0010 is done on both ECDSA curves.
+ * (nist256p1) and on Ed25519, there with every segment hardened, marked or not. The caller wipes key and seed. If
+ * BIP-32 calls an index unusable (less than once in 2^127), both ECDSA curves retry as in SLIP-0010.
  */
 export function derivePrivateKey(curve: Curve, seed: Uint8Array, path: string): Buffer {
   if (seed.length < 16 || seed.length > 64) {

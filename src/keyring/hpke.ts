@@ -5,13 +5,15 @@ import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/c
 import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { checkPrivateKey, parsePublicKey, publicKeyOf, uncompressPublicKey } from './curves.js';
 
-/** What HPKE makes of a message: encapsulated key (65 bytes, uncompressed) and ciphertext with tag, lower-case hex. */
+/**
+ * The HPKE encryption of a message: encapsulated key (65 bytes, uncompressed) and ciphertext with tag, lower-case hex.
+ */
 export interface SealedMessage {
   readonly encappedPublic: string;
   readonly ciphertext: string;
 }
 
-/** Signs bundles: `publicKey` is the uncompressed P-256 point in lower-case hex, `sign` gives DER over SHA-256. */
+/** Signs bundles: `publicKey` is the uncompressed P-256 point in lower-case hex, `sign` returns DER over SHA-256. */
 export interface BundleSigner {
   readonly publicKey: string;
   sign(data: Uint8Array): Buffer;
@@ -60,9 +62,9 @@ export async function sealMessage(
 }
 
 /**
- * Opens what was sealed to a P-256 private key (32 bytes). Throws INVALID_ARGUMENT naming `title` when a part is not
- * hex, the encapsulated key is not a point, or the ciphertext is not authentic, and what it should have been sealed to.
- * The caller wipes the plaintext.
+ * Opens what was sealed to a P-256 private key (32 bytes). Throws INVALID_ARGUMENT naming `title`, and the expected
+ * recipient, if a part is not hex, the encapsulated key is not a point, or the ciphertext is not authentic. The caller
+ * wipes the plaintext.
  */
 export async function openMessage(
   targetPrivateKey: Uint8Array,
@@ -114,7 +116,7 @@ export async function sealCredentialBundle(
   return sealTextBundle(targetPublicKey, privateKey, undefined, ephemeralSeed);
 }
 
-/** Seals anything in the form of a credential bundle, which published clients open whatever is in it. */
+/** Seals anything in the form of a credential bundle, which published clients open whatever it contains. */
 export async function sealTextBundle(
   targetPublicKey: string,
   plaintext: Uint8Array,
@@ -126,7 +128,9 @@ export async function sealTextBundle(
   return base58check.encode(Buffer.concat([encapsulated, Buffer.from(ciphertext, 'hex')]));
 }
 
-/** Opens the form of a credential bundle, which on-ramp secrets have too (sections 7.2 and 7.7). Throws as `openMessage`. */
+/**
+ * Opens the form of a credential bundle, which on-ramp secrets share (sections 7.2 and 7.7). Throws as `openMessage`.
+ */
 export async function openCredentialBundle(
   targetPrivateKey: Uint8Array,
   bundle: string,
@@ -148,7 +152,7 @@ export async function openCredentialBundle(
 
 /**
  * A signer of bundles from its P-256 private key (32 bytes), which it does not copy: sign before the key is wiped.
- * Deterministic (RFC 6979), so that the same export recorded again is the same text.
+ * Deterministic (RFC 6979), so that recording the same export again gives the same text.
  */
 export function bundleSigner(privateKey: Uint8Array): BundleSigner {
   checkPrivateKey('CURVE_P256', privateKey);
@@ -158,7 +162,7 @@ export function bundleSigner(privateKey: Uint8Array): BundleSigner {
   };
 }
 
-/** The JSON text every signed bundle is: version, hex of the data's JSON, signature over those bytes, signer key. */
+/** The JSON text of every signed bundle: version, hex of the data's JSON, signature over those bytes, signer key. */
 export function signBundle(data: Readonly<Record<string, string>>, signer: BundleSigner): string {
   const bytes = Buffer.from(JSON.stringify(data));
   return JSON.stringify({
@@ -188,8 +192,8 @@ export async function sealExportBundle(
 }
 
 /**
- * An import bundle (client protocol, section 7.4): tells a client the key to seal its secret to. `targetPublicKey` is
- * the P-256 point in hex, made for this one import of this user.
+ * An import bundle (client protocol, section 7.4): gives a client the key to seal its secret to. `targetPublicKey` is
+ * the P-256 point in hex, created for this one import of this user.
  */
 export function makeImportBundle(
   target: { readonly targetPublicKey: string; readonly organizationId: string; readonly userId: string },
@@ -202,7 +206,7 @@ export function makeImportBundle(
 
 /**
  * Opens the `encryptedBundle` of an import activity with the private key of its import bundle. Throws INVALID_ARGUMENT
- * naming `title` when it is not JSON of the form `{"encappedPublic","ciphertext"}`, or as `openMessage`.
+ * naming `title` if it is not JSON of the form `{"encappedPublic","ciphertext"}`, or as `openMessage`.
  */
 export async function openImportedBundle(
   targetPrivateKey: Uint8Array,

@@ -3,10 +3,10 @@ import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from './curves.j
 
 /**
  * Keys of the installation itself (client protocol, section 7.5). `signer` signs export and import bundles, `notarizer`
- * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens we
- * issue; `oauth-secret` and `on-ramp` are sealed to; `webhook` (Ed25519) signs deliveries; `otp-code` keys the hashes of
- * one-time codes, `read-session` those of read-only sessions and `sends` those of contacts that are written to; they have no
- * public part. `attestation-root` issues the certificates of boot proofs.
+ * session tokens, `verification-token` verification tokens and OTP target bundles, `oidc-issuer` the OIDC tokens that
+ * we issue; clients encrypt to `oauth-secret` and `on-ramp`; `webhook` (Ed25519) signs deliveries; `otp-code` keys the
+ * hashes of one-time codes, `read-session` those of read-only sessions, and `sends` those of message recipients; these
+ * three have no public part. `attestation-root` issues the certificates of boot proofs.
  */
 const INSTALLATION_KEYS = [
   'signer',
@@ -22,13 +22,13 @@ const INSTALLATION_KEYS = [
   'attestation-root',
 ] as const;
 
-/** Keys of our own alone. */
+/** Keys that only this installation uses. */
 const symmetricKeys = ['otp-code', 'read-session', 'sends'] as const;
 type SymmetricKey = (typeof symmetricKeys)[number];
 
 export type InstallationKey = (typeof INSTALLATION_KEYS)[number];
 
-/** The one vault of these keys, and what stands for an organization in its seals. */
+/** The vault of these keys, and what takes the place of an organization in its seals. */
 const place = { vaultId: 'installation', organizationId: 'installation' };
 
 /** The installation's keys, sealed in the vault and opened for each use. */
@@ -39,7 +39,7 @@ export class InstallationKeys {
     private readonly publicKeys: ReadonlyMap<InstallationKey, string>,
   ) {}
 
-  /** Makes the keys that are not there yet; of several coordinators that start at once all come to the same keys. */
+  /** Creates the missing keys; several coordinators that start at once all end up with the same keys. */
   static async open(vault: Vault, randomness: { bytes(count: number): Uint8Array }): Promise<InstallationKeys> {
     const known = new Set(await vault.names(place.vaultId));
     const missing = INSTALLATION_KEYS.filter((name) => !known.has(name));
@@ -63,12 +63,12 @@ export class InstallationKeys {
     return new InstallationKeys(vault, publicKeys);
   }
 
-  /** Opens a key for as long as `use` runs; it is wiped afterwards. */
+  /** Opens a key while `use` runs, and wipes it afterwards. */
   use<Result>(name: InstallationKey, use: (key: Buffer) => Result | Promise<Result>): Promise<Result> {
     return this.vault.open({ ...place, name }, use);
   }
 
-  /** The public part as hex: compressed, or for bundle signers as clients compare it: uncompressed. */
+  /** The public part as hex: compressed, or for bundle signers uncompressed, as clients compare it. */
   publicKey(name: Exclude<InstallationKey, SymmetricKey>, form: 'compressed' | 'uncompressed'): string {
     const compressed = this.publicKeys.get(name)!;
     if (form === 'compressed' || name === 'webhook') return compressed;

@@ -6,7 +6,7 @@ interface Ports {
   readonly page: () => string;
 }
 
-/** What a page must know before anybody has logged in. */
+/** What a page must know before anyone has logged in. */
 interface Invited {
   readonly organizationId: string;
   readonly invitationId: string;
@@ -14,13 +14,13 @@ interface Invited {
   readonly accessType: string;
 }
 
-/** Links that invitations are accepted with. Each has a P-256 key that was made for it and is kept nowhere else. */
+/** Links of invitations. Each contains a P-256 key that was created for it and is kept nowhere else. */
 export class InvitationLinks {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * A link, and the public part of its key (compressed, hex). All of it is in the fragment, which browsers send to no
-   * server and name in no Referer (RFC 3986, section 3.5).
+   * A link, and the public part of its key (compressed, hex). The key is in the fragment, which browsers neither send
+   * to a server nor put in a Referer (RFC 3986, section 3.5).
    */
   newLink({ organizationId, invitationId, receiverUserName: userName, accessType }: Invited) {
     const { randomness, page } = this.ports;

@@ -9,7 +9,7 @@ import { OidcIssuer } from './oidc-issuer.js';
 import { KEYRING, type OpenKeyring } from './open-keyring.js';
 import { WebhookKey } from './webhook-key.js';
 
-/** What signs and vouches with the installation's keys. */
+/** Signing and verification with the installation's keys. */
 @Module({
   providers: [
     { provide: InstallationKeys, inject: [KEYRING], useFactory: ({ keys }: OpenKeyring) => keys },

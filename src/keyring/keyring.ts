@@ -33,9 +33,9 @@ interface KeyringPorts {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   readonly randomness: { bytes(count: number): Uint8Array };
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
-  /** Whose turns derivations and signatures take, which are half a millisecond each; everybody's together unless told. */
+  /** Who takes turns for derivations and signatures, half a millisecond each; by default, one queue for all. */
   readonly path?: QueuePath;
 }
 
@@ -45,13 +45,16 @@ export const seedSecret = 'seed';
 const targetSecret = 'target';
 
 /**
- * Key material in use: everything secret is made here, sealed into the vault, and opened again only inside a method of
+ * Key material in use: every secret is created here, sealed into the vault, and opened again only inside a method of
  * this class, for as long as it takes. What it returns is public, or sealed to a caller's target key.
  */
 export class Keyring {
   constructor(private readonly ports: KeyringPorts) {}
 
-  /** A new wallet from fresh entropy (BIP-39), sealed, with its accounts derived and their keys sealed beside it. */
+  /**
+   * A new wallet from fresh entropy (BIP-39), sealed, with its accounts derived and their keys sealed in the same
+   * vault.
+   */
   async createWallet({
     organizationId,
     mnemonicLength,
@@ -90,8 +93,8 @@ export class Keyring {
   }
 
   /**
-   * The mnemonic, sealed to a target key (client protocol 7.3): in its own words, or in those of a language, which derive
-   * other keys elsewhere (BIP-39 makes the seed from the words).
+   * The mnemonic, sealed to a target key (client protocol 7.3): in its own words, or in those of a language, which
+   * derive other keys elsewhere (BIP-39 computes the seed from the words).
    */
   async exportWallet(wallet: Place, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string> {
     return this.ports.vault.open({ ...wallet, name: mnemonicSecret }, async (secret) => {
@@ -114,7 +117,7 @@ export class Keyring {
     );
   }
 
-  /** A target key for one import of one user, sealed, and the signed bundle that tells it (client protocol 7.4). */
+  /** A target key for one import of one user, sealed, and the signed bundle that contains it (client protocol 7.4). */
   async startImport({ organizationId, userId }: { readonly organizationId: string; readonly userId: string }) {
     const { keys, randomness, newId, vault } = this.ports;
     const target = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
@@ -150,7 +153,7 @@ export class Keyring {
     { curve, addressFormats }: { readonly curve: Curve; readonly addressFormats: readonly AddressFormat[] },
   ) {
     return this.openImport(pending, encryptedBundle, (plaintext) => {
-      // A Solana wallet file holds seed and public key; clients send either (client protocol 7.4).
+      // A Solana wallet file contains seed and public key; clients send either (client protocol 7.4).
       const key = Buffer.from(
         curve === 'CURVE_ED25519' && plaintext.length === 64 ? plaintext.subarray(0, 32) : plaintext,
       );
@@ -163,7 +166,7 @@ export class Keyring {
     });
   }
 
-  /** Signs each payload in order; see `signPayload`. The key is open for the time of the call only. */
+  /** Signs each payload in order; see `signPayload`. The key is open only during the call. */
   async sign(
     key: Place & { readonly secret: string; readonly curve: Curve; readonly addressFormat: AddressFormat | undefined },
     payloads: readonly Uint8Array[],
@@ -238,7 +241,7 @@ export class Keyring {
     try {
       return await take(plaintext);
     } catch (error) {
-      // What was decrypted is the caller's secret: nothing of it goes into an error of another kind.
+      // What was decrypted is the caller's secret: no other error may contain any of it.
       if (error instanceof CoordinatorError) throw error;
       throw new Error('an imported secret could not be taken in');
     } finally {
@@ -250,7 +253,7 @@ export class Keyring {
     return thisThread.next(this.ports.path ?? ['keys']);
   }
 
-  /** Derives accounts from a seed, with the keys behind them as secrets to be sealed. The caller wipes both. */
+  /** Derives accounts from a seed, with their keys as secrets to be sealed. The caller wipes both. */
   private async derive(
     seed: Uint8Array,
     accounts: readonly AccountToDerive[],

@@ -9,7 +9,7 @@ interface Ports {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
   readonly randomness: { bytes(count: number): Uint8Array };
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
   readonly clock: { now(): number };
   readonly sandboxUntil?: number | undefined;
@@ -20,19 +20,22 @@ interface Place {
   readonly vaultId: string;
 }
 
-/** Characters of one-time codes (BIP-173 leaves out those that are easily mistaken for others). */
+/** Characters of one-time codes (BIP-173 omits those that are easily confused). */
 const alphabets = { digits: '0123456789', bech32: 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L' } as const;
 
 const targetSecret = 'target';
 
-/** Contacts of nobody, and the code of six digits that they have as long as there is a sandbox (client protocol, 4.3.3). */
+/** Contacts of nobody, and their six-digit code while the sandbox is on (client protocol, 4.3.3). */
 const sandbox = { contacts: ['user@example.com', '+19999999999'], code: '000000' } as const;
 
-/** What logins are made of: one-time codes, their hashes, the keys they are sealed to, and API keys sealed to their owners. */
+/**
+ * The secrets of logins: one-time codes, their hashes, the keys they are sealed to, and API keys sealed to their
+ * owners.
+ */
 export class LoginSecrets {
   constructor(private readonly ports: Ports) {}
 
-  /** A code of that many characters, each equally likely but for contacts of the sandbox. */
+  /** A code of that many characters, each equally likely except for contacts of the sandbox. */
   newCode(length: number, alphabet: keyof typeof alphabets, contact: string): string {
     if (this.isSandboxed(length, alphabet, contact)) return sandbox.code;
     const characters = alphabets[alphabet];
@@ -68,7 +71,7 @@ export class LoginSecrets {
     }
   }
 
-  /** A target key for one OTP, sealed, and the signed bundle that tells it to the client (client protocol 7.6). */
+  /** A target key for one OTP, sealed, and the signed bundle that gives it to the client (client protocol 7.6). */
   async startOtpTarget(organizationId: string): Promise<{ vaultId: string; targetBundle: string }> {
     const { randomness, vault, keys, newId } = this.ports;
     const target = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
@@ -115,7 +118,7 @@ function membersOf(plaintext: Buffer): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(plaintext.toString('utf8'));
     if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
   } catch {
-    // The parser would quote what it could not read, and that may hold a code.
+    // The parser would quote what it could not read, which may contain a code.
   }
   throw invalidField('encryptedOtpBundle', 'the sealed content is not a JSON object');
 }

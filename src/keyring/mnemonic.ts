@@ -25,7 +25,7 @@ const WORD_LISTS: Readonly<Record<MnemonicLanguage, string[]>> = {
   MNEMONIC_LANGUAGE_SPANISH: spanish,
 };
 
-/** A mnemonic that was checked: NFKD, lower case, one space between words, and the word list it is from. */
+/** A valid mnemonic: NFKD, lower case, one space between words, and its word list. */
 export interface Mnemonic {
   readonly phrase: string;
   readonly language: MnemonicLanguage;
@@ -52,9 +52,9 @@ export function generateMnemonic(wordCount: number, randomBytes: (length: number
 }
 
 /**
- * Reads a mnemonic in any of the nine languages, with any white space and letter case. Throws INVALID_ARGUMENT naming
- * `title`, beginning with `invalid mnemonic`, that tells the first wrong word by its position and never quotes one.
- * Where two lists share all words (the two Chinese) the first whose checksum fits is taken; the seed is the same.
+ * Parses a mnemonic in any of the nine languages, with any white space and letter case. Throws INVALID_ARGUMENT naming
+ * `title`, beginning with `invalid mnemonic`, that gives the position of the first wrong word and never quotes one. If
+ * two lists share all words (the two Chinese ones), the first with a matching checksum is used; the seed is the same.
  */
 export function parseMnemonic(text: string, title = 'mnemonic'): Mnemonic {
   const refuse = (reason: string): Error => invalidField(title, `invalid mnemonic: ${reason}`);
@@ -77,7 +77,7 @@ export function parseMnemonic(text: string, title = 'mnemonic'): Mnemonic {
       mnemonicToEntropy(phrase, WORD_LISTS[language]).fill(0);
       return { phrase, language };
     } catch {
-      // The words are of this list, the checksum is not: another list may share the words.
+      // The words are in this list, but the checksum is wrong: another list may share the words.
     }
   }
   throw refuse(
@@ -88,9 +88,9 @@ export function parseMnemonic(text: string, title = 'mnemonic'): Mnemonic {
 }
 
 /**
- * The same entropy in another language's words (Japanese with ideographic spaces, BIP-39). BEWARE: BIP-39 makes the
- * seed from the words and not from the entropy, so another wallet derives other keys from a translation; only
- * translating it back gives the keys of the original.
+ * The same entropy in another language's words (Japanese with ideographic spaces, BIP-39). BEWARE: BIP-39 computes the
+ * seed from the words, not from the entropy, so another wallet derives other keys from a translation; only translating
+ * it back gives the original keys.
  */
 export function translateMnemonic(mnemonic: Mnemonic, language: MnemonicLanguage): string {
   const entropy = mnemonicToEntropy(mnemonic.phrase, WORD_LISTS[mnemonic.language]);

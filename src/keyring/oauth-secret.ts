@@ -7,7 +7,7 @@ import type { InstallationKeys } from './installation-keys.js';
 interface Ports {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
 }
 
@@ -16,7 +16,7 @@ interface Place {
   readonly vaultId: string;
 }
 
-/** Parts of the envelope in bytes; the length of what is sealed is a little-endian 32-bit number. */
+/** Parts of the envelope in bytes; the length of the content is a little-endian 32-bit number. */
 const nonceLength = 12;
 const pointLength = 65;
 const headLength = nonceLength + pointLength + 4;
@@ -26,19 +26,21 @@ const keyMessage = 'qos_encryption_hmac_message';
 const secretName = 'client-secret';
 const title = 'parameters.encryptedClientSecret';
 
-/** Client secrets of OAuth 2.0 applications: sealed by their owner to the installation, kept sealed in the vault. */
+/**
+ * Client secrets of OAuth 2.0 applications: encrypted by their owner to the installation, and kept sealed in the vault.
+ */
 export class OauthSecrets {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * Opens what was sealed to the installation's key `oauth-secret` and seals it in a new vault, whose id it gives.
-   * @throws {CoordinatorError} INVALID_ARGUMENT for an envelope that does not open, or a secret that cannot be one
+   * Opens what was encrypted to the installation's key `oauth-secret` and seals it in a new vault, whose id it returns.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for an envelope that does not open, or an invalid secret
    */
   async keep(organizationId: string, encryptedClientSecret: string): Promise<string> {
     const { vault, keys, newId } = this.ports;
     const secret = await keys.use('oauth-secret', (key) => openEnvelope(key, encryptedClientSecret));
     try {
-      // RFC 6749, appendix A.2; what has other characters was cut off or encoded once too often.
+      // RFC 6749, appendix A.2; other characters mean that it was cut off or encoded once too often.
       if (secret.length === 0 || secret.some((byte) => byte < 0x20 || byte > 0x7e)) {
         throw invalidField(title, 'the sealed content is not printable ASCII, so it is not a client secret');
       }
@@ -50,15 +52,15 @@ export class OauthSecrets {
     }
   }
 
-  /** Opens a client secret for as long as `use` runs. */
+  /** Opens a client secret while `use` runs. */
   use<Result>(place: Place, use: (clientSecret: string) => Promise<Result>): Promise<Result> {
     return this.ports.vault.open({ ...place, name: secretName }, (secret) => use(secret.toString('latin1')));
   }
 }
 
 /**
- * Opens an envelope as published clients seal client secrets (client protocol, section 7.7): hex of nonce, ephemeral
- * P-256 point, length, and AES-256-GCM ciphertext with its tag. The caller wipes what was in it.
+ * Opens an envelope in which published clients encrypt client secrets (client protocol, section 7.7): hex of nonce,
+ * ephemeral P-256 point, length, and AES-256-GCM ciphertext with its tag. The caller wipes the contents.
  */
 function openEnvelope(privateKey: Buffer, hex: string): Buffer {
   const bytes = Buffer.from(hex, 'hex');
@@ -71,7 +73,7 @@ function openEnvelope(privateKey: Buffer, hex: string): Buffer {
   }
   const nonce = bytes.subarray(0, nonceLength);
   const ephemeral = bytes.subarray(nonceLength, nonceLength + pointLength);
-  // Refuses points off the curve, which would tell something of the key.
+  // Refuses points off the curve, which would leak something about the key.
   parsePublicKey('CURVE_P256', ephemeral.toString('hex'), title);
   const recipient = uncompressPublicKey('CURVE_P256', publicKeyOf('CURVE_P256', privateKey));
   const key = sharedKey(privateKey, ephemeral, recipient);

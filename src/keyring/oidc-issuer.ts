@@ -6,11 +6,11 @@ import type { InstallationKeys } from './installation-keys.js';
 interface Ports {
   readonly keys: InstallationKeys;
   readonly randomness: { bytes(count: number): Uint8Array };
-  /** Where the installation is reached from outside; known once it listens. */
+  /** The public base URL of the installation; known once it listens. */
   readonly address: () => string;
 }
 
-/** What a token of ours says of somebody. */
+/** Claims of our ID tokens. */
 interface Claims {
   readonly audience: string;
   readonly subject: string;
@@ -18,13 +18,14 @@ interface Claims {
   /** Milliseconds since the epoch. */
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Goes into the token sealed to the caller's P-256 key (hex), for the caller only. */
+  /** Put into the token, sealed to the caller's P-256 key (hex), so that only the caller can read it. */
   readonly bearerToken?: { readonly text: string; readonly targetPublicKey: string };
 }
 
 /**
- * This installation as an OpenID issuer: for people whom an OAuth 2.0 provider knows that issues no ID tokens itself
- * (client protocol, section 8.4). ES256 by the key `oidc-issuer`; signatures are deterministic (RFC 6979).
+ * This installation as an OpenID issuer: for people authenticated by an OAuth 2.0 provider that does not issue ID
+ * tokens itself (client protocol, section 8.4). ES256 with the key `oidc-issuer`; signatures are deterministic (RFC
+ * 6979).
  */
 export class OidcIssuer {
   constructor(private readonly ports: Ports) {}
@@ -33,7 +34,7 @@ export class OidcIssuer {
     return this.ports.address();
   }
 
-  /** The one public key (RFC 7517); its id is its thumbprint (RFC 7638). */
+  /** The only public key (RFC 7517); its id is its thumbprint (RFC 7638). */
   keys() {
     const point = Buffer.from(this.ports.keys.publicKey('oidc-issuer', 'uncompressed'), 'hex');
     const [x, y] = [point.toString('base64url', 1, 33), point.toString('base64url', 33)];
@@ -43,7 +44,7 @@ export class OidcIssuer {
 
   /**
    * An ID token (OpenID Connect Core 1.0, section 2), compact.
-   * @throws {CoordinatorError} INVALID_ARGUMENT when the target key is none
+   * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid target key
    */
   async sign({ audience, subject, nonce, issuedAt, expiresAt, bearerToken }: Claims): Promise<string> {
     const [{ kid }] = this.keys();

@@ -6,23 +6,23 @@ import type { InstallationKeys } from './installation-keys.js';
 interface Ports {
   readonly vault: SecretVault;
   readonly keys: InstallationKeys;
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
 }
 
-/** What each key is called in its vault. */
+/** The name of each key in its vault. */
 const secretNames = { encryptedSecretApiKey: 'secret-api-key', encryptedPrivateApiKey: 'private-api-key' } as const;
 
 type SealedKeys = { readonly encryptedSecretApiKey: string; readonly encryptedPrivateApiKey?: string };
 
-/** Keys of accounts at fiat on-ramps: sealed by their owner to the installation, kept sealed in the vault. */
+/** Keys of accounts at fiat on-ramps: encrypted by their owner to the installation, and kept sealed in the vault. */
 export class OnRampSecrets {
   constructor(private readonly ports: Ports) {}
 
   /**
-   * Opens what was sealed to the installation's key `on-ramp` (client protocol, section 7.7) and seals it in a new vault,
-   * whose id it gives. Nothing is kept unless all of it opens.
-   * @throws {CoordinatorError} INVALID_ARGUMENT for what does not open, or cannot be a key
+   * Opens what was encrypted to the installation's key `on-ramp` (client protocol, section 7.7) and seals it in a new
+   * vault, whose id it returns. Nothing is kept unless all of it opens.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for what does not open, or is not a key
    */
   async keep(organizationId: string, sealed: SealedKeys): Promise<string> {
     const { vault, keys, newId } = this.ports;
@@ -47,7 +47,7 @@ export class OnRampSecrets {
   }
 }
 
-/** Printable ASCII and line breaks, which keys in PEM have (RFC 7468); something else was cut off, or never a key. */
+/** Printable ASCII and line breaks, which PEM keys have (RFC 7468); anything else was cut off, or never was a key. */
 function isText(secret: Buffer): boolean {
   return (
     secret.some((byte) => byte > 0x20) &&

@@ -15,15 +15,15 @@ interface World {
   readonly keyEncryption: KeyEncryption;
   readonly clock: { now(): number };
   readonly randomness: { bytes(count: number): Uint8Array };
-  /** Whose share of the memory for sealed secrets those of an organization take. */
+  /** Whose share of the cache an organization's sealed secrets use. */
   readonly familyOf?: (organizationId: string) => string;
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
-  /** Milliseconds since the epoch: until then contacts of the sandbox have a code that everybody knows. */
+  /** Milliseconds since the epoch: until then, contacts of the sandbox have a publicly known code. */
   readonly sandboxUntil?: number | undefined;
 }
 
-/** Whatever makes secrets, or uses them. */
+/** Everything that creates or uses secrets. */
 interface SecretMakers {
   readonly keyring: Keyring;
   readonly loginSecrets: LoginSecrets;
@@ -38,11 +38,13 @@ export interface OpenKeyring extends SecretMakers {
   readonly vault: Vault;
   readonly keys: InstallationKeys;
   readonly tokens: Tokens;
-  /** The same for one run of `prepare`: vaults that it makes say so, and are destroyed unless a decision names them. */
+  /**
+   * The same for one run of `prepare`: vaults that it creates are marked, and destroyed unless a decision names them.
+   */
   within(attempt: VaultMaker): SecretMakers;
 }
 
-/** The vault of a store and what works with its secrets. The installation's keys are made on the first start. */
+/** The vault of a store, and what works with its secrets. The installation's keys are created on the first start. */
 export async function openKeyring(world: World): Promise<OpenKeyring> {
   const vault = new Vault(world);
   const keys = await InstallationKeys.open(vault, world.randomness);

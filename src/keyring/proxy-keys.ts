@@ -5,7 +5,7 @@ import { generatePrivateKey, publicKeyOf } from './curves.js';
 interface Ports {
   readonly vault: SecretVault;
   readonly randomness: { bytes(count: number): Uint8Array };
-  /** Makes the id of a new vault. */
+  /** Creates the id of a new vault. */
   readonly newId: () => string;
 }
 
@@ -16,7 +16,7 @@ interface Place {
 
 const secretName = 'api-key';
 
-/** API keys that auth proxies sign with: made here, sealed in the vault, and open for one stamp at a time. */
+/** API keys that auth proxies sign with: created here, sealed in the vault, and opened for one stamp at a time. */
 export class ProxyKeys {
   constructor(private readonly ports: Ports) {}
 
@@ -26,7 +26,7 @@ export class ProxyKeys {
     return { vaultId, publicKey: await this.provide({ organizationId, vaultId }) };
   }
 
-  /** The public part of the key of a vault, which is made unless it is there: who comes second gets what stands. */
+  /** The public part of a vault's key, which is created if missing: whoever comes second gets the existing one. */
   async provide(place: Place): Promise<string> {
     const { vault, randomness } = this.ports;
     const key = generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));

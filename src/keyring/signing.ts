@@ -8,7 +8,7 @@ import type { EcdsaCurve } from './curves.js';
 import { taprootPrivateKey } from './taproot.js';
 
 /**
- * A signature as the API answers it (client protocol, section 4.3.13): r and s are 64 lower-case hex digits, zero
+ * A signature as the API returns it (client protocol, section 4.3.13): r and s are 64 lower-case hex digits, zero
  * padded, without 0x; v is the recovery id `00` or `01` for ECDSA, `00` for every other scheme.
  */
 export interface Signature {
@@ -17,19 +17,19 @@ export interface Signature {
   readonly v: string;
 }
 
-/** How a key signs; the last two are BIP-340, with the key tweaked for P2TR (BIP-341) or as it is. */
+/** How a key signs; the last two are BIP-340, with the key tweaked for P2TR (BIP-341) or unchanged. */
 export type SignatureScheme = 'ecdsa' | 'ed25519' | 'schnorr-taproot' | 'schnorr';
 
 const DIGEST_LENGTH = 32;
 const ECDSA = { CURVE_SECP256K1: secp256k1, CURVE_P256: p256 } as const;
-// BIP-340 advises fresh randomness and allows a constant. A constant it is: the same request, decided or replayed
-// again, gives the same signature, as ECDSA (RFC 6979) and Ed25519 do here. noble verifies before it returns, which
-// covers the faults that the randomness is a defence against.
+// BIP-340 recommends fresh randomness and allows a constant. We use a constant: deciding or replaying the same request
+// gives the same signature, as ECDSA (RFC 6979) and Ed25519 do here. noble verifies before it returns, which covers the
+// faults that the randomness defends against.
 const AUXILIARY_RANDOMNESS = new Uint8Array(32);
 
 /**
- * The scheme a key signs with, by the address it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
- * otherwise that of the curve. Leave the format out for a key that is named by its id.
+ * The scheme of a key, by the address that it is used under: Schnorr for P2TR (tweaked) and Spark (not tweaked),
+ * otherwise that of the curve. Omit the format for a key named by its id.
  */
 export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): SignatureScheme {
   if (curve === 'CURVE_ED25519') return 'ed25519';
@@ -39,8 +39,8 @@ export function signatureScheme(curve: Curve, addressFormat?: AddressFormat): Si
 }
 
 /**
- * Signs under an address: a 32-byte digest with ECDSA and Schnorr, bytes of any length with Ed25519, which hashes
- * itself. Deterministic. Throws INVALID_ARGUMENT for a digest of another length or a private key that is none.
+ * Signs under an address: a 32-byte digest with ECDSA and Schnorr, bytes of any length with Ed25519, which hashes them
+ * itself. Deterministic. Throws INVALID_ARGUMENT for a digest of another length or an invalid private key.
  */
 export function signPayload(key: KeyToSignWith, payload: Uint8Array): Signature {
   return payloadSigner(key)(payload);
@@ -52,14 +52,14 @@ interface KeyToSignWith {
   readonly privateKey: Uint8Array;
 }
 
-/** `signPayload` for many payloads: what a key needs to be made ready is done once. Use it before the key is wiped. */
+/** `signPayload` for many payloads: prepares the key once. Use it before the key is wiped. */
 export function payloadSigner({ curve, addressFormat, privateKey }: KeyToSignWith): (payload: Uint8Array) => Signature {
   switch (signatureScheme(curve, addressFormat)) {
     case 'ecdsa':
       return (payload) => signEcdsa(curve as EcdsaCurve, privateKey, payload);
     case 'ed25519': {
       checkPrivateKey('CURVE_ED25519', privateKey);
-      // Reading the key costs OpenSSL as much as a signature.
+      // For OpenSSL, parsing the key costs as much as a signature.
       const key = ed25519KeyObject(privateKey);
       return (payload) => toSignature(signWithOpenSsl(null, payload, key));
     }

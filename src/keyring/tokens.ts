@@ -6,14 +6,14 @@ import type { SessionClaims, VerificationClaims } from '../ports/tokens.js';
 import { parsePublicKey, uncompressPublicKey } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 
-/** Longest token that is looked at, in characters. */
+/** Longest token that is examined, in characters. */
 const maxTokenLength = 8_192;
-/** The signature of no other algorithm is looked at, whatever a token says of itself. */
+/** Signatures of any other algorithm are rejected unseen, whatever a token says about itself. */
 const algorithms = ['ES256'];
 const header = Buffer.from('{"alg":"ES256","typ":"JWT"}').toString('base64url');
 
 /**
- * Tokens of ours: session tokens, signed by the notarizer key over a double SHA-256, and verification tokens, signed by
+ * Our own tokens: session tokens, signed by the notarizer key over a double SHA-256, and verification tokens, signed by
  * the verification-token key (client protocol, sections 1.5 and 8.1). Signatures are deterministic (RFC 6979).
  */
 export class Tokens {
@@ -40,7 +40,7 @@ export class Tokens {
       organization_id: organizationId,
       ...(publicKey === undefined ? {} : { public_key: publicKey }),
       ...(logsInToIssuer ? { issuer_login: 'true' } : {}),
-      // Milliseconds as text, unlike the session's number of seconds: its verifier asks for that.
+      // Milliseconds as text, unlike the session's number of seconds: its verifier expects that.
       exp: String(expiresAt),
     });
   }
@@ -50,7 +50,10 @@ export class Tokens {
     return this.signVerificationPayload({ ...decoded(unsigned.split('.')[1] ?? ''), told_again: 'true' });
   }
 
-  /** @throws {CoordinatorError} INVALID_ARGUMENT naming `verificationToken`, unless it is ours, whole, and not over at `now` */
+  /**
+   * @throws {CoordinatorError} INVALID_ARGUMENT naming `verificationToken`, unless it is ours, complete, and not
+   * expired at `now`
+   */
   async verifyVerification(token: string, now: number): Promise<VerificationClaims> {
     const claims = await this.verificationClaims(token);
     const text = (name: string): string => {
@@ -76,7 +79,7 @@ export class Tokens {
     };
   }
 
-  /** See `TokenPort`. A key or signature that cannot be read verifies nothing. */
+  /** See `TokenPort`. An invalid key or signature verifies nothing. */
   verifyClientSignature({
     publicKey,
     message,
@@ -102,12 +105,13 @@ export class Tokens {
     return `${publicHalf}.${base64Url(await this.readSessionProof(publicHalf))}`;
   }
 
-  /** The public half of a session of ours; undefined for what is none, or was changed. */
+  /** The public half of a session of ours; undefined for anything else, or if it was changed. */
   async readSessionProved(session: string): Promise<string | undefined> {
     const [publicHalf, proof, ...rest] = session.split('.');
     if (session.length > maxTokenLength || !publicHalf || !proof || rest.length > 0) return undefined;
     const expected = await this.readSessionProof(publicHalf);
-    // Compared as text too: base64url has several spellings of some bytes, and a token is to have one.
+    // Also compared as text: base64url can encode the same bytes in several ways, and a token should have only one
+    // form.
     const sent = Buffer.from(proof, 'base64url');
     const isOurs = sent.length === expected.length && timingSafeEqual(sent, expected) && base64Url(sent) === proof;
     return isOurs ? publicHalf : undefined;
@@ -122,7 +126,7 @@ export class Tokens {
     return this.keys.use('verification-token', (key) => `${input}.${base64Url(p256.sign(Buffer.from(input), key))}`);
   }
 
-  /** What a token says that the verification-token key has signed; nothing of it is looked at before. */
+  /** Claims of a token signed by the verification-token key; nothing is read before the signature is verified. */
   private async verificationClaims(token: string): Promise<Readonly<Record<string, unknown>>> {
     if (token.length > maxTokenLength) throw refused(`it has ${token.length} characters, which is too many`);
     const point = Buffer.from(this.keys.publicKey('verification-token', 'uncompressed'), 'hex');
@@ -138,7 +142,7 @@ export class Tokens {
 
 const wrongHeader = 'its header must say alg ES256 and typ JWT';
 
-/** The library's own words may quote the token. */
+/** The library's message may quote the token. */
 function unverified(problem: unknown): string {
   if (problem instanceof errors.JOSEAlgNotAllowed) return wrongHeader;
   return problem instanceof errors.JWSSignatureVerificationFailed
@@ -153,8 +157,8 @@ function jwkOf(point: Buffer): JWK & { kty: 'EC' } {
 }
 
 /**
- * The claims as base64url that plain base64 decoders read too: published clients decode some tokens with one, and drop or
- * refuse `-` and `_`. Spaces in JSON mean nothing, so they are put in until neither comes out.
+ * The claims as base64url that plain base64 decoders can read too: published clients decode some tokens with one, which
+ * drops or rejects `-` and `_`. Spaces in JSON are meaningless, so they are inserted until neither occurs.
  */
 function payloadOf(claims: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(claims).map(([name, value]) => `${JSON.stringify(name)}:${asciiJson(value)}`);

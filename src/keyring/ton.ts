@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { crc16 } from './crc16.js';
 
-/** Wallet contracts a TON address may be of. */
+/** Wallet contracts that a TON address may belong to. */
 export type TonWallet = 'v3r2' | 'v4r2' | 'v5r1';
 
 /** Hash and depth of the root cell of each contract's published code (ton-blockchain/wallet-contract*, @ton/ton). */
@@ -17,8 +17,9 @@ const WALLET_ID = 698983191;
 const WALLET_ID_V5 = 0x7fffff11;
 
 /**
- * The address of an Ed25519 key's wallet contract on TON's main network, workchain 0, in the form wallets show: user
- * friendly, non-bounceable, base64url (`UQ…`; TEP-2). It is the hash of the contract's initial state, code and data.
+ * The address of an Ed25519 key's wallet contract on TON's main network, workchain 0, in the form that wallets show:
+ * user friendly, non-bounceable, base64url (`UQ…`; TEP-2). It is the hash of the contract's initial state, code and
+ * data.
  */
 export function tonAddress(wallet: TonWallet, publicKey: Uint8Array): string {
   const data = cellHash(initialData(wallet, publicKey), []);
@@ -32,7 +33,7 @@ export function tonAddress(wallet: TonWallet, publicKey: Uint8Array): string {
   return Buffer.concat([tagged, Buffer.from([checksum >> 8, checksum & 0xff])]).toString('base64url');
 }
 
-/** The bits a fresh wallet stores: sequence number 0, wallet id, key, and per version flags with empty dictionaries. */
+/** The initial data of a wallet: sequence number 0, wallet id, key, and per version flags with empty dictionaries. */
 function initialData(wallet: TonWallet, publicKey: Uint8Array): string {
   const sequenceNumber = uint32(0);
   const key = Array.from(publicKey, (byte) => byte.toString(2).padStart(8, '0')).join('');

@@ -2,11 +2,14 @@ import { createHash, sign } from 'node:crypto';
 import { ed25519KeyObject } from './curves.js';
 import type { InstallationKeys } from './installation-keys.js';
 
-/** What signs deliveries of webhooks (client protocol, section 10). */
+/** Signs webhook deliveries (client protocol, section 10). */
 export class WebhookKey {
   constructor(private readonly keys: InstallationKeys) {}
 
-  /** The one public key (RFC 8037), with what the published clients look for; its id is its thumbprint (RFC 7638). */
+  /**
+   * The only public key (RFC 8037), with the members that published clients look for; its id is its thumbprint (RFC
+   * 7638).
+   */
   get jwk() {
     const x = Buffer.from(this.keys.publicKey('webhook', 'compressed'), 'hex').toString('base64url');
     const thumbprint = createHash('sha256').update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }));

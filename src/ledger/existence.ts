@@ -1,17 +1,17 @@
 import type { LoadedOrganization } from './loaded-organization.js';
 import { storeUnreadable } from './store-refusals.js';
 
-/** What parents have recorded of their sub-organizations. */
+/** What parents have recorded about their sub-organizations. */
 export interface ParentsRecords {
-  /** Founds a sub-organization that has no stream if its parent has recorded it; whether that is so. */
+  /** Founds a sub-organization without a stream if its parent has recorded it; returns whether the parent has. */
   finish(organizationId: string): Promise<boolean>;
   /** Whether the parent has recorded one that was founded before it was decided on. */
   isConfirmed(organizationId: string): Promise<boolean>;
 }
 
-/** Which organizations exist: what was decided and never recorded by a parent does not. */
+/** Which organizations exist: one that was decided but never recorded by its parent does not. */
 export class Existence {
-  /** Folded sub-organizations of earlier releases that their parents were found to have recorded. */
+  /** Folded sub-organizations of earlier releases whose parents have recorded them. */
   private readonly confirmed = new WeakSet<LoadedOrganization>();
 
   constructor(private readonly parents: ParentsRecords | undefined) {}
@@ -25,7 +25,7 @@ export class Existence {
     }
   }
 
-  /** Whether its own stream says that it exists; a deleted one can do nothing, whoever knew it. */
+  /** Whether its own stream says that it exists; a deleted one can do nothing, even for those who knew it. */
   isSaidBy(loaded: LoadedOrganization): boolean {
     const { parentOrganizationId, parentRevision, isDeleted } = loaded.organization;
     return (

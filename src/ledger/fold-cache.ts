@@ -2,13 +2,16 @@ import { isMap } from 'node:util/types';
 import { getHeapStatistics } from 'node:v8';
 import type { LoadedOrganization } from './loaded-organization.js';
 
-/** Memory for folded organizations, in bytes as estimated: a quarter of a small heap. A small one takes 6 KiB (bench/README.md). */
+/**
+ * Estimated memory limit for folded organizations, in bytes: a quarter of a small heap. A small one takes 6 KiB
+ * (bench/README.md).
+ */
 const defaultBytes = Math.min(256 * 1024 * 1024, getHeapStatistics().heap_size_limit / 4);
-/** An estimate holds for so many events. */
+/** An estimate is reused for this many events. */
 const measureEvery = 256;
-/** An empty map with its table, in V8. */
+/** Size of an empty map with its table, in V8. */
 const emptyMapBytes = 300;
-/** Entries of a map that are looked at for an estimate. */
+/** Entries of a map that are sampled for an estimate. */
 const sampleSize = 64;
 
 interface Kept {
@@ -18,30 +21,30 @@ interface Kept {
   readonly family: Family;
 }
 
-/** A parent with its sub-organizations, in the order in which they were asked for. */
+/** A parent with its sub-organizations, in order of use. */
 interface Family {
   readonly name: string;
   readonly kept: Map<string, Kept>;
   bytes: number;
 }
 
-/** Part of the memory that a parent has with its sub-organizations before theirs are the first to go. */
+/** The share of a parent with its sub-organizations, beyond which theirs are evicted first. */
 const share = 1 / 8;
 
 /**
- * Folded organizations, as many as fit into the memory for them. When it is full, those go first whose parent has more than
- * its share with all of its sub-organizations, then the others; of these, whichever was not asked for the longest.
+ * A cache of folded organizations. When it is full, those go first whose parent has more than its share with all of its
+ * sub-organizations, then the others; in each group, the least recently used.
  */
 export class FoldCache {
   private readonly kept = new Map<string, Kept>();
   private readonly families = new Map<string, Family>();
-  /** Those with more than their share: eight at most while the memory is full. */
+  /** Families beyond their share: eight at most when the memory is full. */
   private readonly large = new Set<Family>();
-  /** How often each is being held. */
+  /** How many holders each has. */
   private readonly held = new Map<string, number>();
   private bytes = 0;
 
-  /** @param forgotten called for each organization that had to make room */
+  /** @param forgotten called for each evicted organization */
   constructor(
     private readonly forgotten: (organizationId: string) => void,
     private readonly mostBytes = defaultBytes,
@@ -51,7 +54,7 @@ export class FoldCache {
     return this.kept.get(organizationId)?.loaded;
   }
 
-  /** Keeps it as the most recently used: it stays, however large it is. */
+  /** Inserts it as the most recently used: it stays, however large it is. */
   keep(organizationId: string, loaded: LoadedOrganization): void {
     const known = this.kept.get(organizationId);
     const isMeasured = known?.loaded === loaded && loaded.revision - known.measuredAt < measureEvery;
@@ -82,15 +85,15 @@ export class FoldCache {
   private makeRoom(from: ReadonlyMap<string, Kept>, latest: LoadedOrganization, isToGo: () => boolean): void {
     for (const [oldest, { loaded }] of from) {
       if (this.bytes <= this.mostBytes || !isToGo()) return;
-      // One that is being decided on, or has an append on its way, is still written to: folded a second time, it would lack
-      // those events.
+      // One that is being decided on, or whose append is in progress, is still being changed: folded again, it would
+      // lack those events.
       if (loaded === latest || loaded.pending.length > 0 || this.held.has(oldest)) continue;
       this.delete(oldest);
       this.forgotten(oldest);
     }
   }
 
-  /** Whatever is kept under this id does not have to make room until the returned function is called. */
+  /** The entry with this id is not evicted until the returned function is called. */
   hold(organizationId: string): () => void {
     this.held.set(organizationId, (this.held.get(organizationId) ?? 0) + 1);
     return () => {
@@ -115,7 +118,7 @@ export class FoldCache {
   }
 }
 
-/** About how many bytes of memory a folded organization takes: of a large map only some entries are looked at. */
+/** Approximate memory of a folded organization in bytes: of a large map, only some entries are sampled. */
 function bytesOf({ organization, recent }: LoadedOrganization): number {
   return Object.values(organization).reduce((sum: number, slice: unknown) => sum + sizeOf(slice), sizeOf(recent));
 }
@@ -127,7 +130,7 @@ function sizeOf(value: unknown): number {
     case 'object':
       if (value === null) return 0;
       if (isMap(value)) return sizeOfMap(value);
-      // What V8 takes for an object or array and each of its members, on 64 bits.
+      // What V8 uses for an object or array and each of its members, on 64 bits.
       return Object.values(value).reduce((sum: number, member: unknown) => sum + 8 + sizeOf(member), 32);
     default:
       return 8;

@@ -10,19 +10,19 @@ import { noteTime } from './recorded-time.js';
 import type { Snapshots } from './snapshots.js';
 import { storeUnreadable } from './store-refusals.js';
 
-/** How long a history is folded until others have their turn, in milliseconds. */
+/** How long a history is folded before others have their turn, in milliseconds. */
 const usualTurnMs = 10;
 
 export interface FoldOptions {
-  /** Where folds begin; without it each begins with the first event, and verifies the whole chain. */
+  /** Where folds start; if absent, each starts with the first event and verifies the whole chain. */
   readonly snapshots?: Snapshots;
-  /** How long a history is folded until others have their turn, in milliseconds, default 10. */
+  /** How long a history is folded before others have their turn, in milliseconds, default 10. */
   readonly turnMs?: number;
-  /** Also histories that were imported for tests; else they cannot be loaded. */
+  /** Also loads histories imported for tests; otherwise they cannot be loaded. */
   readonly takesImported?: boolean;
 }
 
-/** Folds the streams of organizations, their chains checked. */
+/** Folds the streams of organizations, verifying their chains. */
 export class StreamFolder {
   constructor(
     private readonly store: EventStore,
@@ -48,8 +48,8 @@ export class StreamFolder {
   }
 
   /**
-   * Takes what was recorded since into a state.
-   * @param begin position that the event read first must have: that of the last one of a snapshot
+   * Applies what was recorded since to a state.
+   * @param begin required position of the first event read: that of a snapshot's last event
    */
   async onto(organizationId: string, loaded: LoadedOrganization, begin?: bigint): Promise<LoadedOrganization> {
     const started = performance.now();
@@ -59,7 +59,7 @@ export class StreamFolder {
     try {
       const from = loaded.revision + 1 - loaded.pending.length;
       for await (const event of this.store.read(organizationStream(organizationId), from)) {
-        // A history may be as long as it likes, and its events as large as bodies are.
+        // A history may be of any length, and its events as large as bodies.
         if (foldedMs >= turnMs) {
           foldedMs = 0;
           const turn = thisThread.next(organizationPath(organizationId, loaded.organization.parentOrganizationId));

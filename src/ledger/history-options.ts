@@ -1,8 +1,8 @@
-/** Where folded organizations are kept, and which streams are folded at all. */
+/** Where folded organizations are saved, and which streams are folded at all. */
 export interface HistoryOptions {
-  /** Where folded organizations are kept between runs; none are without it. */
+  /** Where folded organizations are saved between runs; if absent, nowhere. */
   readonly snapshotFolder?: string;
-  /** A test harness that goes on from an imported history: it is folded, and its webhooks are told nothing. */
+  /** For a test harness that continues an imported history: it is folded, and its webhook endpoints receive nothing. */
   readonly takesImported?: boolean;
 }
 

@@ -11,8 +11,8 @@ export function uuidV7(clock: Clock, randomness: Randomness): string {
 }
 
 /**
- * A UUID version 8 (RFC 9562, 5.8) from SHA-256 of its parts. Whatever an activity creates is named by the activity's id
- * and a running number, so that deciding it again names everything alike.
+ * A UUID version 8 (RFC 9562, 5.8) from SHA-256 of its parts. Whatever an activity creates gets an id from the
+ * activity's id and a running number, so that deciding it again gives the same ids.
  */
 export function derivedId(...parts: readonly string[]): string {
   return formatUuid(hash('sha256', parts.join('\0'), 'hex'), '8');
@@ -21,7 +21,7 @@ export function derivedId(...parts: readonly string[]): string {
 /** Digits whose first two bits are those of the variant (RFC 9562, 4.1). */
 const variants = '89ab';
 
-/** From the first 32 digits. Not from bytes: a buffer of its own for each name would cost as much as its hash. */
+/** From the first 32 digits. Not from bytes: a separate buffer for each name would cost as much as its hash. */
 function formatUuid(hex: string, version: string): string {
   const variant = variants[parseInt(hex[16]!, 16) % variants.length]!;
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

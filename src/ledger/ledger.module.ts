@@ -13,7 +13,7 @@ import { HISTORY, type HistoryOptions } from './history-options.js';
 import { OrganizationLoader } from './load-organization.js';
 import { SNAPSHOTS, Snapshots } from './snapshots.js';
 
-/** Organizations, folded from their streams and kept. */
+/** Organizations, folded from their streams and cached. */
 @Module({
   imports: [MetricsModule, ReadModelsModule, ChildrenModule],
   providers: [

@@ -9,44 +9,47 @@ import { FoldCache } from './fold-cache.js';
 import type { DriverMetrics } from '../ports/driver-metrics.js';
 import { type LoadedOrganization, copyOf, apply } from './loaded-organization.js';
 
-/** Events until a snapshot is worth its file: so many are folded in a fifth of a second (bench/README.md). */
+/** Number of events that make a snapshot worthwhile: folding them takes a fifth of a second (bench/README.md). */
 const worthSnapshot = 10_000;
 
-/** A kept copy that is so many events behind is taken anew: between copying the state and reading events twice. */
+/**
+ * A cached copy that is this many events behind is replaced: a balance between copying the state and reading events
+ * twice.
+ */
 const copyAfter = 64;
 
-/** An organization to decide on. */
+/** An organization for a decision. */
 export interface Head {
   readonly loaded: LoadedOrganization;
-  /** It was read for this; otherwise others may have written since. */
+  /** It was just read; otherwise others may have written since. */
   readonly isNewest: boolean;
 }
 
-/** A fold that is going on. */
+/** A fold in progress. */
 interface Loading {
   readonly done: Promise<LoadedOrganization>;
-  /** The fold after it, once somebody waits for that. */
+  /** The fold after it, once someone waits for that. */
   next: Promise<LoadedOrganization> | undefined;
-  /** The state that it goes on from was dropped. */
+  /** The state that it continues from was dropped. */
   isDropped: boolean;
 }
 
 export interface LoaderOptions extends FoldOptions {
-  /** Events after which a snapshot is made, default 10 000. */
+  /** Number of events between snapshots, default 10 000. */
   readonly snapshotEvery?: number;
   /** Memory for folded organizations, in bytes, default 256 MiB. */
   readonly cacheBytes?: number;
-  /** Which sub-organizations their parents have recorded; without it none but those that say so themselves. */
+  /** Which sub-organizations their parents have recorded; if absent, only those whose own stream says so exist. */
   readonly children?: ParentsRecords;
 }
 
-/** Folds streams, and keeps the folded state by revision so that only what is new is read. */
+/** Folds streams, and caches the folded state by revision so that only new events are read. */
 export class OrganizationLoader {
   private readonly cache: FoldCache;
   private readonly loading = new Map<string, Loading>();
   /**
-   * Of organizations that other writers write to as well: a copy of recorded events only, which nobody decides on.
-   * Whoever had to fold the whole stream after each conflict would lose against the other writer for ever.
+   * For organizations that other writers write to as well: a copy with recorded events only, which nobody decides on.
+   * Folding the whole stream after each conflict would mean losing against the other writer forever.
    */
   private readonly copies = new Map<string, LoadedOrganization>();
   private readonly dropped = new Set<string>();
@@ -65,9 +68,9 @@ export class OrganizationLoader {
   }
 
   /**
-   * The organization at the head of its stream: with everything that was recorded before this was called, and with what
+   * The organization at the head of its stream, including everything recorded before this call, and everything that
    * this process has decided since and is about to record.
-   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE when the store cannot be read
+   * @throws {CoordinatorError} NOT_FOUND ORGANIZATION_NOT_FOUND; UNAVAILABLE if the store cannot be read
    */
   async load(organizationId: string): Promise<LoadedOrganization> {
     let loaded = await this.loadOrEmpty(organizationId);
@@ -82,8 +85,8 @@ export class OrganizationLoader {
   }
 
   /**
-   * The organization as it is held, without asking the store: an append proves whether that is the newest state. It is read
-   * where nothing is held, and where others have written lately, since whoever decides on an old state loses to them.
+   * The organization as cached, without asking the store: an append proves whether that is the newest state. It is read
+   * if it is not cached, or if others have written recently, because whoever decides on an old state loses to them.
    * @throws {CoordinatorError} as `load` does
    */
   async held(organizationId: string): Promise<Head> {
@@ -100,17 +103,17 @@ export class OrganizationLoader {
     return { loaded, isNewest: false };
   }
 
-  /** Others were first with an append: their next is read before it is decided. */
+  /** Others were first with an append: the next load reads before a decision. */
   overtaken(organizationId: string): void {
     this.others.wrote(organizationId);
   }
 
-  /** Moves a state that is held on by an event that was recorded, unless somebody is about to append to it. */
+  /** Advances a cached state by a recorded event, unless someone is about to append to it. */
   follow(event: RecordedEvent): void {
     const organizationId = organizationOf(event.stream);
     const loaded = organizationId === undefined ? undefined : this.cache.get(organizationId);
     if (organizationId === undefined || !loaded || this.store.exclusive) return;
-    // Not while it may be one's own, which is told apart when its append is answered.
+    // Not if it may be our own event, which is only known once the append has responded.
     if (event.revision <= loaded.revision || loaded.pending.length > 0) return;
     this.others.wrote(organizationId);
     const isNext = event.revision === loaded.revision + 1;
@@ -118,7 +121,7 @@ export class OrganizationLoader {
     try {
       apply(loaded, event);
     } catch {
-      // Whoever reads it next is told what is wrong with it.
+      // The next reader gets the error.
       this.drop(organizationId);
     }
   }
@@ -129,11 +132,12 @@ export class OrganizationLoader {
       this.remember(organizationId, cached);
       return cached;
     }
-    // Two folds of one stream at once would apply the same events twice to one accumulator.
+    // Two concurrent folds of one stream would apply the same events twice to one accumulator.
     const running = this.loading.get(organizationId);
     if (!running) return this.start(organizationId);
     if (this.store.exclusive) return running.done;
-    // It may have read before the latest event was recorded, which whoever comes now must see: a revoked credential.
+    // It may have read before the latest event was recorded, which a caller arriving now must see: a revoked
+    // credential.
     const again = () => this.loading.get(organizationId)?.done ?? this.start(organizationId);
     return (running.next ??= running.done.then(again, again));
   }
@@ -144,22 +148,22 @@ export class OrganizationLoader {
     return done;
   }
 
-  /** The parent of an organization, or itself: whose share of what is kept in memory it takes. Itself where it is not folded. */
+  /** The parent of an organization, or itself: whose share of the cache it uses. Itself if it is not folded. */
   familyOf(organizationId: string): string {
     return this.cache.get(organizationId)?.organization.parentOrganizationId ?? organizationId;
   }
 
-  /** The parent of a sub-organization, whose credentials may be good in it too; undefined where there is none. */
+  /** The parent of a sub-organization, whose credentials may be valid in it too; undefined if there is none. */
   async parentOf({ parentOrganizationId }: OrganizationView): Promise<LoadedOrganization | undefined> {
     return parentOrganizationId ? this.load(parentOrganizationId) : undefined;
   }
 
-  /** Keeps the folded state in memory, once it is there, until the returned function is called: somebody decides on it. */
+  /** Keeps the folded state cached, once it is, until the returned function is called: a decision is in progress. */
   hold(organizationId: string): () => void {
     return this.cache.hold(organizationId);
   }
 
-  /** Forgets a folded state that may hold events which were never recorded. */
+  /** Drops a folded state that may contain events which were never recorded. */
   drop(organizationId: string): void {
     this.forget(organizationId);
     const running = this.loading.get(organizationId);
@@ -167,12 +171,12 @@ export class OrganizationLoader {
   }
 
   private forget(organizationId: string): void {
-    // Of what was never there nothing is remembered: anybody can name organizations without end.
+    // Nothing is remembered about organizations that never existed: anyone can name any number of them.
     if (this.cache.get(organizationId)) this.dropped.add(organizationId);
     this.cache.delete(organizationId);
   }
 
-  /** Organizations of which something is remembered beside their folded state. */
+  /** Number of organizations with an entry besides their folded state. */
   get remembered(): number {
     return new Set([...this.dropped, ...this.copies.keys(), ...this.loading.keys()]).size;
   }
@@ -185,7 +189,7 @@ export class OrganizationLoader {
         if (loaded.revision >= 0) this.remember(organizationId, loaded);
         return loaded;
       }
-      // Kept after all, it would be decided on: with events of an append that has lost.
+      // If it stayed cached, decisions would be based on events of an append that has lost.
       running.isDropped = false;
     }
   }
@@ -194,7 +198,7 @@ export class OrganizationLoader {
     try {
       return await (cached ? this.folder.onto(organizationId, cached) : this.foldAgain(organizationId));
     } catch (error) {
-      // Another writer was first with what stands in the place of pending events. A stream that is broken itself breaks
+      // Another writer was first with what is in the place of pending events. A stream that is itself broken fails
       // again.
       if (!(error instanceof BrokenChain)) throw error;
       this.forget(organizationId);
@@ -219,7 +223,7 @@ export class OrganizationLoader {
     this.cache.keep(organizationId, loaded);
     const { snapshots, snapshotEvery = worthSnapshot } = this.options;
     const { revision, snapshotRevision, pending } = loaded;
-    // Not while an append is on its way: what may never be recorded must not be kept.
+    // Not while an append is in progress: what may never be recorded must not be saved.
     if (!snapshots || revision - snapshotRevision < snapshotEvery || pending.length > 0) return;
     if (snapshots.keep(loaded)) loaded.snapshotRevision = revision;
   }

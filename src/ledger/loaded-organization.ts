@@ -14,13 +14,13 @@ export interface LoadedOrganization {
   /** Position of the last event. */
   position: bigint;
   /**
-   * Hashes of the last events of the state whose append was not answered yet: they may never be recorded, and another
-   * writer's may stand in their place.
+   * Hashes of the state's last events whose append is still unanswered: they may never be recorded, and another
+   * writer's may be in their place.
    */
   readonly pending: string[];
-  /** Fingerprints of the latest requests, to the activity each belongs to. The read model knows the older ones. */
+  /** Fingerprints of the latest requests, with their activities. The read model knows the older ones. */
   readonly recent: Map<string, { readonly activityId: string; position: bigint }>;
-  /** Revision of the latest snapshot that this was made from or into; -1 for none. */
+  /** Revision of the latest snapshot that this was loaded from or saved to; -1 for none. */
   snapshotRevision: number;
 }
 
@@ -37,12 +37,12 @@ export function copyOf(loaded: LoadedOrganization): LoadedOrganization {
 }
 
 /**
- * Takes note that an event which the state has already is recorded.
- * @throws {BrokenChain} when another one was recorded in its place
+ * Notes that an event which the state already contains is recorded.
+ * @throws {BrokenChain} if another one was recorded in its place
  */
 export function confirm(loaded: LoadedOrganization, { stream, revision, position, metadata }: RecordedEvent): void {
   const { pending } = loaded;
-  // Answered while this was read: its append has seen to everything.
+  // The append was answered while this was being read, and took care of everything.
   if (revision <= loaded.revision - pending.length) return;
   if ((metadata as Partial<EventMetadata> | null)?.hash !== pending[0]) {
     throw new BrokenChain(stream, revision, 'another writer has recorded it before the append on its way');
@@ -52,8 +52,8 @@ export function confirm(loaded: LoadedOrganization, { stream, revision, position
 }
 
 /**
- * Takes one recorded event into the folded state, its place in the hash chain checked.
- * @param hash its link, where that was checked before
+ * Applies one recorded event to the folded state, after verifying its place in the hash chain.
+ * @param hash its link, if that was verified before
  */
 export function apply(
   loaded: LoadedOrganization,
@@ -70,7 +70,7 @@ export function apply(
   loaded.position = recorded.position;
 }
 
-/** Keeps the fingerprint that an event carries, so that the same request is known when it comes again. */
+/** Keeps an event's fingerprint, so that the same request is recognized when repeated. */
 export function noteFingerprint(
   loaded: LoadedOrganization,
   event: { type: string; data: unknown },
@@ -83,10 +83,10 @@ export function noteFingerprint(
   }
 }
 
-/** Forgets the fingerprints that the read model covers up to `checkpoint`. */
+/** Drops the fingerprints that the read model includes, up to `checkpoint`. */
 export function forgetCovered(loaded: LoadedOrganization, checkpoint: bigint): void {
   for (const [fingerprint, { position }] of loaded.recent) {
-    // In the order of recording: the first that is not covered ends the walk.
+    // In recorded order: the first that is not included ends the walk.
     if (position > checkpoint) return;
     loaded.recent.delete(fingerprint);
   }

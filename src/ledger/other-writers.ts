@@ -1,9 +1,9 @@
-/** How long a state is read before it is decided on, once another has written, in milliseconds. */
+/** How long a state is read again before each decision, once another process has written, in milliseconds. */
 const rememberedMs = 5_000;
-/** Organizations that are remembered; who is forgotten may lose one append more. */
+/** Number of organizations remembered; a forgotten one may lose one more append. */
 const mostRemembered = 1_000;
 
-/** Which organizations others than this process have written to lately. */
+/** Which organizations other processes have written to recently. */
 export class OtherWriters {
   private readonly lastAt = new Map<string, number>();
 

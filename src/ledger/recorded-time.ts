@@ -3,7 +3,7 @@ import type { OrganizationView } from '../domain/organization/organization.js';
 /** Recorded time of the last event that each folded organization has seen. */
 const lastEvents = new WeakMap<OrganizationView, number>();
 
-/** Takes note that a folded organization has seen an event of that recorded time. */
+/** Notes the recorded time of an event that a folded organization has seen. */
 export function noteTime(organization: OrganizationView, at: number): void {
   if (at > lastTime(organization)) lastEvents.set(organization, at);
 }

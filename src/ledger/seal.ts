@@ -3,7 +3,7 @@ import { canonicalJson, GENESIS_HASH, linkTexts, type EventMetadata } from './ch
 import type { ExpectedRevision, NewEvent } from './event-store.js';
 import { schemaVersionOf } from './upcast.js';
 
-/** The last event of a stream, as far as it is known: what the next one follows. Revision -1 of an empty stream. */
+/** The last known event of a stream, which the next one follows. Revision -1 for an empty stream. */
 export interface Tail {
   readonly revision: number;
   readonly hash: string;
@@ -11,19 +11,20 @@ export interface Tail {
 
 export const emptyTail: Tail = { revision: -1, hash: GENESIS_HASH };
 
-/** What happened, before it has its place in a stream. */
+/** An event before it has its place in a stream. */
 export interface Fact {
   readonly type: string;
   readonly data: unknown;
   readonly metadata: Omit<EventMetadata, 'hash' | 'schemaVersion'>;
   /**
-   * Where it must not follow from all that is said, and after what. A store takes equal ids for a repeated append, and
-   * would confirm one event where it has recorded another that was decided elsewhere, or earlier, at the same revision.
+   * The id, if it must not derive from the contents and the previous event. A store treats equal ids as a repeated
+   * append, and would confirm one event while it has recorded another at the same revision that was decided elsewhere,
+   * or earlier.
    */
   readonly id?: string;
 }
 
-/** Facts as a store takes them, and the tail they leave. */
+/** Events as a store takes them, and the resulting tail. */
 export interface Sealed {
   readonly events: readonly NewEvent[];
   readonly tail: Tail;
@@ -33,7 +34,7 @@ export interface Sealed {
   readonly bytes: number;
 }
 
-/** Links facts into the hash chain of a stream, after its tail. Every event of ours is made here. */
+/** Links events into the hash chain of a stream, after its tail. Every event of ours is created here. */
 export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed {
   let { hash, revision } = tail;
   let bytes = 0;
@@ -52,7 +53,7 @@ export function seal(stream: string, tail: Tail, facts: readonly Fact[]): Sealed
   return { events, tail: { revision, hash }, hashes, bytes };
 }
 
-/** The tail as an append expects it. */
+/** The expectation of an append after this tail. */
 export function expectedAfter({ revision }: Tail): ExpectedRevision {
   return revision < 0 ? 'no-stream' : revision;
 }

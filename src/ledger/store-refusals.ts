@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { StoreRefused, StoreUnavailable, WrongRevision } from './event-store.js';
 
-/** What a caller is told when the store cannot be read. */
+/** The error for callers if the store cannot be read. */
 export function storeUnreadable(error: unknown): unknown {
   if (error instanceof StoreRefused) return refusedByStore(error);
   if (!(error instanceof StoreUnavailable)) return error;
@@ -10,7 +10,7 @@ export function storeUnreadable(error: unknown): unknown {
   });
 }
 
-/** What a caller is told when an append did not succeed. */
+/** The error for callers if an append did not succeed. */
 export function storeRefusal(error: unknown, organizationId: string, attempts: number): unknown {
   if (error instanceof WrongRevision) {
     return new CoordinatorError(
@@ -30,7 +30,7 @@ export function storeRefusal(error: unknown, organizationId: string, attempts: n
   return error;
 }
 
-/** What no repetition helps against, until somebody changes a setting; `errors.filter.ts` logs the cause. */
+/** Repeating does not help until someone changes a setting; `errors.filter.ts` logs the cause. */
 function refusedByStore(error: StoreRefused): CoordinatorError {
   const { refusal } = error;
   if (refusal.kind === 'too-large') {

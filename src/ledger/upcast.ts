@@ -5,21 +5,22 @@ import type { RecordedEvent } from './event-store.js';
 type Lift = (data: unknown) => unknown;
 
 /**
- * For each type that has changed its shape, the lifts from version 1 to 2, 2 to 3 and so on: today's version of a type
- * is one more than it has lifts. Never edit or remove a lift that was released: the events of that time are still there.
+ * For each type whose shape has changed, the lifts from version 1 to 2, 2 to 3 and so on: the current version of a type
+ * is one more than its number of lifts. Never edit or remove a released lift: the events of that time still exist.
  */
 const LIFTS: ReadonlyMap<string, readonly Lift[]> = new Map(
-  // Version 2 leaves out what can be read out of the signed body: all that version 1 says is said in it too.
+  // Version 2 omits what can be read from the signed body, which contains everything that version 1 says.
   packedTypes.map((type) => [type, [(data: unknown) => data]]),
 );
 
-/** Today's version of a type's `data`, which new events of it are recorded with. */
+/** The current version of a type's `data`, for new events. */
 export const schemaVersionOf = (type: string): number => (LIFTS.get(type)?.length ?? 0) + 1;
 
 /**
- * A recorded event as it is read: `data` lifted to today's version of its type, `metadata.schemaVersion` raised, and what
- * is kept once in the store where readers look for it. Pure; call it after `verifyChain`, which is over what is recorded.
- * @throws {Error} when the event has no schema version, or one that only a newer release knows
+ * A recorded event as readers see it: `data` lifted to the current version of its type, `metadata.schemaVersion`
+ * raised, and what the store keeps once put where readers look for it. Pure; call it after `verifyChain`, which covers
+ * what is recorded.
+ * @throws {Error} if the event has no schema version, or one that only a newer release knows
  */
 export function upcast(event: RecordedEvent, lifts: ReadonlyMap<string, readonly Lift[]> = LIFTS): RecordedEvent {
   const { metadata, type } = event;

@@ -2,7 +2,7 @@ import type { GuardedFetch, GuardedResponse } from '../http-client/guarded-fetch
 import { invalidOidcToken, issuerUnavailable, refusalOf } from './refusals.js';
 import { signingKeysOf, type SigningKey } from './signing-keys.js';
 
-/** An issuer whose keys this process knows itself, so that no request is made for them. */
+/** An issuer whose keys this process has itself, so that no request is needed. */
 export interface OwnIssuer {
   readonly issuer: string;
   keys(): readonly SigningKey[];
@@ -13,18 +13,18 @@ const hour = 60 * minute;
 
 /** All times in milliseconds. */
 const limits = {
-  /** Bounds of what Cache-Control may say, and what holds when it says nothing. */
+  /** Bounds on what Cache-Control may say, and the default if it says nothing. */
   freshFor: { least: minute, most: hour, unsaid: 10 * minute },
-  /** How long keys serve after they should have been read again, as long as that fails. */
+  /** How long keys stay in use after they should have been refreshed, while refreshing fails. */
   staleFor: 6 * hour,
-  /** Between two attempts at one issuer: tokens with made-up key ids must not become requests. */
+  /** Minimum interval between attempts at one issuer: tokens with invented key ids must not become requests. */
   retryAfter: 10_000,
-  /** Issuers remembered, and asked at the same time: whoever writes a token chooses one. */
+  /** Issuers cached, and requested at the same time: the author of a token chooses its issuer. */
   remembered: 256,
-  /** Of those, for the issuers that were known first and are still needed; so many under one name. */
+  /** Of those, reserved for the issuers that were known first and are still needed; and how many under one name. */
   tenured: { places: 64, underOneName: 16, neededWithin: 24 * hour },
   atOnce: 32,
-  /** Beyond those, for issuers whose keys are at hand and about to be over. */
+  /** Additional slots, for issuers whose cached keys are about to expire. */
   reserved: 8,
   keys: 64,
 };
@@ -34,14 +34,14 @@ interface Known {
   freshUntil: number;
   staleUntil: number;
   triedAt: number | undefined;
-  /** The how manieth it was whose keys were read; and when somebody last asked for them. */
+  /** In which order its keys were first read; and when someone last needed them. */
   knownAs: number | undefined;
   neededAt: number;
   failure: unknown;
   reading: Promise<void> | undefined;
 }
 
-/** The signature keys of OIDC issuers: discovered, cached, read again when a token names one that is not there. */
+/** The signature keys of OIDC issuers: discovered, cached, and read again if a token names one that is missing. */
 export class IssuerKeys {
   private readonly known = new Map<string, Known>();
   private readingNow = 0;
@@ -58,9 +58,9 @@ export class IssuerKeys {
   ) {}
 
   /**
-   * The keys of an issuer that are wanted. If there are none, its keys are read once more, at most every ten seconds.
-   * @throws {CoordinatorError} INVALID_ARGUMENT if the issuer is not allowed or its documents are not as they must be,
-   * UNAVAILABLE if it cannot be reached
+   * The requested keys of an issuer. If there are none, its keys are read once more, at most every ten seconds.
+   * @throws {CoordinatorError} INVALID_ARGUMENT if the issuer is not allowed or its documents are invalid, UNAVAILABLE
+   * if it cannot be reached
    */
   async find(issuer: string, isWanted: (key: SigningKey) => boolean): Promise<readonly SigningKey[]> {
     const { own, issuers, clock } = this.ports;
@@ -87,7 +87,7 @@ export class IssuerKeys {
       reading: undefined,
     };
     known.neededAt = this.ports.clock.now();
-    // A Map keeps the order of insertion: the first is the one that was needed least recently.
+    // A Map keeps insertion order: the first is the least recently needed.
     this.known.delete(issuer);
     this.known.set(issuer, known);
     this.forgetOne(issuer);
@@ -95,9 +95,9 @@ export class IssuerKeys {
   }
 
   /**
-   * Strangers may name issuers without end, so what they name makes room for itself: first an issuer that has never given
-   * keys, then the one that was needed least recently of those that share the most common name. Those that were known first
-   * stay, however many names of their own strangers have.
+   * Strangers can name any number of issuers, so these evict each other: first an issuer that has never returned keys,
+   * then the least recently needed of those that share the most common name. Those that were known first stay, however
+   * many names strangers have.
    */
   private forgetOne(named: string): void {
     if (this.known.size <= limits.remembered) return;
@@ -109,7 +109,7 @@ export class IssuerKeys {
     this.known.delete(withoutKeys ?? oldestOfTheMostCommon(idle) ?? '');
   }
 
-  /** The issuers with keys that were known first, of those that somebody has needed of late. */
+  /** Of the issuers needed recently, those whose keys were known first. */
   private tenured(): ReadonlySet<string> {
     const { places, underOneName, neededWithin } = limits.tenured;
     const after = this.ports.clock.now() - neededWithin;
@@ -126,13 +126,13 @@ export class IssuerKeys {
     return tenured;
   }
 
-  /** Reads the keys unless that is under way or was tried just now. A failure is kept, and thrown only by `find`. */
+  /** Reads the keys unless that is in progress or was just tried. A failure is stored, and thrown only by `find`. */
   private async read(issuer: string, known: Known): Promise<void> {
     if (known.reading) return known.reading;
     const since = known.triedAt === undefined ? Infinity : this.ports.clock.now() - known.triedAt;
-    // A clock that was set back must not stop everything until it has caught up.
+    // A clock that was set back must not block everything until it has caught up.
     if (since >= 0 && since < limits.retryAfter) return;
-    // Half of the time that they serve beyond their own is gone: whoever holds all places must not outlast the rest.
+    // Half of the time that stale keys stay in use is over: refreshing goes ahead even if others hold all slots.
     const isUrgent = known.keys !== undefined && this.ports.clock.now() >= known.staleUntil - limits.staleFor / 2;
     if (this.readingNow >= limits.atOnce + (isUrgent ? limits.reserved : 0)) {
       known.failure = issuerUnavailable(issuer, 'too many issuers are being read');
@@ -167,7 +167,7 @@ export class IssuerKeys {
       await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { headers: acceptJson }),
     );
     const bad = (problem: string): Error => invalidOidcToken(`issuer \`${issuer}\` ${problem}`);
-    // Whoever is found under this name must answer to it, or one issuer could speak for another.
+    // The document must name the issuer under which it was found, or one issuer could speak for another.
     if (configuration['issuer'] !== issuer) throw bad('has a different issuer name in its configuration');
     const location = configuration['jwks_uri'];
     if (typeof location !== 'string') throw bad('has no `jwks_uri` in its configuration');
@@ -179,7 +179,7 @@ export class IssuerKeys {
   }
 }
 
-/** The first of those whose hosts share the most common last two labels: names under one may be had without number. */
+/** The first of those whose hosts share the most common last two labels: names under one domain are free. */
 function oldestOfTheMostCommon(issuers: readonly string[]): string | undefined {
   const groups = new Map<string, string[]>();
   for (const issuer of issuers) {
@@ -211,12 +211,12 @@ function documentOf(issuer: string, { status, headers, body }: GuardedResponse):
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // The parser's message quotes the document, which is not for whoever sent the token.
+    // The parser's message quotes the document, which is not for the sender of the token.
   }
   throw bad('responds with something other than a JSON object');
 }
 
-/** How long an answer may be used, in milliseconds (RFC 9111, `max-age`), within our bounds. */
+/** How long a response may be cached, in milliseconds (RFC 9111, `max-age`), within our bounds. */
 function freshFor({ headers }: GuardedResponse): number {
   const { least, most, unsaid } = limits.freshFor;
   const directives = headers['cache-control'] ?? '';

@@ -3,7 +3,7 @@ import { parseStrictJson } from '../wire/strict-json.js';
 import { invalidOidcToken } from './refusals.js';
 import { algorithms, type SigningKey } from './signing-keys.js';
 
-/** A compact JWS (RFC 7515, section 7.1) whose header was read; its signature was not checked. */
+/** A compact JWS (RFC 7515, section 7.1) with its header parsed; its signature is not verified. */
 export interface Jws {
   readonly compact: string;
   readonly algorithm: string;
@@ -13,7 +13,8 @@ export interface Jws {
 const maxLength = 16 * 1_024;
 
 /**
- * Reads the header of a signed token. Base64 around the token is taken off: it has no dots, and a compact JWS has two.
+ * Parses the header of a signed token. Base64 around the token is removed: it contains no dots, and a compact JWS has
+ * two.
  * @throws {CoordinatorError} INVALID_OIDC_TOKEN
  */
 export function readJws(token: string): Jws {
@@ -26,7 +27,7 @@ export function readJws(token: string): Jws {
   if (!/^[\w-]+\.[\w-]*\.[\w-]*$/.test(compact)) {
     throw invalidOidcToken('the token is not a compact JWT: send header, claims and signature, separated by dots');
   }
-  // `jwk`, `jku`, `x5c` and `x5u` are not even looked at: an issuer's keys come from the issuer (RFC 8725, section 3.10).
+  // `jwk`, `jku`, `x5c` and `x5u` are ignored: an issuer's keys come from the issuer (RFC 8725, section 3.10).
   const { alg, kid, typ = 'JWT', crit } = jsonObject(compact.slice(0, compact.indexOf('.')), 'header');
   if (typeof alg !== 'string' || !algorithms.includes(alg)) {
     throw invalidOidcToken(`its \`alg\` is not one of ${algorithms.join(', ')}`);
@@ -43,7 +44,7 @@ export function readJws(token: string): Jws {
 const tooLong = (): Error => invalidOidcToken(`the token is longer than ${maxLength} characters`);
 
 /**
- * What a token claims; nothing of it is true before its signature was checked.
+ * Claims of a token; none can be trusted before its signature is verified.
  * @throws {CoordinatorError} INVALID_OIDC_TOKEN
  */
 export function claimsOf({ compact }: Jws): Readonly<Record<string, unknown>> {
@@ -54,19 +55,19 @@ function jsonObject(part: string, what: string): Readonly<Record<string, unknown
   try {
     return parseStrictJson(Buffer.from(part, 'base64url')).value;
   } catch {
-    // The parser's own words quote the text, and no part of a token belongs into an error.
+    // The parser's message quotes the text, and no part of a token belongs in an error.
     throw invalidOidcToken(`its ${what} must be one JSON object in UTF-8 without duplicate members`);
   }
 }
 
 /**
- * Checks the signature with the one key of the token's issuer that fits the token (`isKeyFor`).
+ * Verifies the signature with the only key of the token's issuer that fits the token (`isKeyFor`).
  * @throws {CoordinatorError} INVALID_OIDC_TOKEN, also for no key or several
  */
 export async function checkSignature({ compact, algorithm }: Jws, keys: readonly SigningKey[]): Promise<void> {
   const [key] = keys;
   if (key === undefined) throw invalidOidcToken('its issuer has no key for its `kid` and `alg`');
-  // Trying one after the other would let whoever can publish one of them speak for all.
+  // Trying one after the other would let anyone who can publish one of them speak for all.
   if (keys.length > 1) throw invalidOidcToken('more than one key of its issuer could have signed it: it needs a `kid`');
   try {
     await compactVerify(compact, { ...key, alg: algorithm }, { algorithms: [algorithm] });

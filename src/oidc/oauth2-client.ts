@@ -29,7 +29,7 @@ interface Ports {
   };
 }
 
-/** A code that somebody brings back from a provider, and what it was asked for with. */
+/** A code that someone brings back from a provider, and the parameters it was requested with. */
 interface Authentication {
   readonly provider: string;
   readonly clientId: string;
@@ -43,12 +43,12 @@ interface Authentication {
   readonly bearerTokenTargetPublicKey?: string | undefined;
 }
 
-/** How long a token of ours is good for, in milliseconds: it is spent on a login at once. */
+/** How long a token of ours is valid, in milliseconds: it is used for a login at once. */
 const tokenLifeMs = 5 * 60 * 1000;
 
 const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
 
-/** Finds out at OAuth 2.0 providers who somebody is, and says so in ID tokens of ours (client protocol, section 8.4). */
+/** Asks OAuth 2.0 providers who someone is, and returns that in ID tokens of ours (client protocol, section 8.4). */
 export class Oauth2Client {
   constructor(private readonly ports: Ports) {}
 
@@ -58,10 +58,10 @@ export class Oauth2Client {
   }
 
   /**
-   * Exchanges the code, asks whose it is, and gives an ID token: audience the client id, subject `<provider>:<id>`, good
-   * for five minutes. The client secret is open for the exchange only.
-   * @throws {CoordinatorError} INVALID_ARGUMENT for a code that is not taken, FAILED_PRECONDITION for an application that
-   * is not, UNAVAILABLE for a provider that does not answer
+   * Exchanges the code, asks whose it is, and returns an ID token: the audience is the client id, the subject
+   * `<provider>:<id>`, valid for five minutes. The client secret is open only during the exchange.
+   * @throws {CoordinatorError} INVALID_ARGUMENT for a code that is rejected, FAILED_PRECONDITION for an application
+   * that is, UNAVAILABLE for a provider that does not respond
    */
   async authenticate(asked: Authentication): Promise<string> {
     const { clock, issuer } = this.ports;
@@ -106,7 +106,7 @@ export class Oauth2Client {
           ? {
               method: 'POST',
               headers: { ...form, authorization: basic(clientId, clientSecret) },
-              // Some providers ask for the client id beside the header; the header decides.
+              // Some providers require the client id in addition to the header; the header decides.
               body: String(new URLSearchParams({ ...code, client_id: clientId })),
             }
           : {
@@ -138,12 +138,12 @@ export class Oauth2Client {
       value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
     }
     const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
-    // It becomes part of who a user is: what is odd about it could make two people one.
+    // It becomes part of a user's identity: an unusual form could make two people one.
     if (typeof id !== 'string' || !/^[\w.@+-]{1,128}$/.test(id)) throw refuse(`returns no \`${profile.userId}\``);
     return id;
   }
 
-  /** An answer of a provider that is not about its own troubles. */
+  /** A provider's response that is not about its own problems. */
   private async call(url: string, request: GuardedRequest, provider: string): Promise<GuardedResponse> {
     let response: GuardedResponse;
     try {
@@ -173,7 +173,7 @@ function jsonOf({ body }: GuardedResponse): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // The parser would quote what may hold a token.
+    // The parser would quote text that may contain a token.
   }
   return {};
 }
@@ -182,7 +182,7 @@ function jsonOf({ body }: GuardedResponse): Readonly<Record<string, unknown>> {
 const isToken = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 8_192 && /^[\w.~+/-]+=*$/.test(value);
 
-/** RFC 6749, section 5.2: only its own error codes are repeated, as anything else may be what was sent. */
+/** RFC 6749, section 5.2: only its own error codes are repeated, because anything else may be what was sent. */
 function refusedExchange(provider: string, error: unknown): CoordinatorError {
   const isApplication = error === 'invalid_client' || error === 'unauthorized_client';
   if (isApplication) {

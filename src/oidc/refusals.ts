@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { GuardedFetchError } from '../http-client/guarded-fetch.js';
 
-/** A token that is not taken, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
+/** A rejected token, as INVALID_OIDC_TOKEN (client protocol, section 8.3). */
 export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', `INVALID_OIDC_TOKEN: ${problem}`, {
     category: 'INVALID_OIDC_TOKEN',
@@ -9,7 +9,7 @@ export function invalidOidcToken(problem: string, cause?: unknown): CoordinatorE
   });
 }
 
-/** A token that cannot be judged now, as UNAVAILABLE: the same one may be taken later. */
+/** A token that cannot be verified now, as UNAVAILABLE: the same one may be accepted later. */
 export function issuerUnavailable(issuer: string, problem: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError(
     'UNAVAILABLE',
@@ -18,7 +18,7 @@ export function issuerUnavailable(issuer: string, problem: string, cause?: unkno
   );
 }
 
-/** What a request to an issuer that failed says about the token. */
+/** What a failed request to an issuer says about the token. */
 export function refusalOf(issuer: string, error: unknown): unknown {
   if (!(error instanceof GuardedFetchError)) return error;
   if (error.mayPass) return issuerUnavailable(issuer, error.message, error);

@@ -1,9 +1,11 @@
 import type { JWK } from 'jose';
 
-/** A public signature key as an issuer publishes it (RFC 7517), without anything that is not needed to verify. */
+/** A public signature key as an issuer publishes it (RFC 7517), reduced to what verification needs. */
 export type SigningKey = Readonly<Pick<JWK, 'kid' | 'alg' | 'crv' | 'x' | 'y' | 'n' | 'e'> & { kty: string }>;
 
-/** The signature algorithms taken (RFC 7518, RFC 8037, RFC 9864), each with the only kind of key that it goes with. */
+/**
+ * The accepted signature algorithms (RFC 7518, RFC 8037, RFC 9864), each with the only kind of key that it works with.
+ */
 const keyOfAlgorithm: Readonly<Record<string, { readonly kty: string; readonly crv?: string }>> = {
   RS256: { kty: 'RSA' },
   RS384: { kty: 'RSA' },
@@ -17,10 +19,10 @@ const keyOfAlgorithm: Readonly<Record<string, { readonly kty: string; readonly c
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 };
 
-/** The values of `alg` that a token may have. */
+/** The allowed values of a token's `alg`. */
 export const algorithms: readonly string[] = Object.keys(keyOfAlgorithm);
 
-/** Whether a token of this algorithm (one of `algorithms`) and key id may be signed with this key. */
+/** Whether a token with this algorithm (one of `algorithms`) and key id may be signed with this key. */
 export function isKeyFor(key: SigningKey, algorithm: string, keyId: string | undefined): boolean {
   const { kty, crv } = keyOfAlgorithm[algorithm]!;
   return (
@@ -32,12 +34,12 @@ export function isKeyFor(key: SigningKey, algorithm: string, keyId: string | und
 }
 
 const textMembers = ['kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'] as const;
-/** RSA of 8 192 bits, in characters of base64url: each check of a longer one would cost us more than its sender. */
+/** RSA of 8 192 bits, in characters of base64url: verifying with a longer one would cost us more than the sender. */
 const longestModulus = 1_366;
 
 /**
- * The keys of a published set that may verify signatures. Left out is every other one, also one that is damaged and one
- * whose private part was published with it.
+ * The keys of a published set that may verify signatures. All others are ignored, including damaged ones, and those
+ * whose private part was published too.
  */
 export function signingKeysOf(published: readonly unknown[]): readonly SigningKey[] {
   return published.flatMap((jwk) => {
@@ -65,7 +67,7 @@ function signingKeyOf(jwk: unknown): SigningKey | undefined {
   return { kty, ...key };
 }
 
-/** With the exponent 1 everything is its own signature; beyond 32 bits one only takes time. */
+/** With the exponent 1, everything is its own signature; beyond 32 bits, an exponent only takes time. */
 function isSaneRsa(modulus = '', exponent = ''): boolean {
   const bytes = Buffer.from(exponent, 'base64url');
   return (

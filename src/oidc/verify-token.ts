@@ -5,12 +5,12 @@ import { checkSignature, claimsOf, readJws } from './jws.js';
 import { invalidOidcToken } from './refusals.js';
 import { isKeyFor, type SigningKey } from './signing-keys.js';
 
-/** What a verified OIDC token says. The first three together name a person at a provider. */
+/** Claims of a verified OIDC token. The first three together identify a person at a provider. */
 export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
-  /** SHA-256 of what the issuer has signed, hex: the signature itself may be spelled in several ways. */
+  /** SHA-256 of the part signed by the issuer, hex: the signature itself can be encoded in several ways. */
   readonly tokenId: string;
   readonly isIssuedHere: boolean;
   /** Milliseconds since the epoch. */
@@ -18,25 +18,29 @@ export interface OidcIdentity {
   readonly email?: string;
   /** True only if the issuer says so. */
   readonly emailVerified: boolean;
-  /** The address, if the issuer is also one that is trusted to know whose it is. */
+  /** The address, if the issuer is also trusted to know its owner. */
   readonly verifiedEmail?: string;
 }
 
 /**
- * What a token is shown for (client protocol, section 8.3): to register an identity, or to log in with a key that the
- * token was asked for. `publicKey` is the hex text as the client sent it, for its very characters are what is hashed.
+ * What a token is presented for (client protocol, section 8.3): to register an identity, or to log in with the key that
+ * the token was requested for. `publicKey` is the hex text as the client sent it, because those exact characters are
+ * hashed.
  */
 export type OidcPurpose = 'registration' | { readonly login: { readonly publicKey: string } };
 
 type Claims = Readonly<Record<string, unknown>>;
 
 const maxNameLength = 255;
-/** How far the issuer's clock may be from ours, in seconds. */
+/** Tolerated difference between the issuer's clock and ours, in seconds. */
 const leeway = 30;
-/** The last second that a Date can hold. */
+/** The last second that a Date can represent. */
 const lastSecond = 8_640_000_000_000;
 
-/** Verifies ID tokens (OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725) of issuers that it has not met before. */
+/**
+ * Verifies ID tokens (OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725), including those of issuers it has not met
+ * before.
+ */
 export class OidcVerifier {
   private readonly clock: { now(): number };
   private readonly keys: IssuerKeys;
@@ -44,8 +48,8 @@ export class OidcVerifier {
   private readonly own: OwnIssuer | undefined;
 
   /**
-   * `issuers` are the only ones taken, any if empty or absent. `own` is an issuer whose keys need no request.
-   * `emailIssuers` are those whose word on e-mail addresses is taken; none if absent.
+   * `issuers` are the only ones accepted, any if empty or absent. `own` is an issuer whose keys need no request.
+   * `emailIssuers` are trusted on e-mail addresses; none if absent.
    */
   constructor({
     clock,
@@ -67,7 +71,7 @@ export class OidcVerifier {
   }
 
   /**
-   * The issuer that a token names; nothing of it was checked, and no request was made.
+   * The issuer named in a token, unverified and without any request.
    * @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN
    */
   claimedIssuer(token: string): string {
@@ -75,14 +79,14 @@ export class OidcVerifier {
   }
 
   /**
-   * What the token says, once everything about it holds. It is a compact JWT; base64 around one is taken off.
+   * The claims of a token once it is fully verified. It is a compact JWT; base64 around it is removed.
    * @throws {CoordinatorError} INVALID_ARGUMENT that begins with INVALID_OIDC_TOKEN and says which check failed, or
    * UNAVAILABLE if the issuer cannot be reached
    */
   async verify(token: string, purpose: OidcPurpose): Promise<OidcIdentity> {
     const jws = readJws(token);
     const claims = claimsOf(jws);
-    // All that needs no key comes first: a token that cannot be taken must not cause a request.
+    // Everything that needs no key comes first: an unacceptable token must not cause a request.
     const identity = readIdentity(claims, this.clock.now());
     if (purpose !== 'registration') checkBinding(claims, purpose.login.publicKey);
     const isWanted = (key: SigningKey): boolean => isKeyFor(key, jws.algorithm, jws.keyId);
@@ -120,12 +124,12 @@ function readIdentity(claims: Claims, now: number): Omit<OidcIdentity, 'tokenId'
     subject: sub,
     expiresAt,
     ...(isName(email) ? { email } : {}),
-    // Some issuers write it as a text.
+    // Some issuers write it as a string.
     emailVerified: claims['email_verified'] === true || claims['email_verified'] === 'true',
   };
 }
 
-/** The end of the token in milliseconds, when it is neither over nor still to begin (RFC 7519, section 4.1). */
+/** The expiry of the token in milliseconds, if it is valid now (RFC 7519, section 4.1). */
 function checkTimes({ exp, nbf, iat }: Claims, now: number): number {
   const seconds = now / 1_000;
   if (!isTime(exp)) throw invalidOidcToken('its `exp` is missing or not a number of seconds');
@@ -138,7 +142,7 @@ function checkTimes({ exp, nbf, iat }: Claims, now: number): number {
   return Math.floor(exp * 1_000);
 }
 
-/** A token asked for with one key must not log in another. */
+/** A token requested with one key must not log in another. */
 function checkBinding({ nonce, tknonce }: Claims, publicKey: string): void {
   const wanted = createHash('sha256').update(publicKey, 'utf8').digest('hex');
   if (nonce === wanted || tknonce === wanted) return;
@@ -147,7 +151,7 @@ function checkBinding({ nonce, tknonce }: Claims, publicKey: string): void {
   );
 }
 
-/** A text that can stand in an error or a log without breaking it. */
+/** A text that is safe in an error or a log. */
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= maxNameLength && !/\p{Cc}/u.test(value);
 

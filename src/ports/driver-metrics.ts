@@ -3,7 +3,7 @@ import type { Meter } from '../domain/steps.js';
 /** Counters and timers of the driver (see `http/metrics.ts`). */
 export interface DriverMetrics {
   decided(outcome: string, type: string): void;
-  /** What one request has taken. */
+  /** What one request has spent. */
   spent(on: 'submit' | 'query', meter: Meter): void;
   appended(seconds: number, batch: number): void;
   conflict(): void;

@@ -1,6 +1,9 @@
-/** The port to links of invitations (see `keyring/invitation-links.ts`). */
+/** The port for invitation links (see `keyring/invitation-links.ts`). */
 export interface InvitationPort {
-  /** A link with a fresh key in it; the public part is a compressed P-256 point, hex. The link is for its mail alone. */
+  /**
+   * A link with a fresh key in it; the public part is a compressed P-256 point, hex. The link may only appear in its
+   * mail.
+   */
   newLink(invited: {
     readonly organizationId: string;
     readonly invitationId: string;

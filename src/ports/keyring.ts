@@ -1,40 +1,42 @@
 import type { AddressFormat, Curve, MnemonicLanguage } from '../domain/key-formats.js';
 import type { KeyAddress } from '../domain/organization/private-keys.js';
 
-/** An account as asked for. */
+/** A requested account. */
 export interface AccountToDerive {
   readonly curve: Curve;
   readonly path: string;
   readonly addressFormat: AddressFormat;
 }
 
-/** What an account came to; `path` in its one spelling, `publicKey` lower-case hex. */
+/** A derived account; `path` is normalized, `publicKey` lower-case hex. */
 export interface DerivedAccount extends AccountToDerive {
   readonly address: string;
   readonly publicKey: string;
 }
 
-/** Where a sealed secret lies. */
+/** Where a sealed secret is stored. */
 export interface SecretPlace {
   readonly organizationId: string;
   readonly vaultId: string;
 }
 
-/** A private key that has been sealed and is not recorded yet. */
+/** A private key that is sealed but not recorded yet. */
 export interface NewPrivateKey {
   readonly vaultId: string;
   readonly publicKey: string;
   readonly addresses: readonly KeyAddress[];
 }
 
-/** A signature as the API answers it: r and s 64 hex characters, v `00` or `01`. */
+/** A signature as the API returns it: r and s 64 hex characters, v `00` or `01`. */
 export interface RawSignature {
   readonly r: string;
   readonly s: string;
   readonly v: string;
 }
 
-/** The port to key material (see `keyring/keyring.ts`). Secrets go in and stay in; what comes out is public, or sealed. */
+/**
+ * The port for key material (see `keyring/keyring.ts`). Secrets go in and stay in; what comes out is public, or sealed.
+ */
 export interface KeyringPort {
   createWallet(input: {
     readonly organizationId: string;
@@ -42,7 +44,7 @@ export interface KeyringPort {
     readonly mnemonicLength: number;
     readonly accounts: readonly AccountToDerive[];
   }): Promise<{ readonly vaultId: string; readonly accounts: readonly DerivedAccount[] }>;
-  /** Derives accounts of a wallet; with `keep` their keys are sealed too, so that signing needs no derivation. */
+  /** Derives accounts of a wallet; with `keep`, also seals their keys, so that signing needs no derivation. */
   deriveAccounts(
     wallet: SecretPlace,
     accounts: readonly AccountToDerive[],
@@ -57,7 +59,7 @@ export interface KeyringPort {
   exportWallet(wallet: SecretPlace, targetPublicKey: string, language: MnemonicLanguage | undefined): Promise<string>;
   /** 32 bytes of a key, sealed and signed to the target key. `secret` names it in its vault. */
   exportKey(key: SecretPlace & { readonly secret: string }, targetPublicKey: string): Promise<string>;
-  /** A target key for one import, and the signed bundle that tells it to the user's client (client protocol 7.4). */
+  /** A target key for one import, and the signed bundle that gives it to the user's client (client protocol 7.4). */
   startImport(input: {
     readonly organizationId: string;
     readonly userId: string;

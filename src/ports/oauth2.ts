@@ -1,20 +1,20 @@
 import type { SecretPlace } from './keyring.js';
 
-/** The port to client secrets of OAuth 2.0 applications (see `keyring/oauth-secret.ts`). */
+/** The port for client secrets of OAuth 2.0 applications (see `keyring/oauth-secret.ts`). */
 export interface OauthSecretPort {
   /**
-   * Seals in a new vault, whose id it gives, what its owner has sealed to this installation (client protocol 7.7).
+   * Seals in a new vault, whose id it returns, what the owner has encrypted to this installation (client protocol 7.7).
    * @throws {CoordinatorError} INVALID_ARGUMENT
    */
   keep(organizationId: string, encryptedClientSecret: string): Promise<string>;
 }
 
-/** The port to OAuth 2.0 providers (see `oidc/oauth2-client.ts`). */
+/** The port for OAuth 2.0 providers (see `oidc/oauth2-client.ts`). */
 export interface Oauth2Port {
   /** @throws {CoordinatorError} INVALID_ARGUMENT OAUTH2_PROVIDER_NOT_CONFIGURED */
   checkProvider(provider: string): void;
   /**
-   * An OIDC token of ours for whom a provider gave the code (client protocol 8.4).
+   * An OIDC token of ours for the person to whom a provider gave the code (client protocol 8.4).
    * @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION, UNAVAILABLE
    */
   authenticate(asked: {

@@ -3,22 +3,22 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly audience: string;
   readonly subject: string;
-  /** SHA-256 of what the issuer has signed, hex: the same for every spelling of its signature. */
+  /** SHA-256 of the part signed by the issuer, hex: the same for every encoding of its signature. */
   readonly tokenId: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** The issuer is this installation, for somebody whom an OAuth 2.0 provider knows. */
+  /** The issuer is this installation, for someone authenticated by an OAuth 2.0 provider. */
   readonly isIssuedHere: boolean;
-  /** Only if the issuer says that it is verified, and is one that is trusted to know. */
+  /** Only if a trusted issuer says that it is verified. */
   readonly verifiedEmail?: string;
 }
 
-/** The port to OpenID providers (see `oidc/verify-token.ts`). */
+/** The port for OpenID providers (see `oidc/verify-token.ts`). */
 export interface OidcPort {
-  /** The issuer that a token names, unchecked. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
+  /** The issuer named in a token, unverified. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
   claimedIssuer(token: string): string;
   /**
-   * Verifies an OIDC token; for a login it must be bound to the public key, whose hex text as sent is hashed.
+   * Verifies an OIDC token; for a login it must be bound to the public key, by the hash of its hex text as sent.
    * @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN
    */
   verify(

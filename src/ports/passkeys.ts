@@ -8,11 +8,11 @@ export interface Registration {
     readonly attestationObject: string;
     readonly transports: readonly string[];
   };
-  /** Origins that are accepted, exactly as a browser serialises them; without a list, one whose host fits the RP id. */
+  /** Accepted origins, exactly as a browser serializes them; without a list, any whose host fits the RP id. */
   readonly allowedOrigins?: readonly string[];
 }
 
-/** What a verified WebAuthn registration says of the passkey. */
+/** The passkey in a verified WebAuthn registration. */
 export interface VerifiedRegistration {
   /** Base64url. */
   readonly credentialId: string;
@@ -28,9 +28,9 @@ export interface VerifiedRegistration {
   readonly transports: readonly string[];
 }
 
-/** What was counted of passkeys, wherever under one parent they have stamped. */
+/** Signature counters of passkeys, wherever under one parent they have stamped. */
 export interface PasskeyCounters {
-  /** The highest counter that was recorded in a parent (`familyId`) or one of its sub-organizations; 0 for none. */
+  /** The highest counter recorded in a parent (`familyId`) or one of its sub-organizations; 0 for none. */
   highest(familyId: string, passkey: { readonly credentialId: string; readonly publicKey: string }): Promise<number>;
 }
 

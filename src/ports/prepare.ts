@@ -27,7 +27,7 @@ export interface PreparePorts {
   readonly proxyKeys: ProxyKeyPort;
   readonly webhookTargets: WebhookTargetPort;
   readonly invitations: InvitationPort;
-  /** The only origins that passkeys of an organization may be used from; empty where nobody has said. */
+  /** The only origins at which passkeys of an organization may be used; empty if nobody has set any. */
   readonly passkeyOrigins: (organization: OrganizationView) => Promise<readonly string[]>;
   /** Verifies a WebAuthn registration; see `stamps/webauthn.ts`. */
   readonly verifyRegistration: (input: Registration) => Promise<VerifiedRegistration>;

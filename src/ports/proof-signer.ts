@@ -2,7 +2,7 @@ export const PROOF_SIGNER = Symbol('ProofSigner');
 
 /** Signs facts with the key of this boot (client protocol 7.8). */
 export interface ProofSigner {
-  /** 130 bytes, lower-case hex: names the boot. */
+  /** 130 bytes, lower-case hex: identifies the boot. */
   readonly publicKey: string;
   /** r ‖ s over SHA-256 of the text, hex; the same text gives the same signature. */
   sign(text: string): string;

@@ -7,9 +7,12 @@ export interface VerificationClaims {
   readonly organizationId: string;
   /** Compressed P-256 key in hex; older flows have none. */
   readonly publicKey?: string;
-  /** A member of the organization has asked for the code, and not the auth proxy for anybody: it logs in there too. */
+  /**
+   * A member of the organization requested the code, and not an anonymous client of the auth proxy: it is also valid
+   * for logins to the organization itself.
+   */
   readonly logsInToIssuer?: true;
-  /** It was told in the answer to a repeat, which whoever has read the request may send: only its key proves anything. */
+  /** It was returned to a repeat, which anyone who has read the request may send: only its key proves anything. */
   readonly toldAgain?: true;
   readonly expiresAt: number;
 }
@@ -23,19 +26,19 @@ export interface SessionClaims {
   readonly expiresAt: number;
 }
 
-/** The port to tokens of ours (see `keyring/tokens.ts`). */
+/** The port for our own tokens (see `keyring/tokens.ts`). */
 export interface TokenPort {
   signSession(claims: SessionClaims): Promise<string>;
   signVerification(claims: VerificationClaims): Promise<string>;
-  /** @throws {CoordinatorError} INVALID_ARGUMENT unless we have signed it and it has not expired at `now` */
+  /** @throws {CoordinatorError} INVALID_ARGUMENT unless we signed it and it has not expired at `now` */
   verifyVerification(token: string, now: number): Promise<VerificationClaims>;
-  /** A verification token of ours whose signature was left out when it was recorded; it says `told_again`. */
+  /** A verification token of ours whose signature was omitted when it was recorded; it says `told_again`. */
   signVerificationAgain(unsigned: string): Promise<string>;
-  /** A read-only session, made of the public half that was recorded; always the same. */
+  /** A read-only session, built from the recorded public half; always the same. */
   proveReadSession(publicHalf: string): Promise<string>;
-  /** The public half of a read-only session that we have proved; undefined for any other text. */
+  /** The public half of a read-only session that we issued; undefined for any other text. */
   readSessionProved(session: string): Promise<string | undefined>;
-  /** Whether a P-256 key (compressed, hex) has signed SHA-256 of the message; the signature is r ‖ s or DER, hex. */
+  /** Whether a P-256 key (compressed, hex) signed SHA-256 of the message; the signature is r ‖ s or DER, hex. */
   verifyClientSignature(input: {
     readonly publicKey: string;
     readonly message: string;

@@ -2,17 +2,17 @@ import { encode } from 'cbor2';
 import { bytes, decodeCbor, isBytes } from './cose-sign1.js';
 
 /**
- * What an attestor says of a boot, in the layout of AWS Nitro Enclaves ("Verifying the root of trust", section
- * "Attestation document specification"), which the published clients read.
+ * An attestor's statement about a boot, in the layout of AWS Nitro Enclaves ("Verifying the root of trust", section
+ * "Attestation document specification"), which published clients can read.
  */
 export interface AttestationDocument {
-  /** Who attests. */
+  /** The attestor. */
   readonly moduleId: string;
-  /** When, milliseconds since the epoch. */
+  /** Time of attestation, milliseconds since the epoch. */
   readonly timestamp: number;
   /** SHA-384 measurements, 48 bytes each, by register. */
   readonly pcrs: ReadonlyMap<number, Uint8Array>;
-  /** DER of the certificate whose key has signed the document. */
+  /** DER of the certificate whose key signed the document. */
   readonly certificate: Uint8Array;
   /** DER of the certificates above it, the root first. */
   readonly cabundle: readonly Uint8Array[];
@@ -42,7 +42,7 @@ export function encodeAttestationDocument(document: AttestationDocument): Uint8A
   );
 }
 
-/** @throws {Error} that names the member that is wrong */
+/** @throws {Error} that names the invalid member */
 export function decodeAttestationDocument(payload: Uint8Array): AttestationDocument {
   const members = decodeCbor(payload);
   if (typeof members !== 'object' || members === null) throw new Error('the attestation document is not a map');

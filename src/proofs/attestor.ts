@@ -1,14 +1,14 @@
 /** SHA-384 measurements of what booted, 48 bytes each. */
 export interface Measurements {
-  /** The files of the program. */
+  /** The program's files. */
   readonly code: Uint8Array;
-  /** The packages that it was installed with. */
+  /** The packages installed with it. */
   readonly dependencies: Uint8Array;
-  /** The settings that it runs with, secrets apart. */
+  /** The settings it runs with, except secrets. */
   readonly configuration: Uint8Array;
 }
 
-/** In which register of the attestation document each measurement stands. */
+/** The register of the attestation document for each measurement. */
 export const registers = { code: 0, dependencies: 1, configuration: 2 } as const satisfies Record<
   keyof Measurements,
   number
@@ -17,14 +17,14 @@ export const registers = { code: 0, dependencies: 1, configuration: 2 } as const
 export const ATTESTOR = Symbol('Attestor');
 
 /**
- * Vouches for a boot. `software-attestor.ts` is the only adapter: it signs what the process says of itself. One for an
- * enclave would ask the hardware, which measures by itself and takes no notice of `measurements`.
+ * Vouches for a boot. `software-attestor.ts` is the only adapter: it signs what the process says about itself. One for
+ * an enclave would ask the hardware, which measures by itself and ignores `measurements`.
  */
 export interface Attestor {
-  /** What it is, for the manifest: whoever reads a proof must not have to guess. */
+  /** Its name in the manifest: readers of a proof must not have to guess. */
   readonly kind: string;
   readonly statement: string;
-  /** DER of the certificate that its documents chain to; verifiers pin it. */
+  /** DER of the root certificate of its documents; verifiers pin it. */
   readonly root: Uint8Array;
   /** A COSE_Sign1 of an attestation document that binds the key and the data. */
   attest(claim: {
@@ -34,5 +34,5 @@ export interface Attestor {
   }): Promise<Uint8Array>;
 }
 
-/** Shape of our manifests. */
+/** Format of our manifests. */
 export const manifestVersion = 'countersign-1';

@@ -6,29 +6,29 @@ import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 interface World {
   readonly store: EventStore;
   readonly clock: { now(): number };
-  /** Makes the id of an event. */
+  /** Creates the id of an event. */
   readonly newId: () => string;
 }
 
-/** The stream as far as it was read. */
+/** The stream as far as it has been read. */
 interface Head {
   revision: number;
   hash: string;
   root: Uint8Array | undefined;
 }
 
-/** Times an append is tried: so many coordinators may start at once. */
+/** Attempts at an append: this many coordinators may start at once. */
 const maxAttempts = 50;
 
-/** Every boot of every coordinator of an installation, in one stream with a hash chain of its own. */
+/** Every boot of every coordinator of an installation, in one stream with its own hash chain. */
 export class BootLog {
   private head: Head = { ...emptyTail, root: undefined };
 
   constructor(private readonly world: World) {}
 
   /**
-   * The root certificate of the installation (DER), recorded the first time; of several coordinators that make one at
-   * once all come to the same.
+   * The root certificate of the installation (DER), recorded on first use; several coordinators that create one at once
+   * all end up with the same.
    */
   async root(issue: () => Promise<Uint8Array>): Promise<Uint8Array> {
     await this.catchUp();

@@ -11,10 +11,13 @@ interface BootPorts {
   readonly log: BootLog;
 }
 
-/** What a coordinator is called in its boot proofs. */
+/** The name of a coordinator in its boot proofs. */
 const app = 'countersign';
 
-/** Has the key of a boot attested with all that booted, and records that: from then on its proofs can be checked. */
+/**
+ * Has the key of a boot attested, with everything that booted, and records that: from then on, its proofs can be
+ * verified.
+ */
 export async function recordBoot(config: Config, key: EphemeralKey, { attestor, log }: BootPorts): Promise<void> {
   const measured = await measure(config);
   const manifest = manifestOf(attestor, measured);
@@ -36,7 +39,10 @@ export async function recordBoot(config: Config, key: EphemeralKey, { attestor, 
   });
 }
 
-/** What booted, in words: JSON. The same release with the same settings has the same bytes, which can be pinned. */
+/**
+ * A description of what booted: JSON. The same release with the same settings gives the same bytes, which can be
+ * pinned.
+ */
 function manifestOf({ kind, statement }: Attestor, measured: Measured): Buffer {
   const { code, dependencies, configuration, files, dependenciesFile, settings, release } = measured;
   const hex = (measurement: Uint8Array) => Buffer.from(measurement).toString('hex');

@@ -11,10 +11,10 @@ import {
 type KeyPair = { readonly publicKey: webcrypto.CryptoKey; readonly privateKey: webcrypto.CryptoKey };
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Clocks of coordinators differ: a certificate is good a little before it was made. */
+/** Clocks of coordinators differ: a certificate is valid from a little before its creation. */
 const rootLeadMs = dayMs;
 const leafLeadMs = 5 * 60 * 1000;
-/** As the root of AWS Nitro Enclaves, and its leaves. */
+/** The lifetimes of the root of AWS Nitro Enclaves, and of its leaves. */
 const rootLifeMs = 30 * 365 * dayMs;
 const leafLifeMs = 3 * 60 * 60 * 1000;
 
@@ -76,7 +76,7 @@ export async function issueLeaf(
   return new Uint8Array(certificate.rawData);
 }
 
-/** @throws {Error} when it is no certificate */
+/** @throws {Error} if it is not a certificate */
 function parseCertificate(der: Uint8Array): X509Certificate {
   try {
     return new X509Certificate(new Uint8Array(der));
@@ -88,11 +88,11 @@ function parseCertificate(der: Uint8Array): X509Certificate {
 }
 
 /**
- * Checks a chain as of a time (RFC 5280, section 6.1, without names, policies and revocation): each certificate is
- * signed by the one above it, whose name it bears as issuer; all are valid then; those above the leaf may issue, and so
- * many below them.
+ * Verifies a chain as of a time (RFC 5280, section 6.1, without names, policies and revocation): each certificate is
+ * signed by the one above it, whose name it has as issuer; all are valid then; those above the leaf may issue
+ * certificates, and enough of them below.
  * @param chain DER, the leaf first, the pinned root last
- * @throws {Error} that names the certificate that is wrong
+ * @throws {Error} that names the invalid certificate
  */
 export async function checkChain(chain: readonly Uint8Array[], at: number): Promise<void> {
   const certificates = chain.map(parseCertificate);

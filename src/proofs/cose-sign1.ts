@@ -5,17 +5,17 @@ const algorithms = { ES256: { id: -7, length: 64 }, ES384: { id: -35, length: 96
 
 export type CoseAlgorithm = keyof typeof algorithms;
 
-/** A COSE_Sign1 message (RFC 9052, section 4.2) as it was read; nothing is verified yet. */
+/** A parsed COSE_Sign1 message (RFC 9052, section 4.2); nothing is verified yet. */
 export interface CoseSign1 {
   readonly algorithm: CoseAlgorithm;
   readonly payload: Uint8Array;
   /** r ‖ s. */
   readonly signature: Uint8Array;
-  /** The bytes that are signed: the Sig_structure with no external data (RFC 9052, section 4.4). */
+  /** The signed bytes: the Sig_structure with no external data (RFC 9052, section 4.4). */
   readonly toBeSigned: Uint8Array;
 }
 
-/** A message, untagged as attestation documents are. `sign` gives r ‖ s over the hash that the algorithm names. */
+/** A message, untagged like attestation documents. `sign` returns r ‖ s over the hash named by the algorithm. */
 export function signCoseSign1(
   algorithm: CoseAlgorithm,
   payload: Uint8Array,
@@ -27,7 +27,7 @@ export function signCoseSign1(
 }
 
 /**
- * Reads a message, with its tag or without.
+ * Parses a message, with or without its tag.
  * @throws {Error} that says what is wrong with it
  */
 export function readCoseSign1(message: Uint8Array): CoseSign1 {
@@ -47,8 +47,8 @@ export function readCoseSign1(message: Uint8Array): CoseSign1 {
 }
 
 /**
- * One CBOR item (RFC 8949) of definite length without repeated keys; maps with other keys than texts are Maps.
- * @throws {Error} when the bytes are none, or more than one
+ * One CBOR item (RFC 8949) of definite length without repeated keys; maps with keys other than strings become Maps.
+ * @throws {Error} if the bytes are not exactly one item
  */
 export function decodeCbor(item: Uint8Array): unknown {
   try {
@@ -58,7 +58,7 @@ export function decodeCbor(item: Uint8Array): unknown {
   }
 }
 
-/** A view that the encoder takes for a byte string; it does not know a Buffer. */
+/** A view that the encoder treats as a byte string; it does not know Buffer. */
 export const bytes = (data: Uint8Array): Uint8Array =>
   new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
 
@@ -72,7 +72,7 @@ function algorithmIn(header: Uint8Array): CoseAlgorithm {
   const parameters = decodeCbor(header);
   const id: unknown = parameters instanceof Map ? parameters.get(1) : undefined;
   const found = Object.entries(algorithms).find(([, algorithm]) => algorithm.id === id);
-  // What is critical must be understood (RFC 9052, section 3.1), and nothing but the algorithm is.
+  // Critical headers must be understood (RFC 9052, section 3.1), and only the algorithm is.
   if (!found || !(parameters instanceof Map) || parameters.size !== 1) {
     throw new Error('its protected header must name ES256 or ES384, and nothing else');
   }

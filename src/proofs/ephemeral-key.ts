@@ -1,7 +1,7 @@
 import { p256 } from '@noble/curves/nist.js';
 import { generatePrivateKey, publicKeyOf, uncompressPublicKey } from '../keyring/curves.js';
 
-/** The key of one boot, which signs its app proofs. Only this process has it, and it ends with the process. */
+/** The key of one boot, which signs its app proofs. Only this process has it, and it dies with the process. */
 export class EphemeralKey {
   private constructor(
     /** 130 bytes, lower-case hex: an encryption key and the signing key, both uncompressed P-256 points. */
@@ -13,7 +13,7 @@ export class EphemeralKey {
     const newKey = () => generatePrivateKey('CURVE_P256', (count) => randomness.bytes(count));
     const [encryptionKey, signingKey] = [newKey(), newKey()];
     const publicKey = Buffer.concat([encryptionKey, signingKey].map(pointOf)).toString('hex');
-    // The published form has this key; nothing is sealed to a boot, so nobody needs its private part.
+    // The published form has this key; nothing is encrypted to a boot, so nobody needs its private part.
     encryptionKey.fill(0);
     return new EphemeralKey(publicKey, signingKey);
   }

@@ -6,24 +6,24 @@ import type { Config } from '../config/config.js';
 import { canonicalJson } from '../ledger/chain.js';
 import type { Measurements } from './attestor.js';
 
-/** The folder of the program that runs, with a `/` at its end: `dist`, or `src` under the tests. */
+/** The folder of the running program, with a trailing `/`: `dist`, or `src` in tests. */
 const program = fileURLToPath(new URL('../', import.meta.url));
 /** Where the package is installed. */
 const installed = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What was measured, and the words by which others measure it again. */
+/** What was measured, and what others need in order to measure it again. */
 export interface Measured extends Measurements {
-  /** Number of files of the program. */
+  /** Number of the program's files. */
   readonly files: number;
-  /** The file that names the packages: `package-lock.json`, or `package.json` where that is not installed. */
+  /** The file that lists the packages: `package-lock.json`, or `package.json` where that is not installed. */
   readonly dependenciesFile: string;
-  /** Names of the settings that were measured, sorted. */
+  /** Names of the measured settings, sorted. */
   readonly settings: readonly string[];
   /** Version of the package. */
   readonly release: string;
 }
 
-/** Never part of a measurement: a hash of what can be guessed gives it away. */
+/** Never part of a measurement: the hash of something guessable reveals it. */
 const secret = Symbol('secret');
 /** Where a process runs and keeps its files says nothing about what it does. */
 const place = Symbol('place');
@@ -32,7 +32,7 @@ type Measure = { readonly [Name in keyof Config]: typeof secret | typeof place |
 
 const itself = (value: unknown): unknown => value ?? null;
 
-/** What of each setting is measured. A new one must be decided on here. */
+/** The part of each setting that is measured. Every new setting has to be decided on here. */
 const measures: Measure = {
   host: place,
   port: place,
@@ -41,7 +41,7 @@ const measures: Measure = {
   kekFile: place,
   proxySecret: secret,
   proxySecretFile: place,
-  // A connection string may hold a password.
+  // A connection string may contain a password.
   eventStore: (value) => value.replace(/:.*/s, ''),
   app: itself,
   apiUrl: itself,
@@ -71,7 +71,7 @@ const measures: Measure = {
   sms: (value) => value && { kind: value.kind, host: value.kind === 'twilio' ? value.host : new URL(value.url).host },
 };
 
-/** The settings as they are measured: canonical JSON (RFC 8785), nothing secret in it. */
+/** The settings as they are measured: canonical JSON (RFC 8785), without secrets. */
 export function measuredSettings(config: Config): { readonly names: readonly string[]; readonly text: string } {
   const entries = Object.keys(measures)
     .sort()
@@ -86,7 +86,7 @@ export function measuredSettings(config: Config): { readonly names: readonly str
 
 let installation: ReturnType<typeof measureInstallation> | undefined;
 
-/** Measures what runs. The files are read once in a process, as they were loaded once. */
+/** Measures what runs. The files are read once per process, just as they were loaded once. */
 export async function measure(config: Config): Promise<Measured> {
   installation ??= measureInstallation();
   const { names, text } = measuredSettings(config);
@@ -100,7 +100,7 @@ export async function measure(config: Config): Promise<Measured> {
 async function measureInstallation() {
   const files = await programFiles();
   const lines = createHash('sha384');
-  // The lines that `sha384sum` writes, so that anybody can measure again with it.
+  // The lines that `sha384sum` prints, so that anyone can repeat the measurement with it.
   for (const file of files) {
     const digest = hash('sha384', await readFile(join(program, file)), 'hex');
     lines.update(`${digest}  ${file}\n`);
@@ -117,7 +117,7 @@ async function measureInstallation() {
   };
 }
 
-/** Paths of what is run, from the folder of the program, in the order of their bytes. */
+/** Paths of the program's files, relative to its folder, in byte order. */
 async function programFiles(): Promise<string[]> {
   const entries = await readdir(program, { recursive: true, withFileTypes: true });
   return entries

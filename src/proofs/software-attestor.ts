@@ -19,7 +19,7 @@ const p256 = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const p384 = { name: 'ECDSA', namedCurve: 'P-384' } as const;
 
 /**
- * Documents in the form of an enclave's, signed by ourselves: a root key that is sealed in the vault, and below it a
+ * Documents in the format of an enclave, signed by ourselves: a root key that is sealed in the vault, and below it a
  * P-384 key for each boot, which is forgotten once it has signed.
  */
 export async function openSoftwareAttestor({ keys, log, clock }: SoftwareAttestorPorts): Promise<Attestor> {
@@ -62,7 +62,7 @@ function rootPublicKey(keys: InstallationKeys): Promise<webcrypto.CryptoKey> {
   return webcrypto.subtle.importKey('raw', point, p256, true, ['verify']);
 }
 
-/** Opens the root key for as long as `use` runs. */
+/** Opens the root key while `use` runs. */
 function withRootKey<Result>(
   keys: InstallationKeys,
   use: (privateKey: webcrypto.CryptoKey) => Promise<Result>,

@@ -5,7 +5,7 @@ import { manifestVersion, registers } from './attestor.js';
 import { checkChain } from './certificates.js';
 import { readCoseSign1 } from './cose-sign1.js';
 
-/** A boot proof as `get_boot_proof` answers it. The document has two names: the specification's, and the clients'. */
+/** A boot proof as `get_boot_proof` returns it. The document has two names: the specification's, and the clients'. */
 export interface BootProof {
   readonly ephemeralPublicKeyHex: string;
   readonly cloudAttestationDocB64?: string;
@@ -19,13 +19,13 @@ export interface BootProof {
 export interface Expected {
   /** The root certificate, PEM or DER. */
   readonly root: string | Uint8Array;
-  /** Hex of what registers of the document must hold, by number; those not named are not compared. */
+  /** Hex of the expected registers of the document, by number; others are not compared. */
   readonly pcrs?: Readonly<Record<number, string>>;
   /** Hex of SHA-256 of the manifest. */
   readonly manifestSha256?: string;
 }
 
-/** What a boot proof shows once it is verified. */
+/** The contents of a verified boot proof. */
 export interface VerifiedBoot {
   readonly moduleId: string;
   /** When the document was signed, milliseconds since the epoch. */
@@ -33,18 +33,18 @@ export interface VerifiedBoot {
   /** Hex, by register. */
   readonly pcrs: Readonly<Record<number, string>>;
   readonly manifestSha256: string;
-  /** The manifest, where it is one of ours; its claims are the attestor's. */
+  /** The manifest, if it is one of ours; its claims are the attestor's. */
   readonly manifest: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What an app proof shows once it is verified: its payload. */
+/** The payload of a verified app proof. */
 export interface VerifiedApp {
   readonly type: string;
   readonly timestampMs: string;
   readonly [member: string]: unknown;
 }
 
-/** A proof does not show what it claims. The message says at which step. */
+/** A proof does not show what it claims. The message names the failed step. */
 export class ProofRefused extends Error {
   constructor(step: string, reason: string, options?: ErrorOptions) {
     super(`${step}: ${reason}`, options);
@@ -55,13 +55,13 @@ export class ProofRefused extends Error {
 /** 65 bytes of an encryption key, 65 of a signing key. */
 const ephemeralKeyPattern = /^[0-9a-f]{260}$/;
 
-/** An app proof that is older than the boot by more than clocks may differ was not made by it. */
+/** An app proof older than the boot by more than the tolerated clock difference was not made by that boot. */
 const clockSkewMs = 5 * 60 * 1000;
 
 /**
- * Verifies a boot proof offline: the document is signed by the key of its certificate (ES384), which chains to the root,
- * as of when it was signed; it is about this manifest and this ephemeral key; the manifest's own measurements and
- * signature, where it is one of ours, agree with it.
+ * Verifies a boot proof offline: the document is signed by the key of its certificate (ES384), which chains to the
+ * root, as of the signing time; it is about this manifest and this ephemeral key; and if the manifest is one of ours,
+ * its own measurements and signature agree.
  * @throws {ProofRefused}
  */
 export async function verifyBootProof(proof: BootProof, expected: Expected): Promise<VerifiedBoot> {
@@ -103,7 +103,7 @@ export async function verifyBootProof(proof: BootProof, expected: Expected): Pro
 }
 
 /**
- * Verifies an app proof against a boot proof: the boot's key has signed the payload, and not before the boot.
+ * Verifies an app proof against a boot proof: the boot's key signed the payload, and not before the boot.
  * @throws {ProofRefused}
  */
 export async function verifyAppProof(
@@ -154,7 +154,7 @@ async function checkCertificates(document: AttestationDocument, root: Expected['
   }
 }
 
-/** What our own manifest says must be what the document says. */
+/** Our own manifest must agree with the document. */
 function checkManifest(
   proof: BootProof,
   manifestBytes: Uint8Array,
@@ -183,7 +183,7 @@ function certificateKey(der: Uint8Array): KeyObject {
   return key;
 }
 
-/** The second half of an ephemeral key. Node refuses what is no point of the curve. */
+/** The second half of an ephemeral key. Node refuses points off the curve. */
 function signingKeyOf(ephemeralPublicKey: string): KeyObject {
   const point = Buffer.from(ephemeralPublicKey.slice(130), 'hex');
   if (point[0] !== 4) throw new Error('its signing key is not an uncompressed point');
@@ -196,7 +196,7 @@ function same(what: string, actual: string | undefined, expected: string | undef
   throw new Error(`${what} is ${actual ?? 'missing'}, expected ${expected}`);
 }
 
-/** Node's decoder skips what it does not know, so that other texts would pass for the same bytes. */
+/** Node's decoder skips unknown characters, so that different texts would count as the same bytes. */
 function base64(text: string): Buffer {
   if (typeof text !== 'string' || !/^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {
     throw new Error('it is not base64');
@@ -206,7 +206,7 @@ function base64(text: string): Buffer {
 
 const hex = (data: Uint8Array): string => Buffer.from(data).toString('hex');
 
-/** As `openssl x509 -fingerprint -sha256` has it, without colons. */
+/** In the format of `openssl x509 -fingerprint -sha256`, without colons. */
 const fingerprint = (der: Uint8Array): string => hash('sha256', der, 'hex');
 
 function step<Result>(name: string, run: () => Result): Result {

@@ -15,9 +15,9 @@ import type { ReadModel } from './read-model.js';
 import { ActivityShape, AppProofShape, ClauseShape, redactedAbout, TimestampShape } from '../wire/shapes.js';
 import { userAt } from './users.js';
 
-/** A voter is kept as the position of the vote: who the user was then is in the users model. */
+/** A voter is stored as the position of the vote: the users model knows who the user was then. */
 type StoredActivity = ActivityRecord<string> & {
-  /** Where in the organization's stream its own events are; its effects follow them. */
+  /** Places of its own events in the organization's stream; its effects follow them. */
   readonly revisions: readonly number[];
 };
 
@@ -40,7 +40,7 @@ export const activitiesModel: ReadModel = {
     ) WITHOUT ROWID;`,
 
   project(rows, events) {
-    // An activity often begins and ends in one batch: it is put together in memory and written once.
+    // An activity often begins and ends in one batch: it is assembled in memory and written once.
     const changed = new Map<string, { submitted: bigint; record: StoredActivity }>();
     for (const { organizationId, position, revision, at, event } of events) {
       if (!isActivityEvent(event)) continue;
@@ -54,7 +54,8 @@ export const activitiesModel: ReadModel = {
       changed.set(activityId, { submitted, record: { ...record, revisions } });
       const fingerprint = fingerprintIn(event);
       if (fingerprint) {
-        // The organization's own: a body that names the parent has the same fingerprint in all its sub-organizations.
+        // Only the organization's own: a body that names the parent has the same fingerprint in all its
+        // sub-organizations.
         rows.run(
           'INSERT OR IGNORE INTO activity_fingerprints VALUES (?, ?, ?)',
           organizationId,
@@ -104,7 +105,7 @@ function storedActivity(rows: Rows, organizationId: string, activityId: string) 
   return row && { submitted: BigInt(row['submitted']!), record: JSON.parse(String(row['doc'])) as StoredActivity };
 }
 
-/** Id of the activity of this organization whose submission, or a vote on which, had this fingerprint. */
+/** Id of this organization's activity whose submission, or a vote on it, had this fingerprint. */
 export function findByFingerprint(rows: Rows, organizationId: string, fingerprint: string): string | undefined {
   const row = rows.get(
     `SELECT activity_id FROM activities WHERE submitted =
@@ -115,7 +116,7 @@ export function findByFingerprint(rows: Rows, organizationId: string, fingerprin
   return row && String(row['activity_id']);
 }
 
-/** Random keys scatter over the pages of their table, so they are kept as short as they can be. */
+/** Random keys scatter over the pages of their table, so they are kept as short as possible. */
 function digestOf(fingerprint: string): Uint8Array {
   return Buffer.from(fingerprint.slice('sha256:'.length), 'hex');
 }
@@ -128,8 +129,8 @@ export function activityOf(rows: Rows, organizationId: string, activityId: strin
 }
 
 /**
- * The activity as its own event at a revision of the organization's stream left it, at which it had come to rest: it waited
- * for votes, or was over.
+ * The activity as its own event at a revision of the organization's stream left it, if it was then waiting for votes or
+ * finished.
  * @throws {CoordinatorError} NOT_FOUND
  */
 export function activityAsOf(
@@ -143,7 +144,7 @@ export function activityAsOf(
   if (!stored || index < 0) throw noSuchActivity(organizationId, activityId);
   const { record } = stored;
   if (index === record.revisions.length - 1) return withVoters(rows, record);
-  // Each event before the last was its submission or an approval: one vote each, and what was decided on it.
+  // Each event before the last was its submission or an approval: one vote each, with the decision on it.
   const { result: _result, failure: _failure, ...rest } = record;
   const votes = record.votes.slice(0, index + 1);
   return withVoters(rows, {
@@ -229,7 +230,7 @@ export const listActivities = defineQuery({
   },
 });
 
-/** The parts of the list that hold what is wanted, each in order in an index. */
+/** The parts of the list that contain the requested rows, each ordered by an index. */
 function runsOf(organizationId: string, statuses: ReadonlySet<string>, types: ReadonlySet<string>): readonly Run[] {
   const equals = { organization_id: organizationId };
   const wanted = statuses.size === 0 ? activityStatuses : [...statuses];
@@ -345,7 +346,7 @@ export const getPolicyEvaluations = defineQuery({
   async answer({ organizationId, activityId, paginationOptions }, { rows, page, saysNow }) {
     const { decisions } = activityOf(rows, organizationId, activityId);
     const evaluations = decisions.map(({ voteId, outcome, by, policies, revision, rules, at }) => ({
-      // One evaluation a vote, so the vote's id names it.
+      // One evaluation per vote, so the vote's id identifies it.
       id: voteId,
       activityId,
       organizationId,
@@ -380,7 +381,7 @@ export const listAppProofs = defineQuery({
   }),
 });
 
-/** An event as answers show it. */
+/** An event as responses show it. */
 export class RecordedEventShape {
   @Uuid()
   id!: string;

@@ -52,7 +52,7 @@ export function authProxyOf(rows: Rows, organizationId: string): AuthProxy | und
   return row && (JSON.parse(String(row['doc'])) as AuthProxy);
 }
 
-/** The organization that a configuration belongs to; undefined for one that does not exist. */
+/** The organization of a configuration; undefined if the configuration does not exist. */
 export function organizationOfConfig(rows: Rows, configId: string): string | undefined {
   const row = rows.get('SELECT organization_id FROM auth_proxies WHERE config_id = ?', configId);
   return row && String(row['organization_id']);

@@ -6,7 +6,7 @@ import { defineQuery, OrganizationRequest } from './define-query.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
-/** Every boot of the installation. The documents are public: they prove something to whoever has them. */
+/** Every boot of the installation. The documents are public, so that anyone can verify them. */
 export const bootProofsModel: ReadModel = {
   name: 'boot proofs',
   version: 1,

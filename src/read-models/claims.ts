@@ -16,14 +16,15 @@ import type { Row, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
 /**
- * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its organization
- * has no row. A sub-organization counts from when its parent has recorded it (`confirmed`), whichever stream came first.
+ * Who has, and who has proved, the public identifiers under a parent (docs/adr/0028). One that has left its
+ * organization has no row. A sub-organization counts once its parent has recorded it (`confirmed`), whichever stream
+ * came first.
  */
 export const claimsModel: ReadModel = {
   name: 'claims',
   version: 2,
   tables: ['claim_organizations', 'claims', 'claim_streams', 'outranked_claims', 'passkey_counters'],
-  // A stranger may assert what is somebody else's as often as sign-ups allow: every question has an index of its own.
+  // A stranger may assert other people's identifiers as often as sign-ups allow, so every query has its own index.
   schema: `
     CREATE TABLE claim_organizations (
       organization_id TEXT PRIMARY KEY, parent_id TEXT NOT NULL, founded_by TEXT, founded INTEGER NOT NULL,
@@ -63,13 +64,13 @@ export const claimsModel: ReadModel = {
   },
 };
 
-/** Which organizations have a parent, asked once for all events of a page: most requests are of those without. */
+/** Which organizations have a parent, looked up once for all events of a page: most requests are for those without. */
 class Families {
   private readonly parentless = new Set<string>();
 
   constructor(private readonly rows: Rows) {}
 
-  /** Of a sub-organization; undefined for an organization without a parent. */
+  /** For a sub-organization; undefined for an organization without a parent. */
   rowOf(organizationId: string): Row | undefined {
     if (this.parentless.has(organizationId)) return undefined;
     const row = this.rows.get('SELECT * FROM claim_organizations WHERE organization_id = ?', organizationId);
@@ -110,7 +111,7 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
         at,
         position,
       );
-      // What its founding has proved was proved when it came to be.
+      // What its founding proved counts from its creation.
       return rows.run(
         'UPDATE claims SET proved = ? WHERE organization_id = ? AND proved IS NOT NULL',
         position,
@@ -163,7 +164,7 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
       const { providerId, userId } = event.data;
       const claims = claimsOf(rows, families, projected);
       claims?.add({ kind: 'OIDC', value: oauthIdentity(event.data), ref: providerId, owner: userId });
-      // No identity is taken without a token of its issuer.
+      // No identity is accepted without a token of its issuer.
       return claims?.prove(providerId, 'OIDC', 'token');
     }
     case 'ApiKeyDeleted':
@@ -181,15 +182,15 @@ function projectOne(rows: Rows, families: Families, projected: ProjectedEvent): 
   }
 }
 
-/** Lapsed sign-ups that go when another begins: more than there can be new ones. */
+/** Number of lapsed sign-ups removed when another starts: more than can be added. */
 const mostForgotten = 4;
 
-/** Sign-ups that have lapsed lead nowhere, and look-ups need not pass over what strangers have asserted in them. */
+/** Lapsed sign-ups lead nowhere, and look-ups need not skip what strangers asserted in them. */
 function forgetLapsed(rows: Rows, at: number): void {
   const lapsed = rows.all(
     `SELECT organization_id FROM claim_organizations
      WHERE founded_by IS NOT NULL AND proved IS NULL AND confirmed IS NOT NULL AND founded < ? ORDER BY founded LIMIT ?`,
-    // Whoever looks up may have a clock that is behind.
+    // The reader's clock may be behind.
     at - 2 * signUpLifeMs,
     mostForgotten,
   );
@@ -199,7 +200,7 @@ function forgetLapsed(rows: Rows, at: number): void {
   }
 }
 
-/** Longest life of the key that a client makes for nothing but its sign-up (docs/adr/0028), in seconds. */
+/** Longest lifetime of the key that a client creates only for its sign-up (docs/adr/0028), in seconds. */
 const signUpKeySeconds = 60;
 
 interface NewClaim extends ClaimedIdentifier {
@@ -211,7 +212,7 @@ interface NewClaim extends ClaimedIdentifier {
   readonly isShortLived?: boolean;
 }
 
-/** Takes claims of one sub-organization; undefined for an organization without a parent. */
+/** Removes claims of one sub-organization; undefined for an organization without a parent. */
 function claimsOf(rows: Rows, families: Families, { organizationId, position }: ProjectedEvent) {
   const organization = families.rowOf(organizationId);
   if (!organization) return undefined;
@@ -249,7 +250,7 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
   return {
     add,
     prove: (ref: string, kind: ClaimKind, by: ClaimProof) => prove(rows, organizationId, ref, kind, by, position),
-    /** Undefined leaves the contact as it is, an empty text removes it. */
+    /** Undefined leaves the contact as it is, an empty string removes it. */
     putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
       if (contact === undefined) return;
       const value = contactKey(contact);
@@ -259,7 +260,7 @@ function claimsOf(rows: Rows, families: Families, { organizationId, position }: 
         userId,
         kind,
       );
-      // What was proved was proved of the old contact.
+      // The proof was of the old contact.
       if (held?.['value'] === value) return;
       rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ? AND kind = ?', organizationId, userId, kind);
       if (contact) add({ kind, value, ref: userId, owner: userId });
@@ -290,7 +291,7 @@ function prove(
     kind,
   );
   if (!claim || claim['expires'] === null) return;
-  // A key that soon ends needs no place in an order, unless it was used in two organizations.
+  // A short-lived key needs no place in the order, unless it was used in two organizations.
   const held = [claim['parent_id']!, kind, claim['value']!];
   const { used } = rows.get(
     `SELECT count(*) AS used FROM (
@@ -310,7 +311,7 @@ function forget(rows: Rows, organizationId: string, ref: string): void {
   rows.run('DELETE FROM claims WHERE organization_id = ? AND ref = ?', organizationId, ref);
 }
 
-/** What was proved is only asserted again, and its place in the order is gone: the next oldest proof holds. */
+/** A proved claim becomes merely asserted and loses its place in the order: the next oldest proof holds. */
 function release(rows: Rows, organizationId: string, ref: string, kind: ClaimKind): void {
   rows.run(
     `UPDATE claims SET proved = NULL, proved_by = NULL, is_due = 0, recorded = NULL, outranks = 0
@@ -321,7 +322,7 @@ function release(rows: Rows, organizationId: string, ref: string, kind: ClaimKin
   );
 }
 
-/** A recorded request proves the key that has stamped it, in the organization that it was recorded in. */
+/** A recorded request proves the key that stamped it, in the organization that recorded it. */
 function takeRequest(
   rows: Rows,
   families: Families,
@@ -336,7 +337,7 @@ function takeRequest(
   if (family['is_founding'] === 1) {
     rows.run('UPDATE claim_organizations SET is_founding = 0 WHERE organization_id = ?', organizationId);
   }
-  // Whoever stamps for the parent, or with what a token vouches for, proves no key of this organization.
+  // Someone who stamps for the parent, or with a key that a token vouches for, proves no key of this organization.
   if (attestation || (type === 'ActivitySubmitted' && data.decision.authority)) return;
   const by = type === 'ActivitySubmitted' && data.decision.found ? 'found-request' : 'request';
   prove(rows, organizationId, ref, webauthn ? 'PASSKEY' : 'PUBLIC_KEY', by, position);
@@ -358,7 +359,7 @@ function takeRecord(rows: Rows, { organizationId: parentId, revision }: Projecte
   if (outranks) rows.run('INSERT OR IGNORE INTO outranked_claims VALUES (?, ?, ?)', parentId, kind, value);
 }
 
-/** A passkey has one counter, whichever of a parent and its sub-organizations it stamps in. */
+/** A passkey has one counter, in whichever of a parent and its sub-organizations it stamps. */
 function count(
   rows: Rows,
   organizationId: string,
@@ -377,7 +378,7 @@ function count(
   );
 }
 
-/** The highest counter that was recorded of a passkey in a parent or one of its sub-organizations; 0 for none. */
+/** The highest recorded counter of a passkey in a parent or one of its sub-organizations; 0 for none. */
 export function highestCounter(rows: Rows, familyId: string, credentialId: string, publicKey: string): number {
   const row = rows.get(
     'SELECT sign_count FROM passkey_counters WHERE family_id = ? AND credential_id = ? AND public_key = ?',
@@ -388,23 +389,23 @@ export function highestCounter(rows: Rows, familyId: string, credentialId: strin
   return Number(row?.['sign_count'] ?? 0);
 }
 
-/** `c` is of a sub-organization that there is, and whose sign-up has not lapsed; takes the time before which one has. */
+/** `c` belongs to an existing sub-organization whose sign-up has not lapsed; takes the time before which one has. */
 const standing = `JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
    AND (o.founded_by IS NULL OR o.proved IS NOT NULL OR o.founded > ?)`;
 const ofIdentifier = 'c.parent_id = ? AND c.kind = ? AND c.value = ? AND (c.expires IS NULL OR c.expires > ?)';
-/** First those that outrank, then in the order of the record; what is not recorded yet comes last, in its own order. */
+/** First those that outrank, then in recorded order; those not recorded yet come last, in their own order. */
 const inOrder = 'ORDER BY c.outranks DESC, c.recorded IS NULL, c.recorded, c.proved';
 
-/** Where an identifier leads, and why: an organization, none, or several that only a name tells apart. */
+/** Where an identifier leads, and why: to an organization, nowhere, or to several that only a name can tell apart. */
 type LedTo = Pick<Found, 'by'> & { readonly organizationIds: readonly string[] };
 
 /**
- * Where a public identifier leads under a parent to whoever has shown that it is theirs (security rule R4). `now` is
+ * Where a public identifier leads under a parent, for someone who has proved it (security rule R4). `now` is
  * milliseconds since the epoch.
  */
 export function whereItLeads(rows: Rows, parentId: string, identifier: ClaimedIdentifier, now: number): LedTo {
   const live = ledTo(rows, parentId, identifier, now, now);
-  // Whoever comes with a key that is over is told so.
+  // Holders of an expired key are told that it has expired.
   return live.organizationIds.length > 0 ? live : ledTo(rows, parentId, identifier, now, -1);
 }
 
@@ -415,7 +416,7 @@ function ledTo(rows: Rows, parentId: string, identifier: ClaimedIdentifier, now:
   return { by: 'first-assertion', organizationIds: first ? [String(first['organization_id'])] : [] };
 }
 
-/** Where it leads by 1 and 2 of the rule only, which may be told to anybody. */
+/** Where it leads by 1 and 2 of the rule only, which anyone may learn. */
 function toldTo(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier, now: number, alive: number): LedTo {
   const place = [now - signUpLifeMs, parentId, kind, value, alive] as const;
   const proved = rows.get(
@@ -423,7 +424,7 @@ function toldTo(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier
     ...place,
   );
   if (proved) return { by: 'proof', organizationIds: [String(proved['organization_id'])] };
-  // A contact that somebody has only written down leads nowhere.
+  // A contact that someone has merely written down leads nowhere.
   if (kind === 'EMAIL' || kind === 'PHONE_NUMBER') return { by: 'founding', organizationIds: [] };
   const made = rows.all(
     `SELECT DISTINCT c.organization_id FROM claims c ${standing} WHERE ${ofIdentifier} AND c.is_member_made = 1 LIMIT 2`,
@@ -445,8 +446,8 @@ function firstAsserted(
   if (kind !== 'PUBLIC_KEY') return undefined;
   const alone = rows.get(`${all} AND c.is_alone = 1 ORDER BY c.asserted DESC LIMIT 1`, ...place);
   if (alone) return alone;
-  // The key that a client has made for the sign-up with its passkey, which nobody could know before. Of all who ever had it:
-  // whoever has read it since must not come first once its minute is over.
+  // The key that a client created for signing up with its passkey, which nobody could know before. It counts for
+  // everyone who ever had it: someone who has read it since must not come first once its minute is over.
   const first = rows.get(
     `SELECT c.organization_id, c.is_signup_key, c.expires FROM claims c ${standing} WHERE ${ofIdentifier}
      ORDER BY c.asserted LIMIT 1`,
@@ -460,7 +461,7 @@ function firstAsserted(
   return passkey && first;
 }
 
-/** The organization that may be told to whoever names a public identifier; undefined where there is none, or several. */
+/** The organization that may be disclosed for a public identifier; undefined if there is none, or several. */
 export function accountOf(
   rows: Rows,
   parentId: string,
@@ -471,10 +472,10 @@ export function accountOf(
   return organizationIds.length === 1 ? organizationIds[0] : undefined;
 }
 
-/** Keys that are tried at most of those that somebody has registered under one credential id. */
+/** Maximum keys tried of those registered under one credential id. */
 const mostKeys = 32;
 
-/** Keys (COSE, base64url) that were registered under a credential id beneath a parent, the first one first. */
+/** Keys (COSE, base64url) registered under a credential id below a parent, the first one first. */
 export function keysOfCredentialId(rows: Rows, parentId: string, credentialId: string): readonly string[] {
   const found = rows.all(
     `SELECT c.public_key FROM claims c JOIN claim_organizations o
@@ -487,10 +488,10 @@ export function keysOfCredentialId(rows: Rows, parentId: string, credentialId: s
   return [...new Set(found.map((row) => String(row['public_key'])))];
 }
 
-/** Whether somebody in a sub-organization of the parent has an identity at the issuer. */
+/** Whether anyone in a sub-organization of the parent has an identity at the issuer. */
 export function knowsIssuer(rows: Rows, parentId: string, issuer: string): boolean {
   const prefix = identitiesOfIssuer(issuer);
-  // The comma that a prefix ends with is followed by the minus in ASCII: by range, the index serves.
+  // In ASCII, the comma that ends a prefix is followed by the minus: as a range, the index can be used.
   const found = rows.get(
     `SELECT 1 FROM claims c JOIN claim_organizations o ON o.organization_id = c.organization_id AND o.confirmed IS NOT NULL
      WHERE c.parent_id = ? AND c.kind = 'OIDC' AND c.value >= ? AND c.value < ? LIMIT 1`,
@@ -501,7 +502,7 @@ export function knowsIssuer(rows: Rows, parentId: string, issuer: string): boole
   return found !== undefined;
 }
 
-/** Proofs without a place in the order, in the order in which they were recorded. */
+/** Proofs without a place in the order, in recorded order. */
 export function dueClaims(rows: Rows, most: number): readonly DueClaim[] {
   return rows
     .all(
@@ -520,7 +521,7 @@ export function dueClaims(rows: Rows, most: number): readonly DueClaim[] {
     }));
 }
 
-/** The first claim of an identifier in the order, if it has one, and whether one has outranked another already. */
+/** The first claim of an identifier in the order, if any, and whether a claim has already outranked another. */
 export function firstClaim(rows: Rows, parentId: string, { kind, value }: ClaimedIdentifier): FirstClaim | undefined {
   const first = rows.get(
     `SELECT c.organization_id, c.proved_by FROM claims c
@@ -544,7 +545,7 @@ export function firstClaim(rows: Rows, parentId: string, { kind, value }: Claime
   };
 }
 
-/** Revision of the last record of the parent's claims that the rows have seen; -1 for none. */
+/** Revision of the last record in the parent's claims that the rows include; -1 for none. */
 export function claimsRevision(rows: Rows, parentId: string): number {
   return Number(rows.get('SELECT revision FROM claim_streams WHERE parent_id = ?', parentId)?.['revision'] ?? -1);
 }

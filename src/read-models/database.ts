@@ -1,27 +1,27 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'libsql';
 
-/** A row of a read model as SQLite gives it. */
+/** A row of a read model from SQLite. */
 export type Row = Readonly<Record<string, string | number | bigint | null>>;
 type Value = string | number | bigint | Uint8Array | null;
 
-/** The little of SQLite that projections and queries use. Synchronous: one statement takes microseconds. */
+/** The part of SQLite that projections and queries use. Synchronous: a statement takes microseconds. */
 export interface Rows {
   run(sql: string, ...values: Value[]): void;
   get(sql: string, ...values: Value[]): Row | undefined;
   all(sql: string, ...values: Value[]): readonly Row[];
 }
 
-/** Statements that are kept ready. */
+/** Maximum number of cached statements. */
 const mostStatements = 1_000;
 
 /**
- * The file of the read models: a cache that may be deleted at any time and is built again from the events.
- * `:memory:` keeps it out of the file system.
+ * The file of the read models: a cache that may be deleted at any time and is rebuilt from the events. `:memory:` keeps
+ * it out of the file system.
  */
 export class ReadModelDatabase implements Rows {
   private readonly database: Database.Database;
-  /** Transactions that are entered, one within another, and how many of them SQLite knows of. */
+  /** Depth of nested transactions, and how many of them SQLite knows about. */
   private depth = 0;
   private begun = 0;
   private readonly statements = new Map<string, Database.Statement>();
@@ -36,7 +36,7 @@ export class ReadModelDatabase implements Rows {
     );
   }
 
-  /** Statements that are kept ready. */
+  /** Cached statements. */
   get ready(): number {
     return this.statements.size;
   }
@@ -61,7 +61,7 @@ export class ReadModelDatabase implements Rows {
   }
 
   /**
-   * All of it, or nothing; may be nested, and then an inner failure undoes the inner work only. An inner one begins with
+   * Everything or nothing. May be nested; an inner failure undoes only the inner work. An inner transaction begins with
    * its first write: of twenty models, most write nothing for a batch.
    */
   transaction(work: () => void): void {
@@ -96,7 +96,7 @@ export class ReadModelDatabase implements Rows {
     let statement = this.statements.get(sql);
     if (!statement) {
       statement = this.database.prepare(sql);
-      // The lengths of lists are callers' to choose, and each length is a statement of its own.
+      // Callers choose the lengths of lists, and each length is a separate statement.
       if (this.statements.size >= mostStatements) this.statements.clear();
       this.statements.set(sql, statement);
     }
@@ -104,7 +104,7 @@ export class ReadModelDatabase implements Rows {
   }
 }
 
-/** SQLite gives the files beside a database its mode, so it has to be made with the right one. */
+/** SQLite gives the files beside a database its mode, so it must be created with the right one. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

@@ -29,7 +29,7 @@ export const denialsModel: ReadModel = {
   }),
 };
 
-/** Revision of an organization's last denial, as far as the rows have come; -1 for none. */
+/** Revision of an organization's last denial, as far as the rows go; -1 for none. */
 export function denialsRevision(rows: Rows, organizationId: string): number {
   const sql = 'SELECT revision FROM denials WHERE organization_id = ? ORDER BY position DESC LIMIT 1';
   return Number(rows.get(sql, organizationId)?.['revision'] ?? -1);

@@ -3,7 +3,9 @@ import { vaultsEndedBy } from '../domain/organization/vaults.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 
-/** Vaults that are to be gone: one that is still there was left behind by a crash between the record and the shredding. */
+/**
+ * Vaults that should be gone: one that still exists was left behind by a crash between the record and the shredding.
+ */
 export const endedVaultsModel: ReadModel = {
   name: 'ended-vaults',
   version: 1,
@@ -24,14 +26,14 @@ export const endedVaultsModel: ReadModel = {
 
 const organizationTypes: ReadonlySet<string> = new Set(organizationEventTypes);
 
-/** Not one of the streams beside an organization's own. */
+/** Excludes the streams beside an organization's own. */
 const isOrganizationEvent = (event: ProjectedEvent['event']): event is OrganizationEvent =>
   organizationTypes.has(event.type);
 
-/** Rows that are held at a time: a long history has ended a great many vaults. */
+/** Rows held at a time: a long history has ended very many vaults. */
 const atOnce = 1_000;
 
-/** Ids of every vault that an event has ended, the latest first: what a crash has left behind is near the beginning. */
+/** Ids of every vault that an event has ended, latest first: what a crash has left behind is near the beginning. */
 export function* endedVaults(rows: Rows): Generator<string, void, undefined> {
   let last: readonly [position: bigint, vaultId: string] = [2n ** 63n - 1n, ''];
   for (;;) {

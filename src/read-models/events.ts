@@ -9,7 +9,7 @@ import { RecordedEventShape } from './activities.js';
 import type { Rows } from './database.js';
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 
-/** Nothing in a stream has a higher revision. */
+/** No stream has a higher revision. */
 const mostRevisions = 9_999_999_999;
 const usualLimit = 10;
 
@@ -31,7 +31,7 @@ class GetEventRequest extends OrganizationRequest {
   revision!: string;
 }
 
-/** An event of an organization, with where to find what led to it. */
+/** An event of an organization, with where to find its cause. */
 export class OrganizationEventShape extends RecordedEventShape {
   @Uuid({ optional: true, about: 'The activity it belongs to; absent if no request to this organization caused it.' })
   activityId?: string;
@@ -99,10 +99,10 @@ export const getEvent = defineQuery({
   },
 });
 
-/** What the rows say of the activity that an event belongs to. */
+/** What the rows say about the activity of an event. */
 export interface EventCause {
   readonly status: ActivityStatus;
-  /** Revision of the event that its activity was decided with, as far as that is known. */
+  /** Revision of the event that its activity was decided with, if known. */
   readonly decidedAt: number | undefined;
 }
 
@@ -112,8 +112,8 @@ const decidingTypes: ReadonlySet<string> = new Set(['ActivitySubmitted', 'Activi
 type ReadFrom = (revision: number) => AsyncIterable<RecordedEvent>;
 
 /**
- * What led to each event of a run of a stream; undefined for what no activity of the organization did. Requests are long, and
- * votes on many of them may stand side by side, so no row is read for its document but that of the first event.
+ * The cause of each event in a run of a stream; undefined for what no activity of the organization caused. Requests are
+ * long, and votes on many of them may be adjacent, so the document of a row is read only for the first event.
  */
 export async function causesOf(
   rows: Rows,
@@ -148,7 +148,7 @@ export function isSameAppend(one: RecordedEvent, other: RecordedEvent): boolean 
   return before.$correlationId === after.$correlationId && before.$causationId === after.$causationId;
 }
 
-/** Of the events of an activity's life, those before an effect are the end of it at most, and then the decision. */
+/** Of an activity's own events, only its end, and before that its decision, can precede an effect. */
 async function decisionBefore(rows: Rows, organizationId: string, event: RecordedEvent, readFrom: ReadFrom) {
   const { $correlationId } = event.metadata as EventMetadata;
   const sql = 'SELECT doc FROM activities WHERE organization_id = ? AND activity_id = ?';
@@ -166,12 +166,12 @@ async function decisionBefore(rows: Rows, organizationId: string, event: Recorde
   return undefined;
 }
 
-/** An event as it is told: what still proves something is left out of it. */
+/** An event for readers, without secrets that are still usable. */
 export function toldEvent(recorded: RecordedEvent, cause: EventCause | undefined, now: number): OrganizationEventShape {
   const { id, revision, type } = recorded;
   const { $correlationId, at, hash } = recorded.metadata as EventMetadata;
   const data = upcast(recorded).data as object;
-  // Of what is not known to be done, no code is told.
+  // Codes in a request that is not known to be done are omitted.
   const said = readableEventData({ type, data }, { status: cause?.status ?? 'ACTIVITY_STATUS_PENDING' }, now);
   return {
     id,

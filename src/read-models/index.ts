@@ -35,7 +35,7 @@ import { getApiKey, getApiKeys, getAuthenticator, getAuthenticators, getUser, li
 import { getWallet, getWalletAccount, listWalletAccounts, listWallets, walletsModel } from './wallets.js';
 import { listWebhookDeliveries, listWebhookEndpoints, webhooksModel } from './webhooks.js';
 
-/** Every read model. The users come before what shows them. */
+/** Every read model. Users come before the models that show them. */
 export const readModels: readonly ReadModel[] = [
   organizationsModel,
   usersModel,

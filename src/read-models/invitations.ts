@@ -7,7 +7,7 @@ import { elementsOf, newestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
-/** What became of an invitation. */
+/** The outcome of an invitation. */
 const statusOf: Readonly<Record<Extract<InvitationEvent, { type: 'InvitationEnded' }>['data']['reason'], string>> = {
   accepted: 'INVITATION_STATUS_ACCEPTED',
   deleted: 'INVITATION_STATUS_REVOKED',
@@ -53,7 +53,7 @@ export class InvitationShape {
   updatedAt!: TimestampShape;
 }
 
-/** Invitations, and what became of them; nothing of their keys. */
+/** Invitations and their outcomes, without their keys. */
 export const invitationsModel: ReadModel = {
   name: 'invitations',
   version: 2,
@@ -115,7 +115,7 @@ function rowOf(rows: Rows, organizationId: string, invitationId: string) {
   );
 }
 
-/** The invitations of an organization that nobody has accepted or deleted, in the order of their creation. */
+/** The invitations of an organization that nobody has accepted or deleted, in order of creation. */
 export function openInvitationsOf(rows: Rows, organizationId: string): InvitationShape[] {
   return rows
     .all('SELECT doc FROM invitations WHERE organization_id = ? AND is_open = 1 ORDER BY created', organizationId)

@@ -10,7 +10,7 @@ import type { Rows } from './database.js';
 import { readWaitMs, type ReadModelRunner } from './runner.js';
 import { halfRecorded, recordedByParent } from './sub-organizations.js';
 
-/** Activities that have been decided before. */
+/** Activities that were decided before. */
 export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActivities {
   return {
     checkpoint: () => runner.checkpoint('activities'),
@@ -22,7 +22,7 @@ export function knownActivities(runner: ReadModelRunner, rows: Rows): KnownActiv
   };
 }
 
-/** What parents have recorded of their sub-organizations. */
+/** What parents have recorded about their sub-organizations. */
 export function childLookUps(store: EventStore, runner: ReadModelRunner, rows: Rows): ChildLookUps {
   return {
     recorded: (organizationId) => recordedByParent(rows, organizationId),
@@ -53,7 +53,7 @@ export function claimLookUps(runner: ReadModelRunner, rows: Rows, clock: Clock):
   };
 }
 
-/** What passkeys have counted, by everything that this instance has answered with (`seen`). */
+/** Signature counters of passkeys, based on everything that this instance has returned (`seen`). */
 export function passkeyCounters(runner: ReadModelRunner, rows: Rows, seen: () => bigint): PasskeyCounters {
   return {
     async highest(familyId, { credentialId, publicKey }) {

@@ -7,7 +7,7 @@ import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
-/** Applications at OAuth 2.0 providers; nothing of their secrets. */
+/** Applications at OAuth 2.0 providers, without their secrets. */
 export const oauth2CredentialsModel: ReadModel = {
   name: 'oauth2-credentials',
   version: 2,

@@ -7,7 +7,7 @@ import { oldestFirst } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
 
-/** Accounts at fiat on-ramps; nothing of their secret keys. */
+/** Accounts at fiat on-ramps, without their secret keys. */
 export const onRampCredentialsModel: ReadModel = {
   name: 'on-ramp-credentials',
   version: 2,
@@ -58,7 +58,7 @@ export const onRampCredentialsModel: ReadModel = {
 };
 
 class FiatOnRampCredentialShape {
-  // The clients read it so, and otherwise in results.
+  // The clients use this spelling here, and another one in results.
   @Uuid()
   fiatOnrampCredentialId!: string;
 

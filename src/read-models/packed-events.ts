@@ -1,7 +1,9 @@
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { parseEvent, storedEvent } from '../ledger/stored-event.js';
 
-/** Events as one flat list of strings and numbers, which crosses to another thread several times faster than objects. */
+/**
+ * Events as one flat list of strings and numbers, which is several times faster to send to another thread than objects.
+ */
 export type PackedEvents = readonly (string | number | bigint)[];
 
 const fields = 7;

@@ -132,12 +132,12 @@ export class PrivateKeyShape {
   imported!: boolean;
 }
 
-/** Client protocol 6.4. Where it is sealed is nobody's business. */
+/** Client protocol 6.4. Where it is sealed is not disclosed. */
 function privateKeyResource({ vaultId: _vault, createdAt, updatedAt, ...key }: PrivateKey): PrivateKeyShape {
   return { ...key, createdAt: timestamp(createdAt), updatedAt: timestamp(updatedAt) };
 }
 
-/** All private keys of an organization as answers show them, in the order of their creation. */
+/** All private keys of an organization as responses show them, in order of creation. */
 export function privateKeysOf(
   rows: Rows,
   organizationId: string,
@@ -148,7 +148,7 @@ export function privateKeysOf(
   );
 }
 
-/** All private key tags of an organization as answers show them, in the order of their creation. */
+/** All private key tags of an organization as responses show them, in order of creation. */
 export function privateKeyTagsOf(
   rows: Rows,
   organizationId: string,

@@ -14,9 +14,9 @@ export const PROJECTING = Symbol('Projecting');
 export interface Projecting {
   readonly rows: Rows;
   progress(): readonly Progress[];
-  /** Takes the next events; resolves when their rows can be read. @throws when the rows cannot be written at all */
+  /** Takes the next events; resolves once their rows can be read. @throws if the rows cannot be written at all */
   project(events: readonly RecordedEvent[]): Promise<void>;
-  /** Nothing of it keeps the process alive any more, where something did: whoever waits for an answer has to. */
+  /** It no longer keeps the process alive, if it did: whoever waits for a response has to. */
   unref?(): void;
   close(): Promise<void>;
 }
@@ -34,8 +34,8 @@ export function projectInMemory(): Projecting {
 }
 
 /**
- * In a thread of its own, into a file: writing rows takes as long as deciding, and must not hold it up. Rows of events that
- * the store does not have, such as those of another branch of a backup, are built again.
+ * In a separate thread, into a file: writing rows takes as long as deciding, and must not delay it. Rows of events that
+ * the store does not have, such as those of another branch of a backup, are rebuilt.
  */
 export async function projectIntoFile(
   file: string,
@@ -52,7 +52,7 @@ export async function projectIntoFile(
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the thread of the read models ended with code ${code}`)));
   });
-  // Whoever waits for an answer sees it; nobody may be waiting.
+  // Those who wait for a response get the error; there may be none.
   gone.catch(() => undefined);
   const answer = async () => ((await Promise.race([once(worker, 'message'), gone])) as [readonly Progress[]])[0];
   let progress = await answer();
@@ -73,7 +73,7 @@ export async function projectIntoFile(
   };
 }
 
-/** Whether the last event that the rows of a file were made from is in the store, at its place. */
+/** Whether the last event that the rows of a file were built from is in the store, at its place. */
 async function hasWhatWasProjected(store: Pick<EventStore, 'read'>, file: string): Promise<boolean> {
   const rows = new ReadModelDatabase(file);
   const last = lastProjected(rows);

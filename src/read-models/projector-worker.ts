@@ -4,7 +4,7 @@ import { readModels } from './index.js';
 import { unpackEvents, type PackedEvents } from './packed-events.js';
 import { Projector, type EventSource } from './projector.js';
 
-/** The thread that writes the rows: what it is told, it projects, and says how far it is. */
+/** The thread that writes the rows: it projects what it receives, and reports its progress. */
 
 const { file, source } = workerData as { readonly file: string; readonly source: EventSource };
 const database = new ReadModelDatabase(file);

@@ -6,27 +6,30 @@ import { upcast } from '../ledger/upcast.js';
 import type { ReadModelDatabase, Rows } from './database.js';
 import type { ProjectedEvent, ReadModel } from './read-model.js';
 
-/** How far a read model is, and why it has stopped if it has. */
+/** How far a read model is, and why it has stopped, if it has. */
 export interface Progress {
   readonly model: string;
   /** Every event up to here is in the rows; -1 before the first. */
   readonly checkpoint: bigint;
-  /** Where the next feed begins: behind the last event that is kept for ever, since one that goes away is no place. */
+  /**
+   * Where the next feed starts: after the last event of a permanent stream, because an event that may be deleted is no
+   * place to resume.
+   */
   readonly resumeAfter: bigint;
   readonly failure: string | undefined;
 }
 
-/** Which events the rows are made from. */
+/** The events that the rows were built from. */
 export interface EventSource {
-  /** Tells one installation's events from another's. */
+  /** Distinguishes one installation's events from another's. */
   readonly identity: string;
-  /** Position of the last event; -1 when there is none. */
+  /** Position of the last event; -1 if there is none. */
   readonly head: bigint;
-  /** The rows were found to be of events that it does not have. */
+  /** The rows turned out to include events that it does not have. */
   readonly isAnother?: boolean;
 }
 
-/** The last event of the rows that is kept for ever: who has it has all that came before. */
+/** The last event of a permanent stream in the rows: a store that has it also has everything before it. */
 export interface LastProjected {
   readonly stream: string;
   readonly revision: number;
@@ -35,7 +38,7 @@ export interface LastProjected {
   readonly hash: string;
 }
 
-/** Of the rows in a database; undefined when there are none, or their release did not say so. */
+/** For the rows in a database; undefined if there are none, or their release did not record it. */
 export function lastProjected(rows: Rows): LastProjected | undefined {
   if (!rows.get("SELECT 1 FROM sqlite_schema WHERE name = 'last_projected'")) return undefined;
   const row = rows.get('SELECT stream, revision, position, hash FROM last_projected');
@@ -50,12 +53,12 @@ export function lastProjected(rows: Rows): LastProjected | undefined {
 }
 
 /**
- * Streams that read models are made from: an organization's own, those of its denials, its deliveries and the claims under
- * it; that of all boots; and of vaults what they were made for.
+ * Streams that read models are built from: an organization's own, its denials, its deliveries and the claims under it;
+ * all boots; and what each vault was created for.
  */
 const streamPattern = /^(?:organization|denials|webhook-deliveries|claims)-(.+)$/;
 
-/** Raised when no checkpoint from before can be trusted. 2: they were of events that may be scavenged (docs/adr/0033). */
+/** Raised if earlier checkpoints cannot be trusted. 2: they were of events that may be scavenged (docs/adr/0033). */
 const generation = 2;
 
 interface State {
@@ -66,9 +69,9 @@ interface State {
 }
 
 /**
- * Takes events into the rows of every read model. Each model has its own checkpoint, written in the same transaction as
- * its rows, so that a crash skips nothing; what is written is the last event that is kept for ever, and what follows it
- * (of vaults, whose rows bear it) comes once more. A model that fails stops alone; the others go on.
+ * Applies events to the rows of every read model. Each model has its own checkpoint, written in the same transaction as
+ * its rows, so that a crash skips nothing. The checkpoint is the last event of a permanent stream; what follows it
+ * (from vaults, whose rows tolerate that) is delivered again. A model that fails stops alone; the others continue.
  */
 export class Projector {
   private readonly state: readonly State[];
@@ -126,7 +129,7 @@ export class Projector {
       this.database.transaction(() => {
         model.project(
           this.database,
-          // Only after a start are some models further than others.
+          // Models are only at different positions after a start.
           (events[0]?.position ?? 0n) > checkpoint ? events : events.filter(({ position }) => position > checkpoint),
         );
       });
@@ -136,7 +139,7 @@ export class Projector {
     }
   }
 
-  /** Writes the checkpoint of all that have not failed, and which event it is. */
+  /** Writes the checkpoint of all that have not failed, and its event. */
   private note({ stream, revision, position, metadata }: RecordedEvent, moved: readonly State[]): void {
     const { hash } = metadata as Partial<EventMetadata>;
     this.database.run(
@@ -153,7 +156,7 @@ export class Projector {
     );
   }
 
-  /** Rows of another store, or of events that a restored backup no longer has, are not ours: all is built again. */
+  /** Rows of another store, or of events that a restored backup no longer has, are not ours: everything is rebuilt. */
   private forgetOtherSource({ identity: installation, head, isAnother }: EventSource): void {
     const identity = `${generation} ${installation}`;
     const known = this.database.get('SELECT identity FROM source')?.['identity'];
@@ -180,13 +183,13 @@ export class Projector {
 const vaultPrefix = 'vault-';
 const isUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
-/** A vault that was made for a decision: of all its stream, read models see this much. */
+/** The start of a vault created for a decision: the only part of its stream that read models see. */
 function attempted({ stream, revision, type, data, metadata }: RecordedEvent): AttemptedVaultEvent | undefined {
   if (type !== 'SecretSealed' || !stream.startsWith(vaultPrefix)) return undefined;
   const { attempt, organizationId } = data as { readonly attempt?: VaultAttempt; readonly organizationId: string };
   const vaultId = stream.slice(vaultPrefix.length);
   if (attempt) return { type, data: { vaultId, attempt } };
-  // Earlier releases did not say what a vault was made for. Only the installation's own is for no decision.
+  // Earlier releases did not record what a vault was created for. Only the installation's own vault is for no decision.
   if (revision !== 0 || !isUuid.test(vaultId)) return undefined;
   const { at } = metadata as EventMetadata;
   return { type, data: { vaultId, attempt: { organizationId, revision: -1, at } } };

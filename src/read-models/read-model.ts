@@ -6,11 +6,11 @@ import type { AttemptedVaultEvent } from '../domain/vault-attempt.js';
 import type { WebhookDeliveryEvent } from '../domain/organization/webhook-deliveries.js';
 import type { Rows } from './database.js';
 
-/** A recorded event as projections see it. */
+/** A recorded event for projections. */
 export interface ProjectedEvent {
-  /** Empty for an event of the installation itself; of a claim, its parent. */
+  /** Empty for an event of the installation itself; for a claim, its parent. */
   readonly organizationId: string;
-  /** Place in the store; grows. */
+  /** Place in the store; increases. */
   readonly position: bigint;
   /** Place in its stream. */
   readonly revision: number;
@@ -21,8 +21,8 @@ export interface ProjectedEvent {
 }
 
 /**
- * One table, or a few, derived only from events: rows, projection and queries stand in one file.
- * Raise `version` when rows would come out differently: the model is then built again from the first event.
+ * One table, or a few, derived only from events: rows, projection and queries are in one file. Raise `version` if rows
+ * would come out differently: the model is then rebuilt from the first event.
  */
 export interface ReadModel {
   readonly name: string;
@@ -31,7 +31,7 @@ export interface ReadModel {
   readonly tables: readonly string[];
   /** Creates the tables. */
   readonly schema: string;
-  /** Takes events into the rows, in position order, inside a transaction that also moves the checkpoint. */
+  /** Applies events to the rows, in position order, inside a transaction that also moves the checkpoint. */
   project(rows: Rows, events: readonly ProjectedEvent[]): void;
 }
 

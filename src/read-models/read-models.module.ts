@@ -18,7 +18,7 @@ import { PROJECTING, type Projecting } from './projecting.js';
 import { ReadModelRunner } from './runner.js';
 import { TellingThread } from './telling-thread.js';
 
-/** The rows that queries read, what keeps them up to date, and what the ports find in them. */
+/** The rows that queries read, their projections, and the ports that read them. */
 @Module({
   imports: [MetricsModule, FreshnessModule],
   providers: [

@@ -4,11 +4,11 @@ import { onlyStored, storedEvent } from '../ledger/stored-event.js';
 import type { Projecting } from './projecting.js';
 import type { Progress } from './projector.js';
 
-/** What the runner tells the outside: progress for metrics, failures for the log. */
+/** Reports of the runner: progress for metrics, failures for the log. */
 export interface RunnerObserver {
   projected(model: string, position: bigint): void;
   failed(model: string, position: bigint, reason: string): void;
-  /** The feed broke and is taken up again. */
+  /** The feed broke and is restarted. */
   interrupted(error: unknown): void;
 }
 
@@ -19,19 +19,19 @@ interface Waiter {
 
 /** Longest wait of a query for the read models, in milliseconds. */
 export const readWaitMs = 2_000;
-/** Longest time between two looks whether a wait for the read models has become pointless, in milliseconds. */
+/** Longest interval between checks whether a wait for the read models has become pointless, in milliseconds. */
 const passedLookMs = 250;
-/** How long events wait to be projected together, when nobody waits for them, in milliseconds. */
+/** How long events wait to be projected together if nobody waits for them, in milliseconds. */
 const lingerMs = 100;
-/** So many waiting events are a backlog, for which nobody lingers: a store hands over no more at once. */
+/** This many waiting events are a backlog, which is not delayed: a store hands over no more at once. */
 const backlog = 500;
-/** Events in one transaction, and read ahead for the next one, at most: as many, or as much text (UTF-16 units). */
+/** Maximum events in one transaction, and read ahead for the next one: this many, or this much text (UTF-16 units). */
 const mostEvents = 4_000;
 const mostText = 8 * 1024 * 1024;
-/** Pause before a broken feed is taken up again, in milliseconds. */
+/** Pause before a broken feed is restarted, in milliseconds. */
 const retryMs = 1_000;
 
-/** Feeds the read models from the store, and lets readers wait until they have seen a position. */
+/** Feeds the read models from the store, and lets readers wait until the models have seen a position. */
 export class ReadModelRunner {
   private readonly waiters = new Set<Waiter>();
   private readonly reported = new Set<string>();
@@ -39,7 +39,7 @@ export class ReadModelRunner {
   private closed = false;
   private retry: NodeJS.Timeout | undefined;
   private hurry: () => void = () => undefined;
-  /** Received and not yet projected, in the order of their positions. */
+  /** Received and not yet projected, in position order. */
   private received: RecordedEvent[] = [];
   private receivedText = 0;
   private working: Promise<void> | undefined;
@@ -53,7 +53,7 @@ export class ReadModelRunner {
     private readonly observer: RunnerObserver,
   ) {}
 
-  /** Follows the store from where the least advanced model may begin again. */
+  /** Follows the store from where the least advanced model may resume. */
   start(): void {
     const lowest = this.projecting
       .progress()
@@ -66,12 +66,12 @@ export class ReadModelRunner {
     });
   }
 
-  /** Calls whenever there are new rows to read. */
+  /** Calls back whenever there are new rows to read. */
   follow(follower: () => void): void {
     this.followers.push(follower);
   }
 
-  /** Calls with each event as it is received, before it is in the rows; with some more than once. */
+  /** Calls back with each event as it is received, before it is in the rows; with some more than once. */
   watch(watcher: (event: RecordedEvent) => void): void {
     this.watchers.push(watcher);
   }
@@ -95,7 +95,7 @@ export class ReadModelRunner {
   }
 
   /**
-   * Resolves when every model has passed the position.
+   * Resolves once every model has passed the position.
    * @throws {CoordinatorError} UNAVAILABLE after `timeoutMs`
    */
   async passed(position: bigint, timeoutMs: number): Promise<void> {
@@ -115,7 +115,10 @@ export class ReadModelRunner {
     }
   }
 
-  /** Resolves when every model has passed the position, however long that takes, or `signal` says that nobody waits any more. */
+  /**
+   * Resolves once every model has passed the position, however long that takes, or `signal` says that nobody waits any
+   * more.
+   */
   async caughtUp(position: bigint, signal: AbortSignal): Promise<void> {
     const isPassed = () =>
       this.passed(position, passedLookMs).then(
@@ -126,8 +129,8 @@ export class ReadModelRunner {
   }
 
   /**
-   * Resolves when one model has passed the position.
-   * @throws {Error} when one of those named has stopped: its readers would wait for ever
+   * Resolves once one model has passed the position.
+   * @throws {Error} if a named model has stopped: its readers would wait forever
    */
   async modelPassed(model: string, position: bigint, needed: readonly string[], signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.checkpoint(model) < position) {
@@ -146,10 +149,10 @@ export class ReadModelRunner {
     await this.working;
   }
 
-  /** Reads ahead while the events before are projected, and no further than there is room for. */
+  /** Reads ahead while earlier events are projected, as far as there is room. */
   private async take(events: readonly RecordedEvent[]): Promise<void> {
     for (const event of events) {
-      // What is kept, measured and handed on is text.
+      // Text is what is kept, measured and passed on.
       const kept = onlyStored(event);
       const { data, metadata } = storedEvent(kept);
       this.receivedText += data.length + metadata.length;
@@ -162,11 +165,11 @@ export class ReadModelRunner {
     await new Promise<void>((resolve) => (this.makeRoom = resolve));
   }
 
-  /** Projects what is received until nothing is left. */
+  /** Projects what was received until nothing is left. */
   private async work(): Promise<void> {
     try {
       while (this.received.length > 0 && !this.closed) {
-        // Projecting a little later costs no reader anything and makes one transaction of what has come meanwhile.
+        // Projecting a little later delays no reader, and makes one transaction of what has arrived in the meantime.
         if (this.waiters.size === 0 && this.received.length < backlog) await this.linger();
         const events = this.received;
         this.forgetReceived();
@@ -215,7 +218,7 @@ export class ReadModelRunner {
   private resume(error: unknown): void {
     if (this.closed) return;
     this.observer.interrupted(error);
-    // The next feed begins after what is projected, and gives what was received once more.
+    // The next feed starts after what is projected, and delivers what was received again.
     this.forgetReceived();
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.start(), retryMs);

@@ -3,7 +3,9 @@ import { DecimalString, Described, ListOf, Nested, Text, TextList } from '../wir
 import { defineQuery, OrganizationRequest, PagedResponse } from './define-query.js';
 import type { Page } from './pages.js';
 
-/** A point in the history of an organization: behind one of its events, behind all up to a position or a time, or its end. */
+/**
+ * A point in the history of an organization: after one of its events, after all up to a position or a time, or its end.
+ */
 export type Point =
   | { readonly by: 'revision'; readonly revision: number }
   | { readonly by: 'position'; readonly position: bigint }
@@ -11,23 +13,23 @@ export type Point =
   | { readonly by: 'time'; readonly time: number }
   | { readonly by: 'newest' };
 
-/** What is asked about the states of an organization. Elements of the answer's list begin behind the number `after`. */
+/** A query about the states of an organization. Elements of the response's list start after the number `after`. */
 export type StateQuestion =
   | { readonly asks: 'state'; readonly at: Point; readonly lists: readonly string[]; readonly after: number }
   | { readonly asks: 'changes'; readonly from: Point; readonly to: Point; readonly after: number };
 
-/** What came of it. */
+/** The result. */
 export interface StateAnswer<Asks extends StateQuestion['asks'] = StateQuestion['asks']> {
-  /** Of each point that was asked about, in order: the event that its state is behind. */
+  /** For each requested point, in order: the event that its state follows. */
   readonly reached: readonly ReachedShape[];
-  /** The organization itself; of a state only. */
+  /** The organization itself; only for a state. */
   readonly organization: Readonly<Record<string, unknown>> | undefined;
   readonly elements: Page<{ state: StateElementShape; changes: StateChangeShape }[Asks]>;
 }
 
 const mostRevisions = 9_999_999_999;
 const mostElements = 9_999_999_999;
-/** Position and time have fewer digits than this for ever. */
+/** Positions and times will always have fewer digits than this. */
 const mostPosition = Number.MAX_SAFE_INTEGER;
 
 class PointShape {
@@ -41,7 +43,7 @@ class PointShape {
   time?: string;
 }
 
-/** The event that a state is behind. */
+/** The event that a state follows. */
 export class ReachedShape {
   @Described({ type: 'string' }, { about: "Revision of the last event up to then in the organization's stream." })
   revision!: string;
@@ -59,7 +61,7 @@ export class ReachedShape {
 const number = { about: 'Position in the list, from "1"; the same for every repetition of the query.' } as const;
 const list = { about: 'The list it belongs to: users, policies, wallets, activities …' } as const;
 
-/** Something that an organization has. */
+/** Something in an organization. */
 export class StateElementShape {
   @Described({ type: 'string' }, number)
   number!: string;
@@ -77,7 +79,7 @@ export class StateElementShape {
   value!: Readonly<Record<string, unknown>>;
 }
 
-/** What has become of something between two states. */
+/** The change of something between two states. */
 export class StateChangeShape {
   @Described({ type: 'string' }, number)
   number!: string;
@@ -174,7 +176,7 @@ export const compareStates = defineQuery({
   },
 });
 
-/** RFC 3339, with a zone: without one, nobody knows which time is meant. */
+/** RFC 3339 with a zone: without one, the time is ambiguous. */
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** @throws {CoordinatorError} INVALID_ARGUMENT */

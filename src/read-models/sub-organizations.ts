@@ -21,9 +21,9 @@ type Kind =
   | 'WALLET_ACCOUNT_ADDRESS';
 
 /**
- * Sub-organizations by their parent. One is shown from when the parent has recorded it, at `revision` of its stream: what
- * an earlier release founded, and the parent then refused, never happened. `created` is null until then. Its own stream
- * follows the parent's word; `founded` is 0 until it does.
+ * Sub-organizations by their parent. One is shown once the parent has recorded it, at `revision` of its stream: what an
+ * earlier release founded, and the parent then refused, never happened. `created` is null until then. Its own stream
+ * follows the parent's record; `founded` is 0 until it does.
  */
 export const subOrganizationsModel: ReadModel = {
   name: 'sub-organizations',
@@ -69,7 +69,7 @@ export const subOrganizationsModel: ReadModel = {
           revision,
         );
         return rows.run(
-          // The plus keeps SQLite from walking all that the parent's others are found by.
+          // The plus keeps SQLite from walking the values of all the parent's other sub-organizations.
           'UPDATE sub_organization_lookups SET created = ? WHERE organization_id = ? AND +parent_id = ?',
           position,
           subOrganizationId,
@@ -146,7 +146,7 @@ export function recordedByParent(
   return row && { parentId: String(row['parent_id']), revision: Number(row['revision']) };
 }
 
-/** Ids of sub-organizations that have only one half: `unfounded` lack a stream, `unconfirmed` their parent's word. */
+/** Ids of sub-organizations that have only one half: `unfounded` lack a stream, `unconfirmed` their parent's record. */
 export function halfRecorded(rows: Rows, which: 'unfounded' | 'unconfirmed'): readonly string[] {
   const half = which === 'unfounded' ? 'founded = 0' : 'created IS NULL';
   return rows
@@ -154,13 +154,15 @@ export function halfRecorded(rows: Rows, which: 'unfounded' | 'unconfirmed'): re
     .map((row) => String(row['organization_id']));
 }
 
-/** Takes values of one sub-organization; undefined for an organization without a parent. */
+/** Removes values of one sub-organization; undefined for an organization without a parent. */
 function lookupsOf(rows: Rows, organizationId: string) {
   const row = rows.get('SELECT parent_id, created FROM sub_organizations WHERE organization_id = ?', organizationId);
   if (!row) return undefined;
   const { parent_id: parentId, created } = row;
 
-  /** `ref` is what has the value: it has one of each kind. With its owner, a user or a wallet, the value goes too. */
+  /**
+   * `ref` is the owner of the value, and has one of each kind. The value is removed with its owner, a user or a wallet.
+   */
   function add(kind: Kind, text: string, ref: string, owner = ref): void {
     rows.run(
       'INSERT OR REPLACE INTO sub_organization_lookups VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -187,9 +189,9 @@ function lookupsOf(rows: Rows, organizationId: string) {
 
   return {
     add,
-    /** Undefined leaves the contact as it is, an empty text removes it. */
+    /** Undefined leaves the contact as it is, an empty string removes it. */
     putContact(kind: 'EMAIL' | 'PHONE_NUMBER', contact: string | undefined, userId: string): void {
-      // What was proved was proved of the old contact.
+      // The proof was of the old contact.
       if (contact === undefined || contact === textOf(kind, userId)) return;
       forget(rows, organizationId, userId, kind, `VERIFIED_${kind}`);
       if (contact) add(kind, contact, userId);
@@ -215,7 +217,7 @@ function forgetOwner(rows: Rows, organizationId: string, owner: string): void {
   rows.run('DELETE FROM sub_organization_lookups WHERE organization_id = ? AND owner = ?', organizationId, owner);
 }
 
-/** Texts that mean the same whatever their letter case are kept in lower case. */
+/** Case-insensitive texts are stored in lower case. */
 function comparable(kind: Kind, value: string): string {
   const isCaseless =
     kind === 'EMAIL' ||
@@ -294,7 +296,10 @@ export const listVerifiedSuborgs = defineQuery({
   },
 });
 
-/** Whether a login with the identity may link it to whoever has proved its e-mail address (see `social-linking.ts`). */
+/**
+ * Whether a login with the identity may link it to the user who has proved its e-mail address (see
+ * `social-linking.ts`).
+ */
 function isLinkable(
   rows: Rows,
   { organizationId, paginationOptions }: PaginatedRequest,
@@ -325,7 +330,7 @@ function page(rows: Rows, request: PaginatedRequest, kind?: Kind, value?: string
       ? { table: 'sub_organizations', runs: [{ parent_id: organizationId }] }
       : {
           table: 'sub_organization_lookups',
-          // With two of its users, or keys, an organization may have a value twice.
+          // Two users, or keys, of an organization may have the same value.
           isRepeated: true,
           runs: [{ parent_id: organizationId, kind, value: comparable(kind, value) }],
         };

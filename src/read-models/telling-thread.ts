@@ -10,22 +10,22 @@ import { mostBytesOfPages, type Page } from './pages.js';
 import type { ToTell } from './telling.js';
 import { workerFile } from '../threads/worker-file.js';
 
-/** Pages of one family of organizations that are told or wait. */
+/** Pages of one family of organizations, running or waiting. */
 const mostOfFamily = 8;
-/** Milliseconds until a thread that does not answer is ended. */
+/** Milliseconds until an unresponsive thread is ended. */
 const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */
 const heapMib = 256;
 
 interface TellingOptions {
   readonly longestMs?: number;
-  /** The worker's file; the one of this build unless told. */
+  /** The worker's file, by default that of this build. */
   readonly file?: URL;
 }
 
 /**
- * Tells pages of events, in a thread of its own: looking for what must not be told takes long in long requests. One page of
- * a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
+ * Builds pages of events in a separate thread, because searching long requests for secrets takes long. Each family, a
+ * parent with its sub-organizations, has one page at a time. A thread that dies or stops responding is replaced.
  */
 export class TellingThread {
   private readonly families = new Families(mostOfFamily, 'pages of events in progress or waiting');
@@ -48,8 +48,9 @@ export class TellingThread {
 
   /**
    * Events of an organization from a revision on, as they may be read now.
-   * @param family the parent's id, of a parent and of its sub-organizations
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when too many of the family wait; UNAVAILABLE when the thread was lost
+   * @param family the parent's id, for a parent and for its sub-organizations
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if too many of the family are waiting; UNAVAILABLE if the thread was
+   * lost
    */
   async told(
     family: string,
@@ -64,7 +65,7 @@ export class TellingThread {
     });
   }
 
-  /** No more than a page holds is read. */
+  /** Reads no more than a page holds. */
   private async read(organizationId: string, from: number, limit: number) {
     const events: RecordedEvent[] = [];
     let text = 0;

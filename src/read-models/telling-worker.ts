@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { tellEvents, type ToTell } from './telling.js';
 
-/** The thread that tells events: of each list that it is given it answers the page. */
+/** The thread that builds pages of events: for each list that it receives, it returns the page. */
 
 const port = parentPort;
 port?.on('message', (job: ToTell) => port.postMessage(tellEvents(job)));

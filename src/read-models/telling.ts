@@ -2,7 +2,7 @@ import { toldEvent, type EventCause, type OrganizationEventShape } from './event
 import { unpackEvents, type PackedEvents } from './packed-events.js';
 import { mostBytesOfPages, type Page } from './pages.js';
 
-/** Events to be told, the causes in the same order. */
+/** Events for a page, with their causes in the same order. */
 export interface ToTell {
   readonly events: PackedEvents;
   readonly causes: readonly (EventCause | undefined)[];
@@ -10,7 +10,7 @@ export interface ToTell {
   readonly now: number;
 }
 
-/** The page that they make: it ends before it would be larger than an answer may be, with one event at least. */
+/** Their page: it ends before it would exceed the size of a response, but has at least one event. */
 export function tellEvents({ events, causes, now }: ToTell): Page<OrganizationEventShape> {
   const texts: string[] = [];
   let bytes = 0;

@@ -1,7 +1,10 @@
 import type { Rows } from './database.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 
-/** For what tokens were used that are not over, in all organizations: whoever has read one may try another organization. */
+/**
+ * What unexpired tokens were used for, in all organizations: someone who has read one may try it in another
+ * organization.
+ */
 export const tokenUsesModel: ReadModel = {
   name: 'token-uses',
   version: 1,
@@ -23,7 +26,7 @@ export const tokenUsesModel: ReadModel = {
 
 const leewayMs = 60_000;
 
-/** For what a token was used. */
+/** What a token was used for. */
 export function tokenUsesOf(rows: Rows, tokenId: string): ReadonlySet<string> {
   const found = rows.all('SELECT usage FROM token_uses WHERE token_id = ?', tokenId);
   return new Set(found.map((row) => String(row['usage'])));

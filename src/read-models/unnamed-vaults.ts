@@ -3,7 +3,7 @@ import { vaultsNamedBy } from '../domain/organization/vaults.js';
 import type { Rows } from './database.js';
 import { eachEvent, type ProjectedEvent, type ReadModel } from './read-model.js';
 
-/** Vaults that were made for a decision that has not been recorded: those that never will be have lost. */
+/** Vaults created for a decision that has not been recorded: those that never will be have lost. */
 export const unnamedVaultsModel: ReadModel = {
   name: 'unnamed-vaults',
   version: 2,
@@ -33,14 +33,14 @@ export const unnamedVaultsModel: ReadModel = {
 
 const organizationTypes: ReadonlySet<string> = new Set(organizationEventTypes);
 
-/** Not one of the streams beside an organization's own. */
+/** Excludes the streams beside an organization's own. */
 const isOrganizationEvent = (event: ProjectedEvent['event']): event is OrganizationEvent =>
   organizationTypes.has(event.type);
 
 /** Rows that are held at a time. */
 const atOnce = 1_000;
 
-/** Vaults of attempts between two times that no event names, as far as is known; the latest first. */
+/** Vaults from attempts between two times that no event names, as far as is known; latest first. */
 export function* unnamedVaults(
   rows: Rows,
   after: number,

@@ -31,7 +31,7 @@ export const usersModel: ReadModel = {
     ) WITHOUT ROWID;`,
 
   project(rows, events) {
-    // A user that changes again and again in one batch is read once and written once; each version is kept.
+    // A user who changes repeatedly in one batch is read once and written once; each version is kept.
     const changed = new ChangedUsers(rows);
     for (const event of events) take(rows, changed, event);
     changed.write();
@@ -75,7 +75,7 @@ function take(rows: Rows, changed: ChangedUsers, { organizationId, position, at,
   }
 }
 
-/** Whose API key, authenticator or OAuth provider it is: those of all users are not read for one. */
+/** The owner of an API key, authenticator or OAuth provider, found without reading those of all users. */
 function noteCredential(rows: Rows, organizationId: string, { type, data }: CredentialEvent): void {
   const credentialId =
     'apiKeyId' in data ? data.apiKeyId : 'authenticatorId' in data ? data.authenticatorId : data.providerId;
@@ -99,7 +99,7 @@ function ownerOf(rows: Rows, organizationId: string, credentialId: string): User
 }
 
 function changeCredentials(user: User, event: CredentialEvent, at: number): User {
-  // Each case pairs a type with its data, which the compiler sees only when they are named together.
+  // Each case pairs a type with its data, which the compiler sees only if they are named together.
   switch (event.type) {
     case 'ApiKeyCreated':
       return credentialChanges.ApiKeyCreated(user, event.data, at);
@@ -153,7 +153,7 @@ class ChangedUsers {
 
 const readUser = (doc: unknown): User => JSON.parse(String(doc)) as User;
 
-/** The user as of a position (a decimal string); undefined for one who was not there. */
+/** The user as of a position (a decimal string); undefined if there was none then. */
 export function userAt(rows: Rows, organizationId: string, userId: string, position: string): User | undefined {
   const row = rows.get(
     `SELECT doc FROM user_versions WHERE organization_id = ? AND user_id = ? AND position <= ?
@@ -165,7 +165,7 @@ export function userAt(rows: Rows, organizationId: string, userId: string, posit
   return row?.['doc'] ? readUser(row['doc']) : undefined;
 }
 
-/** All users of an organization in the order of their creation. */
+/** All users of an organization in order of creation. */
 export function usersOf(
   rows: Rows,
   organizationId: string,
@@ -308,15 +308,15 @@ export const getAuthenticator = defineQuery({
   },
 });
 
-/** A part of what one user has, or of what all users have, one user after the other. */
+/** Part of one user's list, or of all users' lists, one user after the other. */
 interface Held<Element extends object> {
   readonly of: (user: User) => readonly Element[];
   readonly idOf: (element: Element) => string;
 }
 
 /**
- * What one user has, or what all users have, one user after the other: all of it, or the part that is asked for.
- * @throws {CoordinatorError} NOT_FOUND without the user, INVALID_ARGUMENT when a cursor names nothing in the list
+ * One user's list, or all users' lists, one user after the other: all of it, or the requested part.
+ * @throws {CoordinatorError} NOT_FOUND without the user, INVALID_ARGUMENT if a cursor names nothing in the list
  */
 export function heldBy<Element extends object>(
   rows: Rows,

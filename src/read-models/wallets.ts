@@ -134,7 +134,7 @@ function exportAccount(rows: Rows, organizationId: string, walletAccountId: stri
 const readWallet = (doc: unknown): Wallet => JSON.parse(String(doc)) as Wallet;
 const readAccount = (doc: unknown): WalletAccount => JSON.parse(String(doc)) as WalletAccount;
 
-/** Hexadecimal addresses mean the same in any letter case. */
+/** Hexadecimal addresses are case-insensitive. */
 const addressKey = (address: string): string => (/^(?:0x)?[0-9a-f]+$/i.test(address) ? address.toLowerCase() : address);
 
 const dates = ({ createdAt, updatedAt }: { readonly createdAt: number; readonly updatedAt: number }) => ({
@@ -235,7 +235,7 @@ class WalletAccountShape {
   name?: string;
 }
 
-/** All wallets of an organization as answers show them, in the order of their creation. */
+/** All wallets of an organization as responses show them, in order of creation. */
 export function walletsOf(
   rows: Rows,
   organizationId: string,
@@ -312,12 +312,12 @@ export const getWalletAccount = defineQuery({
     }
     if (path !== undefined) {
       const spelled = path.replaceAll('h', "'");
-      // On Ed25519 every segment is hardened, whether asked so or not, and so it is recorded.
+      // For Ed25519 every segment is hardened, whether requested so or not, and is recorded that way.
       const hardened = spelled.replace(/(\d)(?=\/|$)/g, "$1'");
       where.push("path IN (?, ?) AND path = iif(curve = 'CURVE_ED25519', ?, ?)");
       values.push(spelled, hardened, hardened, spelled);
     }
-    // The plus keeps SQLite from walking all accounts of the wallet in order instead of looking these few up.
+    // The plus makes SQLite look up these few instead of walking all accounts of the wallet in order.
     const row = rows.get(
       `SELECT doc FROM wallet_accounts WHERE ${where.join(' AND ')} ORDER BY +position, +place LIMIT 1`,
       ...values,
@@ -335,7 +335,7 @@ export const getWalletAccount = defineQuery({
   },
 });
 
-/** Which part of the list is wanted (specification, section 4.4). */
+/** The requested part of the list (specification, section 4.4). */
 class WalletAccountsPage {
   @DecimalString({ min: 1, max: 100, optional: true, about: 'Page size, from "1" to "100"; default "10".' })
   limit?: string;
@@ -387,9 +387,9 @@ export const listWalletAccounts = defineQuery({
 });
 
 /**
- * One page, the oldest account first. A page that is asked for only by what it stands before touches that account, so it
- * is read from there.
- * @throws {CoordinatorError} INVALID_ARGUMENT when a cursor names nothing in the list
+ * One page, oldest account first. A page requested only by what it precedes ends right before that account, so it is
+ * read from there.
+ * @throws {CoordinatorError} INVALID_ARGUMENT if a cursor names nothing in the list
  */
 function accountsPage(
   rows: Rows,

@@ -16,40 +16,40 @@ import { TimestampShape } from '../wire/shapes.js';
 
 const deliveryStates = ['pending', 'delivered', 'abandoned', 'dropped'] as const;
 
-/** A delivery as it stands. */
+/** The current state of a delivery. */
 export interface WebhookDelivery {
   /** Owner of the endpoint. */
   readonly organizationId: string;
   readonly endpointId: string;
   readonly eventId: string;
-  /** Where the activity is: the owner itself, or one of its sub-organizations. */
+  /** The organization of the activity: the owner itself, or one of its sub-organizations. */
   readonly sourceOrganizationId: string;
   readonly activityId: string;
   readonly activityType: string;
   readonly activityStatus: ActivityStatus;
-  /** Place in the source's stream of the event that the endpoint is told of. */
+  /** Place in the source's stream of the event that the endpoint is notified of. */
   readonly revision: number;
-  /** `dropped`: its endpoint was stopped or deleted first. */
+  /** `dropped`: its endpoint was paused or deleted first. */
   readonly state: (typeof deliveryStates)[number];
   readonly attempts: number;
-  /** Of the latest attempt that was answered. */
+  /** From the latest attempt with a response. */
   readonly status?: number;
-  /** Why the latest attempt failed, or it was given up. */
+  /** Why the latest attempt failed, or the delivery was given up. */
   readonly reason?: string;
-  /** Not before this, while it is pending. */
+  /** Not before this time, while it is pending. */
   readonly retryAt: number;
-  /** When what it tells of was recorded, or when it was asked for again; milliseconds since the epoch, like the others. */
+  /** When its event was recorded, or when it was requested again; milliseconds since the epoch, like the others. */
   readonly since: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** Proofs change no status. */
+/** Proofs do not change the status. */
 type StatusEvent = Exclude<ActivityEvent, { type: 'ActivityProved' }>;
 
 /**
- * Endpoints, and what is to be delivered to them: a row for each endpoint and event, put there by the event itself. So
- * the rows are the queue of deliveries as well as their log, and nothing is lost or forgotten over a restart.
+ * Endpoints and their deliveries: one row for each endpoint and event, created by the event itself. So the rows are
+ * both the queue of deliveries and their log, and a restart loses nothing.
  */
 export const webhooksModel: ReadModel = {
   name: 'webhooks',
@@ -97,7 +97,7 @@ export const webhooksModel: ReadModel = {
   },
 };
 
-/** Projects one batch of events, and looks up what they share once. */
+/** Projects one batch of events, looking up only once what they share. */
 class Batch {
   private readonly endpoints = new Map<string, readonly WebhookEndpoint[]>();
   private readonly parents = new Map<string, string | undefined>();
@@ -153,7 +153,7 @@ class Batch {
     }
   }
 
-  /** Keeps the types of what goes on after this batch. */
+  /** Stores the types of activities that continue after this batch. */
   end(): void {
     for (const [activityId, type] of this.types) {
       this.rows.run('INSERT OR REPLACE INTO webhook_activities VALUES (?, ?)', activityId, type);
@@ -192,10 +192,10 @@ class Batch {
     );
   }
 
-  /** An activity has come to a status: whoever wants to know it is to be told. */
+  /** An activity has reached a status: subscribed endpoints have to be notified. */
   private queue({ organizationId, id, position, revision, at }: ProjectedEvent, { data }: StatusEvent): void {
     const { activityId, status } = data;
-    // It goes on in the same append, whose last event says how it has ended.
+    // It continues in the same append, whose last event has its final status.
     if (status === 'ACTIVITY_STATUS_PENDING') return;
     const type = this.typeOf(activityId, status);
     if (!this.hasEndpoints) return;
@@ -238,7 +238,7 @@ class Batch {
   private settle(organizationId: string, event: WebhookDeliveryEvent, at: number): void {
     const { endpointId, eventId } = event.data;
     const row = this.rows.get(
-      // Without a hint SQLite may walk all deliveries to the endpoint.
+      // Without a hint, SQLite may walk all deliveries to the endpoint.
       `SELECT position, doc FROM webhook_deliveries INDEXED BY webhook_deliveries_by_event
        WHERE endpoint_id = ? AND event_id = ? AND organization_id = ?`,
       endpointId,
@@ -262,7 +262,7 @@ class Batch {
     );
   }
 
-  /** The type of an activity, which is forgotten with its end. */
+  /** The type of an activity, which is removed when the activity ends. */
   private typeOf(activityId: string, status: ActivityStatus): string {
     const isOpen = status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED' || status === 'ACTIVITY_STATUS_AUTHENTICATORS_NEEDED';
     const known = this.types.get(activityId);
@@ -302,7 +302,7 @@ function settledBy(delivery: WebhookDelivery, event: WebhookDeliveryEvent, at: n
     case 'WebhookDelivered':
       return { ...tried, state: 'delivered' };
     case 'WebhookAttemptFailed':
-      // Stays dropped when its endpoint was stopped meanwhile.
+      // Stays dropped if its endpoint was paused in the meantime.
       return { ...tried, reason: event.data.reason, retryAt: event.data.retryAt };
     case 'WebhookDeliveryAbandoned':
       return { ...tried, state: 'abandoned', reason: event.data.reason };
@@ -311,7 +311,7 @@ function settledBy(delivery: WebhookDelivery, event: WebhookDeliveryEvent, at: n
 
 const readDelivery = (doc: unknown): WebhookDelivery => JSON.parse(String(doc)) as WebhookDelivery;
 
-/** All endpoints of an organization in the order of their creation. */
+/** All endpoints of an organization in order of creation. */
 function endpointsOf(rows: Rows, organizationId: string): WebhookEndpoint[] {
   return rows
     .all(
@@ -321,7 +321,7 @@ function endpointsOf(rows: Rows, organizationId: string): WebhookEndpoint[] {
     .map(({ doc }) => JSON.parse(String(doc)) as WebhookEndpoint);
 }
 
-/** Whether anybody has an endpoint: without one there is nothing to deliver. */
+/** Whether there is any endpoint: without one, there is nothing to deliver. */
 export function hasWebhookEndpoints(rows: Rows): boolean {
   return (
     rows.get('SELECT 1 FROM webhook_endpoints INDEXED BY webhook_endpoints_there WHERE deleted = 0 LIMIT 1') !==
@@ -329,14 +329,14 @@ export function hasWebhookEndpoints(rows: Rows): boolean {
   );
 }
 
-/** An endpoint that something waits for, and whose it is. */
+/** An endpoint with something waiting, and its owner. */
 interface EndpointWithDeliveries {
   readonly endpointId: string;
   readonly organizationId: string;
   readonly parentOrganizationId: string | undefined;
 }
 
-/** The endpoints that something is to be delivered to, now or later; as many look-ups, whatever waits for each. */
+/** The endpoints with something to deliver, now or later; takes one look-up per endpoint, however much is waiting. */
 export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeliveries, void, undefined> {
   for (let last = ''; ;) {
     const row = rows.get(
@@ -357,14 +357,14 @@ export function* endpointsWithDeliveries(rows: Rows): Generator<EndpointWithDeli
   }
 }
 
-/** How many deliveries wait, those to be tried again included. */
+/** Number of waiting deliveries, including retries. */
 export function pendingDeliveries(rows: Rows): number {
   return Number(rows.get('SELECT count FROM webhook_waiting WHERE only = 1')?.['count'] ?? 0);
 }
 
 /**
- * The deliveries to an endpoint that are due, the longest due first, at most so many: of each activity only the oldest one
- * that is not settled, since its updates are delivered in order.
+ * The due deliveries to an endpoint, longest due first, at most this many: of each activity only the oldest unsettled
+ * one, because its updates are delivered in order.
  */
 export function dueDeliveries(rows: Rows, endpointId: string, now: number, limit: number): WebhookDelivery[] {
   return rows
@@ -383,7 +383,7 @@ export function dueDeliveries(rows: Rows, endpointId: string, now: number, limit
     .map(({ doc }) => readDelivery(doc));
 }
 
-/** Revision of the last event that is known of what became of an organization's deliveries; -1 when there is none. */
+/** Revision of the last known event in an organization's log of deliveries; -1 if there is none. */
 export function deliveryLogRevision(rows: Rows, organizationId: string): number {
   const row = rows.get('SELECT revision FROM webhook_logs WHERE organization_id = ?', organizationId);
   return row ? Number(row['revision']) : -1;

@@ -16,7 +16,7 @@ import { NoSuchBranch, type GivenRequest } from './fork-change.js';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** A request or a vote as it was recorded. @param authority the parent, where it was the parent's decision */
+/** A recorded request or vote. @param authority the parent, if the parent decided */
 export function askedOf(event: Deciding, authority: Voter['authority']): Asked {
   const { vote, activityId } = event.data;
   const voterIn = (basis: Basis): Voter =>
@@ -30,7 +30,7 @@ export function askedOf(event: Deciding, authority: Voter['authority']): Asked {
   return { what: { kind: 'submission', submission }, vote, voterIn };
 }
 
-/** The fingerprint that a signed vote names; its own, where the same body was sent again as a vote. */
+/** The fingerprint that a signed vote names; its own, if the same body was sent again as a vote. */
 function namedIn({ message, fingerprint }: Vote): string {
   const { parameters } = parseStrictJson(Buffer.from(message), Infinity).value;
   const named = (parameters as { readonly fingerprint?: unknown } | undefined)?.fingerprint;
@@ -38,7 +38,7 @@ function namedIn({ message, fingerprint }: Vote): string {
 }
 
 /**
- * A request that was denied, or why it cannot be decided again.
+ * A denied request, or why it cannot be decided again.
  * @param at when it was denied, milliseconds since the epoch
  */
 export function askedAgain(
@@ -99,18 +99,18 @@ function credentialBehind(
   });
 }
 
-/** A request that nobody has signed, as a change asks for it. */
+/** An unsigned request, as a change specifies it. */
 export interface Unsigned {
   readonly given: GivenRequest;
-  /** What it stands in for, where it is edited. */
+  /** The request that it replaces, if it is edited. */
   readonly recorded?: Deciding;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
 /**
- * A request as a change asks for it, by a credential that the user has on the branch.
- * @throws {NoSuchBranch} when nobody could send it
+ * A request as a change specifies it, with a credential that the user has on the branch.
+ * @throws {NoSuchBranch} if nobody could send it
  */
 export function askedFor({ given, recorded, at }: Unsigned, registry: Registry, state: OrganizationView): Asked {
   const signed = recorded && parseStrictJson(Buffer.from(recorded.data.vote.message), Infinity).value;

@@ -11,33 +11,33 @@ import { evolve, type Organization, type OrganizationEvent } from '../domain/org
 import { plain } from './decide-again.js';
 import { keptState } from './fold-to.js';
 
-/** What came of a request. */
+/** The outcome of a request. */
 export type Came =
   | { readonly kind: 'decided'; readonly events: readonly OrganizationEvent[] }
   | { readonly kind: 'refused'; readonly error: CoordinatorError }
-  /** It cannot be judged. `events` are those that are known all the same. */
+  /** It cannot be decided. `events` are those known anyway. */
   | { readonly kind: 'unknown'; readonly why: string; readonly events: readonly OrganizationEvent[] };
 
-/** A request as it is decided on a branch: a submission, or a vote on an activity that waits. */
+/** A request to be decided on a branch: a submission, or a vote on a waiting activity. */
 export interface Asked {
   readonly what:
     | { readonly kind: 'submission'; readonly submission: Omit<Submission, 'intent'> }
-    /** By the id of the activity, where history knows it, or by the fingerprint that the vote names. */
+    /** By the id of the activity, if history knows it, or by the fingerprint that the vote names. */
     | { readonly kind: 'vote'; readonly activityId?: string; readonly fingerprint: string };
   readonly vote: Vote;
-  /** The same request may be decided on several states, which differ in who has stamped it. */
+  /** The same request may be decided on several states, in which different users may have stamped it. */
   voterIn(basis: Basis): Voter;
 }
 
-/** By what a request is decided, beside the state. */
+/** What a request is decided by, besides the state. */
 export type Terms = Pick<Basis, 'now' | 'rules' | 'limits' | 'revision'>;
 
-/** What a verb has taken from the world is in no event of the branch. */
+/** No event of the branch records what a verb has taken from outside. */
 const notInHistory = new CoordinatorError('UNAVAILABLE', 'what it would have taken from outside is not in the history');
 
-/** The state of an organization, on which requests are decided; what is taken in changes it, and is stored nowhere. */
+/** The state of an organization on which requests are decided; applied events change it, and are stored nowhere. */
 export class Branch {
-  /** Activities that history has, and that were never submitted here. */
+  /** Activities that history has and that were never submitted here. */
   private readonly absent = new Set<string>();
 
   constructor(
@@ -45,7 +45,7 @@ export class Branch {
     readonly organization: Organization,
   ) {}
 
-  /** The same again, to go on in another way. */
+  /** A copy, to continue in another way. */
   copy(): Branch {
     return new Branch(this.registry, keptState(this.organization) as Organization);
   }
@@ -59,7 +59,7 @@ export class Branch {
     this.absent.add(activityId);
   }
 
-  /** The activity that waits for this vote. */
+  /** The waiting activity that this vote is for. */
   waitingFor({ what }: Asked): OpenActivity | undefined {
     if (what.kind === 'submission') return undefined;
     const byId = this.organization.openActivities.get(what.activityId ?? '');
@@ -67,8 +67,8 @@ export class Branch {
   }
 
   /**
-   * Decides a request on the state as it is; nothing is taken in.
-   * @param given what its `prepare` gave, where history knows
+   * Decides a request on the current state, without applying anything.
+   * @param given output of its `prepare`, if history has it
    */
   decide(asked: Asked, terms: Terms, given: Prepared): Came {
     const { organization, registry } = this;
@@ -103,7 +103,7 @@ export class Branch {
 function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared): Came {
   const verdict = decide(given);
   if (verdict !== 'prepare-first') return { kind: 'decided', events: verdict.events.map(plain) };
-  // It is allowed. What is refused for another reason is refused whatever would have been prepared.
+  // It is allowed. Any other refusal would be the same whatever was prepared.
   const why = `it is allowed, and ${notInHistory.message}`;
   try {
     const without = decide({ refusal: notInHistory });
@@ -118,7 +118,7 @@ function cameOf(decide: (prepared: Prepared) => DecisionResult, given: Prepared)
   }
 }
 
-/** @throws {CoordinatorError} UNAUTHENTICATED when the stamp is nobody's there */
+/** @throws {CoordinatorError} UNAUTHENTICATED if the stamp belongs to nobody there */
 function whoever(find: () => Voter): Voter {
   try {
     return find();

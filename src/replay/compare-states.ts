@@ -2,33 +2,33 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OrganizationView } from '../domain/organization/organization.js';
 import { differing, organizationTold, type Thing } from './state-things.js';
 
-/** One difference of two states of an organization, in a sentence. */
+/** One difference between two states of an organization, as a sentence. */
 export interface StateChange {
-  /** The list that it is about, as in a document of the state; `organization` for the organization itself. */
+  /** The list that it concerns, as in a document of the state; `organization` for the organization itself. */
   readonly list: string;
   readonly id: string;
   readonly change: 'CREATED' | 'CHANGED' | 'DELETED';
   readonly text: string;
 }
 
-/** Longest value that a sentence repeats, in characters. */
+/** Longest value quoted in a sentence, in characters. */
 const longestValue = 120;
 
-/** What a user has of each kind: the list, what one is called, and where its id and its name stand. */
+/** Each kind of thing that a user has: the list, the word for one, and the members with its id and its name. */
 const owned = {
   apiKeys: { noun: 'API key', id: 'apiKeyId', name: 'apiKeyName' },
   authenticators: { noun: 'authenticator', id: 'authenticatorId', name: 'authenticatorName' },
   oauthProviders: { noun: 'OAuth provider', id: 'providerId', name: 'providerName' },
 } as const;
 
-/** Changes with every other change. */
+/** Members that change with every other change. */
 const unsaid: ReadonlySet<string> = new Set(['updatedAt']);
 
 type Told = Readonly<Record<string, unknown>>;
 
 /**
- * What has changed between two states of one organization, in words people read, in the order of a document of the state.
- * @param now decides which tokens still live, milliseconds since the epoch
+ * The differences between two states of one organization, in words, in the order of a document of the state.
+ * @param now decides which tokens are still live, milliseconds since the epoch
  */
 export function* compareStates(before: OrganizationView, after: OrganizationView, now: number): Generator<StateChange> {
   const names = namesIn(before, after);
@@ -48,7 +48,7 @@ function changeOf({ list, id }: Thing, change: StateChange['change'], text: stri
   return { list, id, change, text };
 }
 
-/** A name as a sentence has it: one that could end its quotes or hide something is written as JSON. */
+/** A name for a sentence: one that could end its quotes or hide something is written as JSON. */
 export function quoted(name: string): string {
   return /^[^'\\\p{C}\p{Zl}\p{Zp}]*$/u.test(name) ? `'${name}'` : JSON.stringify(name);
 }
@@ -60,7 +60,7 @@ function called({ noun, name, id, list }: Thing): string {
 
 type Names = (id: string) => string;
 
-/** How ids are said in a sentence: by the newest name that either state has. */
+/** How to name ids in a sentence: by the newest name that either state has. */
 function namesIn(before: OrganizationView, after: OrganizationView): Names {
   const nameIn = (state: OrganizationView, id: string) =>
     state.users.get(id)?.userName ??
@@ -90,7 +90,7 @@ function* organizationChanges(
     }
     const { authProxy: old, ...earlier } = organizationTold(before, now);
     const { authProxy, ...later } = organizationTold(after, now);
-    // Each is said in a sentence of its own; whose word stands behind an append passes with it.
+    // Each has a sentence of its own; the authority behind an append passes with it.
     const apart = new Set(['name', 'rootQuorum', 'isDeleted', 'acting']);
     const without = (told: Told) => Object.fromEntries(Object.entries(told).filter(([member]) => !apart.has(member)));
     const members = memberChanges(without(earlier), without(later), names);
@@ -138,7 +138,7 @@ function listed(names: readonly string[]): string {
   return names.length === 1 ? `${last} was` : `${names.slice(0, -1).join(', ')} and ${last} were`;
 }
 
-/** What is different in two tellings of one thing, in parts of a sentence. */
+/** The differences between two descriptions of one thing, as parts of a sentence. */
 function memberChanges(before: Told, after: Told, names: Names): string[] {
   const members = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...members].flatMap((member) => {

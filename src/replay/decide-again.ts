@@ -18,7 +18,7 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { upcast } from '../ledger/upcast.js';
 
-/** What history says of one decision, and what comes of deciding it again. Events as plain JSON, type and data. */
+/** What history says about one decision, and the result of deciding it again. Events as plain JSON, type and data. */
 export interface Redecided {
   readonly revision: number;
   readonly activityType: string;
@@ -28,20 +28,20 @@ export interface Redecided {
   readonly outcomeAgain: string;
 }
 
-/** An event that a decision begins with: a request or a vote. */
+/** An event that starts a decision: a request or a vote. */
 export type Deciding = Extract<ActivityEvent, { type: 'ActivitySubmitted' | 'ActivityApproved' | 'ActivityRejected' }>;
 
-/** Events that begin a decision, with what it was made on. */
+/** Events that start a decision, with its basis. */
 export const decidingTypes: ReadonlySet<string> = new Set<Deciding['type']>([
   'ActivitySubmitted',
   'ActivityApproved',
   'ActivityRejected',
 ]);
 
-/** What is said of each decision that an earlier release made by rules without a number. */
+/** Reported for each decision that an earlier release made by rules without a number. */
 const beforeNumbers = 'made before rules were numbered, so not decided again';
 
-/** The decisions of a stream that `redecide` leaves out, and why. */
+/** The decisions of a stream that `redecide` skips, and why. */
 export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: number; why: string }[] {
   return stream.flatMap((recorded) => {
     const event = eventOf(recorded);
@@ -51,17 +51,17 @@ export function notDecidedAgain(stream: readonly RecordedEvent[]): { revision: n
   });
 }
 
-/** Whether an event says by which rules it was decided. */
+/** Whether an event says which rules decided. */
 export function isNumbered(event: OrganizationEvent): boolean {
   return isDeciding(event) && rulesOf(event) !== undefined;
 }
 
-/** The number of the rules that it was made by, if it says so. */
+/** The number of the rules that decided, if it says so. */
 export function rulesOf({ type, data }: Deciding): number | undefined {
   return type === 'ActivityRejected' ? data.rules : data.decision.rules;
 }
 
-/** What is recorded as a decision can be none: `cause` says why. */
+/** What is recorded as a decision cannot be one: `cause` says why. */
 export class NotDecidable extends Error {
   constructor(override readonly cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -69,10 +69,10 @@ export class NotDecidable extends Error {
   }
 }
 
-/** A parent as a decision in its sub-organization has seen it: at one revision of its stream. */
+/** A parent as a decision in its sub-organization saw it: at one revision of its stream. */
 export type ParentAt = (authority: NonNullable<Decision['authority']>) => NonNullable<Voter['authority']>;
 
-/** An event, and its link in the chain where that was checked. */
+/** An event, and its link in the chain if that was verified. */
 interface Taken {
   readonly recorded: RecordedEvent;
   readonly hash: string | undefined;
@@ -92,20 +92,20 @@ export class Redeciding {
     private readonly parentAt: ParentAt,
   ) {}
 
-  /** Revision of the last event that was taken; -1 before the first. */
+  /** Revision of the last event taken; -1 before the first. */
   get revision(): number {
     return this.loaded.revision + this.held.length;
   }
 
-  /** Whether the event begins another decision, so that the one before it is to be settled first. */
+  /** Whether the event starts another decision, so that the previous one has to be settled first. */
   isNextDecision(recorded: RecordedEvent): boolean {
     return decidingTypes.has(recorded.type);
   }
 
   /**
    * Takes the next event of the stream.
-   * @param hash its link in the chain, where that was checked before
-   * @throws {Error} when it cannot be folded
+   * @param hash its link in the chain, if that was verified before
+   * @throws {Error} if it cannot be folded
    */
   take(recorded: RecordedEvent, hash?: string): void {
     if (this.held.length > 0 || this.isNextDecision(recorded)) this.held.push({ recorded, hash });
@@ -113,9 +113,9 @@ export class Redeciding {
   }
 
   /**
-   * The stream, or the append, ends here: the decision that its last events belong to, made again; undefined where there is
-   * none, or none that has a rules number.
-   * @throws {NotDecidable} when no decision of this organization can have recorded them; they are folded all the same
+   * The stream, or the append, ends here: the decision that its last events belong to, made again; undefined if there
+   * is none, or none with a rules number.
+   * @throws {NotDecidable} if no decision of this organization can have recorded them; they are folded anyway
    */
   settle(): Redecided | undefined {
     const held = this.held;
@@ -136,16 +136,16 @@ export class Redeciding {
 
   private fold({ recorded, hash }: Taken): void {
     apply(this.loaded, recorded, hash);
-    // Only whoever answers repeated requests needs those.
+    // Only answering repeated requests needs those.
     this.loaded.recent.clear();
   }
 
-  /** The organization as it is after `settle`. */
+  /** The organization after `settle`. */
   folded(): Pick<LoadedOrganization, 'organization' | 'revision'> {
     return this.loaded;
   }
 
-  /** Everything that another one can go on from, as `v8.serialize` takes it; only between two decisions. */
+  /** Everything needed to continue elsewhere, serializable by `v8.serialize`; only between two decisions. */
   soFar(): LoadedOrganization {
     return this.loaded;
   }
@@ -164,7 +164,7 @@ export class Redeciding {
     }
     const { organization, revision } = this.loaded;
     const { at: now } = recorded.metadata as EventMetadata;
-    // Proofs of what was decided are made by the driver, with the key of a boot.
+    // The driver signs proofs of decisions, with the key of a boot.
     const effects = following.map(eventOf).filter(({ type }) => type !== 'ActivityProved');
     const limits = event.type === 'ActivityRejected' ? undefined : event.data.decision.limits;
     if (!isLimitsSet({ ...limits?.organization, ...limits?.subOrganizations })) {
@@ -184,8 +184,8 @@ export class Redeciding {
 }
 
 /**
- * Makes every decision of a whole stream again that was made by rules with a number; for what a parent has decided in its
- * sub-organization, also from the stream of the parent.
+ * Makes every decision of a whole stream again whose rules have a number; for what a parent decided in its
+ * sub-organization, also from the parent's stream.
  * @throws {Error} as `Redeciding` does
  */
 export function redecide(
@@ -217,7 +217,7 @@ function again(
   const { vote } = event.data;
   const authority = event.type === 'ActivitySubmitted' ? authorityOf(event.data.decision, parentAt) : undefined;
   const voter = authority ? { ...voterOf({ ...basis, ...authority }, vote), authority } : voterOf(basis, vote);
-  // What was replaced in an export has the fingerprint of nothing; `verify` takes such events only from an import.
+  // Parts replaced in an export match no fingerprint; `verify` accepts such events only from an import.
   if (!redacted && fingerprintOf(Buffer.from(vote.message)) !== vote.fingerprint) {
     throw new Error(`the fingerprint of the vote at revision ${revision} is not that of its message`);
   }
@@ -236,7 +236,9 @@ function again(
   };
 }
 
-/** What came of a decision, with a failure in the words of its day: its code is what was decided, and words may improve. */
+/**
+ * The outcome of a decision, with a failure in the words recorded then: its code was decided, and wording may improve.
+ */
 export function inRecordedWords(
   again: readonly OrganizationEvent[],
   recorded: readonly OrganizationEvent[],
@@ -258,7 +260,7 @@ function inWordsOf(recorded: OrganizationEvent | undefined, made: OrganizationEv
   return made;
 }
 
-/** Why a policy could not be read, in a sentence. */
+/** Why a policy could not be read, as a sentence. */
 function inWordsOfDecision(recorded: Decision, made: Decision): Decision {
   const policies = made.policies.map((one, index) => {
     const was = recorded.policies[index];
@@ -282,7 +284,7 @@ function submitAgain(
   const decide = (submission: Submission) => decideSubmit(basis, submission, vote, voter, prepared);
   const result = decide({ ...rest, intent: newestIntent(version, parameters) });
 
-  // From the signed bytes it must come out the same as from what was kept of them.
+  // Deciding from the signed bytes must give the same as from what was kept of them.
   const signed = parseStrictJson(Buffer.from(vote.message), Infinity).value;
   const submitted = validate(version.intent, signed['parameters'] as object, 'parameters');
   const fromBytes = decide({ ...rest, intent: newestIntent(version, submitted) });
@@ -307,7 +309,7 @@ function voteAgain(
   if (!open) throw new Error(`a vote on activity \`${activityId}\`, which is not waiting for votes`);
   checkWord(basis, event, open);
   const prepared = preparation(basis.registry, open.type, open.intent, effects, basis.organization);
-  // A vote whose approval does not suffice yet is recorded with the outcome that the policies gave.
+  // A vote whose approval is not enough yet is recorded with the outcome of the policies.
   const recorded = event.type === 'ActivityApproved' ? event.data.decision.outcome : 'deny-explicit';
   const outcome = recorded === 'deny-implicit' ? 'consensus-needed' : recorded;
   return { activityType: open.type, outcome, result: decideVote(basis, open, vote, voter, prepared) };
@@ -321,7 +323,7 @@ function checkSignedFor({ organization }: Basis, signedFor: unknown): void {
   throw new Error(`the signed request is for organization \`${String(signedFor)}\`, not for this one`);
 }
 
-/** What was signed as a vote names its activity, and says the same as the event; or it is the body that is voted on. */
+/** A signed vote names its activity and agrees with the event; or it is the body that is voted on. */
 function checkWord(
   basis: Basis,
   { type, data: { vote } }: Exclude<Deciding, { type: 'ActivitySubmitted' }>,
@@ -346,7 +348,7 @@ function checkWord(
   }
 }
 
-/** The parent that has decided, as it was seen. @throws {Error} when its stream is not there */
+/** The deciding parent, as it was seen. @throws {Error} if its stream does not exist */
 export function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter['authority'] {
   if (!authority) return undefined;
   const { organization, revision } = parentAt(authority);
@@ -358,8 +360,8 @@ export function authorityOf({ authority }: Decision, parentAt: ParentAt): Voter[
 }
 
 /**
- * Who voted, with the credential as the organization knows it before the vote.
- * @throws {Error} when the user or the credential is not there
+ * The voter, with the credential as the organization knew it before the vote.
+ * @throws {Error} if the user or the credential does not exist
  */
 export function voterOf({ organization, now }: Basis, { userId, credentialId, publicKey, attestation }: Vote): Voter {
   const invited = invitedBy(publicKey, organization, now);
@@ -376,7 +378,7 @@ export function voterOf({ organization, now }: Basis, { userId, credentialId, pu
   return { userId, credential };
 }
 
-/** What `prepare` must have given, or why it could not. */
+/** The output that `prepare` must have had, or why it failed. */
 export function preparation(
   registry: Registry,
   type: string,
@@ -412,16 +414,16 @@ function checkSameCause(deciding: RecordedEvent, effect: RecordedEvent): void {
   throw new Error(`revision ${effect.revision} does not follow from revision ${deciding.revision}: ${of(effect)}`);
 }
 
-/** A recorded event as everybody reads it: nothing is left out of it that the store keeps once. */
+/** A recorded event as readers see it, including what the store keeps only once. */
 export function eventOf(recorded: RecordedEvent): OrganizationEvent {
   const { type, data } = upcast(recorded);
   return { type, data } as OrganizationEvent;
 }
 
-/** Whether a decision begins with the event. */
+/** Whether the event starts a decision. */
 export function isDeciding(event: OrganizationEvent): event is Deciding {
   return decidingTypes.has(event.type);
 }
 
-/** As it is recorded. */
+/** In stored form. */
 export const plain = (event: OrganizationEvent) => JSON.parse(JSON.stringify(event)) as OrganizationEvent;

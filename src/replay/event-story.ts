@@ -12,7 +12,7 @@ import { foldTo } from './fold-to.js';
 import type { OrganizationReplay } from './organization-replay.js';
 import { problemWith } from './verify-vote.js';
 
-/** One user's word, and whether its stamp verifies over the stored bytes. */
+/** One user's vote, and whether its stamp is valid for the stored bytes. */
 interface VoteTold {
   readonly userId: string;
   readonly userName: string | undefined;
@@ -20,27 +20,27 @@ interface VoteTold {
   readonly credential: string;
   readonly publicKey: string;
   readonly at: string;
-  /** What is wrong with the stamp; undefined when it is genuine. */
+  /** What is wrong with the stamp; undefined if it is genuine. */
   readonly problem?: string;
 }
 
-/** A decision as it was recorded, and what came of making it again. */
+/** A recorded decision, and the result of making it again. */
 export interface DecisionTold {
   readonly revision: number;
   readonly activityId: string;
   readonly activityType: string;
-  /** The signed request, or the signed vote, without what it may still open. */
+  /** The signed request or vote, without secrets that are still usable. */
   readonly request: string;
   readonly outcome: string;
   readonly by: Decision['by'] | 'vote';
   readonly rules: number | undefined;
   readonly policies: readonly { policyId: string; policyName: string | undefined; outcome: string; reason?: string }[];
   readonly votes: readonly VoteTold[];
-  /** `same`, or what is otherwise, or why it was not made again. */
+  /** `same`, or the difference, or why it was not made again. */
   readonly again: string;
 }
 
-/** An event with all that led to it and all that it has changed. */
+/** An event with everything that led to it and everything that it changed. */
 export interface EventTold {
   readonly revision: number;
   readonly position: string;
@@ -54,7 +54,7 @@ export interface EventTold {
   readonly changes: readonly StateChange[];
 }
 
-/** An event beside the signed request that caused it: stamps verified again, its decision made again. */
+/** An event with the signed request that caused it: stamps verified, its decision made again. */
 export async function tellEvent(
   replay: OrganizationReplay,
   registry: Registry,
@@ -85,7 +85,7 @@ function told(recorded: RecordedEvent, now: number): Omit<EventTold, 'decision' 
   };
 }
 
-/** Whether it was done is not asked: its codes stay untold. */
+/** Whether it was completed is not looked up, so its codes stay hidden. */
 function readable({ type, data }: OrganizationEvent, now: number): object {
   return readableEventData({ type, data }, { status: 'ACTIVITY_STATUS_PENDING' }, now);
 }
@@ -203,7 +203,7 @@ export interface ActivityStep {
 
 /**
  * The whole life of an activity, from its submission on.
- * @throws {CoordinatorError} NOT_FOUND when no event of the organization belongs to it
+ * @throws {CoordinatorError} NOT_FOUND if no event of the organization belongs to it
  */
 export async function tellActivity(
   replay: OrganizationReplay,

@@ -1,8 +1,8 @@
 import type { EventReader, RecordedEvent } from '../ledger/event-store.js';
 
 /**
- * Every event that is in the store when this begins, in the order of positions; a page is read ahead, and no more.
- * @throws {StoreUnavailable} when the store cannot be read
+ * Every event in the store at the start, in order of position; reads at most one page ahead.
+ * @throws {StoreUnavailable} if the store cannot be read
  */
 export async function* everythingIn(store: EventReader): AsyncGenerator<RecordedEvent> {
   const head = await store.head();
@@ -57,7 +57,7 @@ export async function* streamsIn(
 
 type Page = readonly RecordedEvent[];
 
-/** Hands one page at a time from the feed to whoever reads: the feed waits until the page before was taken. */
+/** Passes one page at a time from the feed to the reader: the feed waits until the previous page was taken. */
 class Pages {
   private waiting: Page | undefined;
   private error: { readonly cause: unknown } | undefined;

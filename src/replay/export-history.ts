@@ -17,25 +17,25 @@ import { Redactor } from './redact.js';
 export interface ExportOptions {
   readonly organizationId: string;
   readonly registry: Registry;
-  /** Milliseconds since the epoch: what is still alive then is left out. */
+  /** Milliseconds since the epoch: secrets still live at that time are omitted. */
   readonly now: number;
-  /** Key of the pseudonyms, 32 random bytes that nobody keeps; personal data stays without it. */
+  /** Key of the pseudonyms, 32 random bytes that nobody keeps; without it, personal data is kept. */
   readonly redactionKey?: Uint8Array;
 }
 
-/** What is said of an export beside the file. */
+/** Facts about an export besides the file. */
 export interface ExportReport {
   readonly header: HistoryHeader;
   readonly events: number;
   /** Events in which something was replaced. */
   readonly changed: number;
-  /** Decisions that come out otherwise from the pseudonyms than they were, in words. */
+  /** Decisions that the pseudonyms change, in words. */
   readonly otherwise: readonly string[];
-  /** Names of members that were replaced because nobody has said what they hold. */
+  /** Names of members that were replaced because it is unknown what they contain. */
   readonly unknownMembers: readonly string[];
 }
 
-/** The organization that is to be exported is not there. */
+/** The organization to be exported does not exist. */
 export class NothingToExport extends Error {
   constructor(organizationId: string) {
     super(`no organization \`${organizationId}\` in this store`);
@@ -44,8 +44,8 @@ export class NothingToExport extends Error {
 }
 
 /**
- * Writes the history of an organization, line by line: everything that its decisions have read. Reads the streams twice, since
- * what quotes a name may stand before the name.
+ * Writes the history of an organization, line by line: everything that its decisions have read. Reads the streams
+ * twice, because a name may be quoted before it is introduced.
  * @throws {NothingToExport}
  * @throws {StoreUnavailable}
  */
@@ -109,12 +109,12 @@ async function parentOf(store: EventReader, organizationId: string): Promise<str
 }
 
 interface Seen {
-  /** Ids of activities that were done: their codes are used up. */
+  /** Ids of completed activities: their codes are used up. */
   readonly completed: ReadonlySet<string>;
   readonly now: number;
 }
 
-/** The data of an event without what still proves something (R3); the very same if nothing of it does. */
+/** The data of an event without usable secrets (R3); the same object if it has none. */
 function withoutLiveSecrets(event: RecordedEvent, data: object, { completed, now }: Seen): object {
   if (event.type === 'ActivityDenied') return readableDenial(data as Parameters<typeof readableDenial>[0], now);
   const { $correlationId } = event.metadata as EventMetadata;
@@ -132,22 +132,22 @@ function isWithheld(event: RecordedEvent, seen: Seen): boolean {
   return withoutLiveSecrets(event, data, seen) !== data;
 }
 
-/** Events of one append of a stream that begin with a decision, or one event that belongs to none. */
+/** Events of one append that start with a decision, or one event that belongs to none. */
 interface Unit {
   readonly stream: string;
   readonly events: RecordedEvent[];
 }
 
-/** Makes events anew whose data is told otherwise, and every link of the chain behind them. */
+/** Rebuilds events whose data changes, and every later link of the chain. */
 class Rewriting {
   changed = 0;
   readonly otherwise: string[] = [];
   private unit: Unit | undefined;
   private readonly tails = new Map<string, Tail>();
-  /** Streams in which something was changed: from there on the chain is another. */
+  /** Streams in which something changed: from there on, the chain differs. */
   private readonly broken = new Set<string>();
   private readonly redeciding = new Map<string, Redeciding>();
-  /** What the stream of the organization begins with, as its parent has recorded it. */
+  /** The start of the organization's stream, as its parent recorded it. */
   private beginning: readonly HistoryEvent[] = [];
 
   constructor(
@@ -168,7 +168,7 @@ class Rewriting {
     }
   }
 
-  /** Takes the next event; gives those that are settled by it. */
+  /** Takes the next event; returns those that it settles. */
   take(event: RecordedEvent): readonly HistoryEvent[] {
     const { unit } = this;
     if (unit && belongs(unit, event)) {
@@ -205,7 +205,7 @@ class Rewriting {
     return this.decided(stream, facts);
   }
 
-  /** What a sub-organization begins with follows from its parent's event, ids and links included. */
+  /** The start of a sub-organization's stream derives from its parent's event, including ids and links. */
   private founded(stream: string, events: readonly RecordedEvent[]): readonly HistoryEvent[] | undefined {
     if (!this.redactor || stream !== organizationStream(this.home.organizationId)) return undefined;
     const known = this.beginning.slice(events[0]!.revision, events[0]!.revision + events.length);
@@ -221,7 +221,7 @@ class Rewriting {
     const { at, $correlationId, $causationId } = metadata as EventMetadata;
     const isChanged = !isDeepStrictEqual(said, before);
     if (isChanged) this.changed++;
-    // Ids of events are made of what they said.
+    // Ids of events depend on their contents.
     const given = this.redactor ? {} : { id };
     return {
       ...given,
@@ -240,7 +240,7 @@ class Rewriting {
     return id.startsWith('sha256:') ? this.redactor!.fingerprint(id) : this.redactor!.id(id);
   }
 
-  /** Decisions say what they rest on in words, with names in them: those words come from deciding on the pseudonyms. */
+  /** Decisions explain themselves in words that contain names: those words come from deciding on the pseudonyms. */
   private decided(stream: string, facts: readonly Fact[]): readonly HistoryEvent[] {
     const tail = this.tails.get(stream) ?? emptyTail;
     let made = this.sealed(stream, tail, facts);
@@ -269,7 +269,7 @@ class Rewriting {
     }
   }
 
-  /** The events as they come out where they are otherwise in words only. */
+  /** The events as they come out, if they differ only in words. */
   private settle(redeciding: Redeciding, stream: string, made: readonly HistoryEvent[]): readonly object[] | undefined {
     try {
       const decided = redeciding.settle();
@@ -316,7 +316,7 @@ class Rewriting {
   }
 }
 
-/** One append: a decision with its effects, or what an organization was founded with. */
+/** One append: a decision with its effects, or the founding of an organization. */
 function belongs({ stream, events }: Unit, event: RecordedEvent): boolean {
   if (event.stream !== stream || decidingTypes.has(event.type)) return false;
   if (stream.startsWith(denialStream(''))) return false;

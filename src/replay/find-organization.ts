@@ -4,7 +4,7 @@ import { everythingIn } from './everything.js';
 
 const organizationName = /^organization-(.+)$/;
 
-/** The organization that the store has recorded first: the root of its installation. */
+/** The organization that the store recorded first: the root of its installation. */
 export async function firstOrganization(store: EventReader): Promise<string | undefined> {
   return organizationOf(store, () => true);
 }

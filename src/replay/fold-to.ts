@@ -6,9 +6,9 @@ import type { Point } from '../read-models/states.js';
 import { isBy } from './points.js';
 
 /**
- * An organization as it was when its stream ended at a revision, its chain checked so far.
- * @throws {BrokenChain} when an event is not the one that was recorded
- * @throws {RangeError} when the stream ends before the revision
+ * An organization as of a revision of its stream, with the chain verified so far.
+ * @throws {BrokenChain} if an event is not the one that was recorded
+ * @throws {RangeError} if the stream ends before the revision
  */
 export async function foldTo(
   store: Pick<EventReader, 'read'>,
@@ -25,9 +25,9 @@ export async function foldTo(
 }
 
 /**
- * An organization as it was at a point, its chain checked so far; at revision -1 when it has no event by then.
- * @param from what is folded already, and is changed
- * @throws {BrokenChain} when an event is not the one that was recorded
+ * An organization as of a point, with the chain verified so far; at revision -1 if it has no event by then.
+ * @param from the state folded so far, which is changed
+ * @throws {BrokenChain} if an event is not the one that was recorded
  */
 export async function foldToPoint(
   store: Pick<EventReader, 'read'>,
@@ -38,13 +38,13 @@ export async function foldToPoint(
   for await (const recorded of store.read(organizationStream(organizationId), from.revision + 1)) {
     if (!isBy(point, recorded)) break;
     apply(from, recorded);
-    // Only whoever answers repeated requests needs those.
+    // Only answering repeated requests needs those.
     from.recent.clear();
   }
   return from;
 }
 
-/** The state as it is now, which stays so: its maps change with each event, the records in them never do. */
+/** A snapshot of the current state: its maps change with each event, but the records in them never do. */
 export function keptState(organization: OrganizationView): OrganizationView {
   const entries = Object.entries(organization).map(([slice, value]: [string, unknown]) => {
     return [slice, isMap(value) ? new Map<unknown, unknown>(value) : value] as const;

@@ -2,25 +2,25 @@ import { organizationEventTypes } from '../domain/organization/organization.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 
-/** A fact in place of another one, or before it. */
+/** An event that replaces another, or precedes it. */
 export interface GivenEvent {
   readonly type?: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A request in place of another one, or before it; it is decided. What an edit leaves out stays as it was signed. */
+/** A request that replaces another, or precedes it; it is decided. What an edit omits stays as it was signed. */
 export interface GivenRequest {
   readonly userId?: string;
   readonly type?: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** What is otherwise on a branch, at one event of the stream. */
+/** What differs on a branch, at one event of the stream. */
 export type Change =
   | { readonly kind: 'skip'; readonly revision: number }
   | { readonly kind: 'edit' | 'insert'; readonly revision: number; readonly as: GivenEvent | GivenRequest };
 
-/** There can be no such branch; the message says why, and what to do instead. */
+/** Such a branch is impossible; the message says why, and what to do instead. */
 export class NoSuchBranch extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -36,8 +36,8 @@ const shape =
   'an event is `{"type","data":{…}}`, a request `{"userId","type","parameters":{…}}`; an edit leaves out what stays';
 
 /**
- * What a file says that should be there.
- * @throws {NoSuchBranch} when it is neither an event nor a request
+ * The change in a file.
+ * @throws {NoSuchBranch} if it is neither an event nor a request
  */
 export function readGiven(bytes: Uint8Array): GivenEvent | GivenRequest {
   let value: Readonly<Record<string, unknown>>;

@@ -29,23 +29,23 @@ import { ParentFolds } from './parent-folds.js';
 export interface ForkOptions {
   readonly organizationId: string;
   readonly registry: Registry;
-  /** What is otherwise; without it the branch is the history, and nothing may diverge. */
+  /** What differs; without it the branch is the history, and nothing may diverge. */
   readonly change?: Change;
-  /** Decides which tokens still live, in what is told; milliseconds since the epoch. */
+  /** Decides which tokens are still live in the report; milliseconds since the epoch. */
   readonly now: number;
-  /** Told the number of events so far, now and then. */
+  /** Called now and then with the number of events so far. */
   readonly onProgress?: (events: number) => void;
 }
 
 const progressEvery = 5_000;
 
 /**
- * What would have become of an organization had one event not been, or been otherwise: its history is folded up to there, and
- * a copy of it goes on with the change. Every signed request that follows, and every one that was denied, is decided again on the
- * copy, by the rules and at the time of its record. Reads only.
- * @throws {NoSuchBranch} when the change cannot be made there
- * @throws {BrokenChain} when an event is not the one that was recorded
- * @throws {CoordinatorError} NOT_FOUND when the organization has no events
+ * What would have become of an organization without one event, or with a different one: its history is folded up to
+ * there, and a copy of it continues with the change. Every later signed request, and every denied one, is decided again
+ * on the copy, by the rules and at the time of its record. Only reads.
+ * @throws {NoSuchBranch} if the change is impossible there
+ * @throws {BrokenChain} if an event is not the one that was recorded
+ * @throws {CoordinatorError} NOT_FOUND if the organization has no events
  */
 export async function forkHistory(store: EventReader, options: ForkOptions): Promise<Forked> {
   const { organizationId, onProgress } = options;
@@ -74,11 +74,11 @@ class Fork {
   private readonly parents: ParentFolds;
   private readonly later: LaterEffects;
   private readonly report: ForkReport;
-  /** Activities whose request is another one here: what its `prepare` gave was given to the recorded one. */
+  /** Activities whose request is a different one here: the output of `prepare` belongs to the recorded one. */
   private readonly edited = new Set<string>();
-  /** Requests that were denied, and are decided here: the same bytes may have come again. */
+  /** Denied requests that are decided here: the same bytes may have been sent again. */
   private readonly answered = new Set<string>();
-  /** Of the last decision that says so: what is in no event of a denial, or of a request that nobody has sent. */
+  /** Of the last decision that names it: events of a denial, or of a request that nobody sent, do not. */
   private terms: Pick<Terms, 'rules' | 'limits'> = { rules: rulesNumber };
   private at = 0;
 
@@ -97,7 +97,7 @@ class Fork {
     if (!change) this.branch = this.original.copy();
   }
 
-  /** Takes an append, whole: a decision with all that follows from it, a denial, or facts that no request has caused. */
+  /** Takes a whole append: a decision with all its effects, a denial, or events that no request caused. */
   async take(run: readonly RecordedEvent[]): Promise<void> {
     const [first] = run;
     if (!first) return;
@@ -126,7 +126,7 @@ class Fork {
     return this.report.ended(this.original.organization, this.branch!.organization, revision);
   }
 
-  /** What was recorded goes into what was. */
+  /** Applies what was recorded to the history. */
   private fold(run: readonly RecordedEvent[]): void {
     for (const recorded of run) {
       apply(this.loaded, recorded);
@@ -173,7 +173,7 @@ class Fork {
     this.report.changes(change, event, undefined, [this.original.organization, branch.organization]);
   }
 
-  /** A request that was never sent, or another one in its place. */
+  /** A request that was never sent, or a different one in its place. */
   private async otherRequest(branch: Branch, change: Change, event: Deciding, run: readonly RecordedEvent[]) {
     const at = timeOf(run[0]!);
     const { activityId } = event.data;
@@ -217,7 +217,7 @@ class Fork {
     this.report.changes(change, undefined, came, [this.original.organization, branch.organization]);
   }
 
-  /** What follows is decided again on the branch. */
+  /** Whatever follows is decided again on the branch. */
   private async follow(branch: Branch, run: readonly RecordedEvent[]): Promise<void> {
     const [event, ...following] = run.map(eventOf) as [OrganizationEvent, ...OrganizationEvent[]];
     const at = timeOf(run[0]!);
@@ -228,7 +228,7 @@ class Fork {
       if (isDeciding(event)) this.report.asRecorded++;
       return;
     }
-    // Proofs of what was decided are made with the key of a boot, and nothing is decided on them.
+    // The key of a boot signs proofs of decisions, and no decision depends on them.
     const effects = following.filter(({ type }) => type !== 'ActivityProved');
     const recorded: Came = { kind: 'decided', events: [event, ...effects] };
     const requested = this.requested(event, run[0]!);
@@ -267,7 +267,7 @@ class Fork {
     return authorityOf(data.decision, () => parent);
   }
 
-  /** What the `prepare` of a recorded decision gave. */
+  /** The output of `prepare` for a recorded decision. */
   private given(event: Deciding, effects: readonly OrganizationEvent[], asked: Asked, terms: Terms): Prepared {
     const { activityId } = event.data;
     if (this.edited.has(activityId)) return undefined;
@@ -276,11 +276,11 @@ class Fork {
     if (!of) return undefined;
     const given = preparation(this.options.registry, of.type, of.intent, effects, organization);
     if (!given || 'value' in given) return given;
-    // It failed: by itself, or because nothing could be prepared.
+    // It failed: by itself, or because `prepare` failed.
     return this.original.decide(asked, terms, undefined).kind === 'unknown' ? given : undefined;
   }
 
-  /** Decides on the branch; what is allowed here before it was may take what its `prepare` gave then. */
+  /** Decides on the branch; what is allowed earlier here may use the later output of its `prepare`. */
   private async decide(branch: Branch, asked: Asked, terms: Terms, given?: Prepared): Promise<Came> {
     const came = branch.decide(asked, terms, given);
     const open = branch.waitingFor(asked);
@@ -354,7 +354,7 @@ function editedEvent(event: OrganizationEvent, change: Exclude<Change, { kind: '
   return { type, data: merged } as unknown as OrganizationEvent;
 }
 
-/** @throws {NoSuchBranch} when the request is none that could be sent */
+/** @throws {NoSuchBranch} if nobody could send such a request */
 function asking(make: () => Asked): Asked {
   try {
     return make();
@@ -373,7 +373,7 @@ function askedSafely(make: () => Asked | string): Asked | string {
   }
 }
 
-/** By what a decision was made; undefined for one from before rules had a number. */
+/** The number of the rules of a decision; undefined for one from before rules had a number. */
 function termsOf(event: Deciding): Pick<Terms, 'rules' | 'limits'> | undefined {
   const rules = rulesOf(event);
   if (rules === undefined) return undefined;

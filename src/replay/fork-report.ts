@@ -10,9 +10,9 @@ import { keptState } from './fold-to.js';
 import { isEvent, type Change } from './fork-change.js';
 import { allThings } from './state-things.js';
 
-/** A request that came out otherwise on the branch. */
+/** A request with a different outcome on the branch. */
 export interface Divergence {
-  /** Where it was decided; of a denial, its revision in the stream of denials. */
+  /** Where it was decided; for a denial, its revision in the stream of denials. */
   readonly revision: number;
   readonly isDenial: boolean;
   readonly at: string;
@@ -22,23 +22,23 @@ export interface Divergence {
   readonly userName: string | undefined;
   readonly was: string;
   readonly is: string;
-  /** False where what came of it depends on something that the history does not have. */
+  /** False if its outcome depends on something missing from the history. */
   readonly isJudged: boolean;
-  /** What policies said, where they say something else. */
+  /** Outcomes of policies, if they differ. */
   readonly because: readonly string[];
   /** What it changed, and what it changes on the branch. */
   readonly changed: readonly string[];
   readonly changes: readonly string[];
 }
 
-/** The change that was made. */
+/** The change. */
 export interface Changed {
   readonly kind: Change['kind'];
   readonly revision: number;
   readonly text: string;
-  /** What came of a request that was edited or inserted. */
+  /** The outcome of an edited or inserted request. */
   readonly is?: string;
-  /** What is otherwise right behind it. */
+  /** What differs immediately after it. */
   readonly changes: readonly string[];
 }
 
@@ -47,31 +47,31 @@ export interface Forked {
   readonly organizationId: string;
   /** Revision of the last event of the history. */
   readonly last: number;
-  /** Events before the branch begins. */
+  /** Number of events before the branch. */
   readonly shared: number;
   readonly change?: Changed;
   /** In order: all of them follow from the first, or from the change itself. */
   readonly divergences: readonly Divergence[];
-  /** Divergences beyond those that are told. */
+  /** Number of divergences beyond those reported. */
   readonly more: number;
   /** Why denied requests were not decided again, and how many. */
   readonly notDecided: readonly { readonly why: string; readonly count: number }[];
   readonly unchanged: {
-    /** Requests and votes that came out the same. */
+    /** Requests and votes with the same outcome. */
     readonly decisions: number;
-    /** Of them, those that other policies have decided. */
+    /** Of them, those that other policies decided. */
     readonly forOtherReasons: number;
     readonly denials: number;
-    /** Decisions from before rules had a number, taken as they were recorded. */
+    /** Decisions from before rules had a number, taken as recorded. */
     readonly asRecorded: number;
-    /** Things that are in the end as they were recorded, by list. */
+    /** Things that ended up as recorded, by list. */
     readonly things: Readonly<Record<string, number>>;
   };
-  /** What is otherwise in the end. */
+  /** What differs at the end. */
   readonly differences: readonly StateChange[];
 }
 
-/** Who asked for what, and where that stands. */
+/** Who asked for what, and where that is recorded. */
 export interface Requested {
   readonly revision: number;
   readonly at: number;
@@ -83,12 +83,12 @@ export interface Requested {
 
 type States = readonly [original: OrganizationView, branch: OrganizationView];
 
-/** Divergences that are told; a comparison of states for each takes time. */
+/** Maximum divergences reported; comparing states for each takes time. */
 const mostTold = 1_000;
-/** Changes that are told of each. */
+/** Maximum changes reported for each. */
 const mostChanges = 50;
 
-/** Gathers what is otherwise on a branch, in words. */
+/** Collects the differences of a branch, in words. */
 export class ForkReport {
   /** @see Forked.unchanged */
   asRecorded = 0;
@@ -108,7 +108,7 @@ export class ForkReport {
     this.shared = events;
   }
 
-  /** @param event what was recorded there @param came what came of the request that stands there now */
+  /** @param event the recorded event @param came the outcome of the request that is there now */
   changes(change: Change, event: OrganizationEvent | undefined, came: Came | undefined, states: States): void {
     const { kind, revision } = change;
     const what = kind === 'insert' ? insertedAs(change) : event!.type;
@@ -126,9 +126,9 @@ export class ForkReport {
   }
 
   /**
-   * Compares what was recorded with what came of it on the branch, before either is taken in.
+   * Compares the record with the outcome on the branch, before either is applied.
    * @param recorded undefined for a denial
-   * @returns to be called once both are taken in
+   * @returns a function to call once both are applied
    */
   compare(requested: Requested, recorded: Came | undefined, came: Came, states: States): (after: States) => void {
     const because = reasons(evaluationsOf(requested, recorded), evaluationsIn(came), states);
@@ -199,7 +199,7 @@ function insertedAs(change: Exclude<Change, { kind: 'skip' }>): string {
   return isEvent(as) ? type : `${type} of user \`${as.userId ?? ''}\``;
 }
 
-/** What came of a request, in words. */
+/** The outcome of a request, in words. */
 function said(came: Came): string {
   if (came.kind === 'unknown') return `cannot be judged: ${came.why}`;
   if (came.kind === 'refused') {
@@ -225,7 +225,7 @@ function isSame(recorded: Came, came: Came): boolean {
   );
 }
 
-/** Policies that had nothing to do with it are named in every decision. */
+/** Every decision also names policies that had nothing to do with it. */
 function withoutReasons(event: OrganizationEvent): object {
   if (!('decision' in event.data)) return event;
   const { policies: _policies, by: _by, ...decision } = event.data.decision;
@@ -255,7 +255,7 @@ function reasons(was: Evaluations, is: Evaluations, [original, branch]: States):
     ({ policies }) => new Map(policies.map((one) => [one.policyId, one.outcome])),
   ) as [Map<string, string>, Map<string, string>];
   const silent = 'OUTCOME_DENY_IMPLICIT';
-  // The root quorum stands above policies, which are not asked then.
+  // The root quorum stands above policies, which are not evaluated then.
   const texts = was.by !== is.by && was.by && is.by ? [`decided by ${was.by} → ${is.by}`] : [];
   for (const policyId of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(policyId), after.get(policyId)];

@@ -5,31 +5,35 @@ import type { RecordedEvent } from '../ledger/event-store.js';
 import { parseWholeJson } from '../wire/strict-json.js';
 
 /**
- * The file of a history: lines of JSON. The first says what it is, the last how many events there are and the SHA-256 of all
- * lines before; each between them is an event, as it was recorded, in the order of the store (docs/how-to/production-bugs.md).
+ * The file of a history: lines of JSON. The first describes it, the last has the number of events and the SHA-256 of
+ * all lines before; each line between them is an event, as it was recorded, in the order of the store
+ * (docs/how-to/production-bugs.md).
  */
 
-/** What the first line says. */
+/** Contents of the first line. */
 export interface HistoryHeader {
   readonly format: typeof historyFormat;
   readonly version: typeof historyVersion;
-  /** Whose history it is. */
+  /** The organization of the history. */
   readonly organizationId: string;
-  /** Whose stream is there too, as the organization's decisions read it. */
+  /** The parent, if its stream is included because the organization's decisions read it. */
   readonly parentOrganizationId?: string;
   /** Milliseconds since the epoch. */
   readonly exportedAt: number;
-  /** `none`; `tokens`: what was still alive when it was exported lacks its signature; `personal-data`: that, and all that is personal. */
+  /**
+   * `none`; `tokens`: tokens that were live at the export lack their signature; `personal-data`: also, all personal
+   * data is replaced.
+   */
   readonly redacted: 'none' | 'tokens' | 'personal-data';
 }
 
-/** An event in the file. Places in a store are the store's own. */
+/** An event in the file. Positions belong to the store. */
 export type HistoryEvent = Omit<RecordedEvent, 'position'>;
 
 const historyFormat = 'countersign history';
 const historyVersion = 1;
 
-/** What a file may have at most: it may be a stranger's. */
+/** Limits of a file, which may come from a stranger. */
 export interface HistoryLimits {
   readonly bytes: number;
   readonly lineBytes: number;
@@ -42,12 +46,12 @@ export const historyLimits: HistoryLimits = {
   events: 1_000_000,
 };
 
-/** Values in one line: a request of 2 MiB may have had so many before they were limited. */
+/** Values in one line: before requests were limited, one of 2 MiB could have this many. */
 const mostValues = 1_000_000;
-/** Deeper than any request may be, as an event has one inside. */
+/** Deeper than any request may be, because an event contains one. */
 const deepest = 40;
 
-/** A file that is no history, or not a whole one. */
+/** A file that is not a complete history. */
 export class NotAHistory extends Error {
   constructor(file: string, problem: string) {
     super(`${file} cannot be imported as a history: ${problem}`);
@@ -55,7 +59,7 @@ export class NotAHistory extends Error {
   }
 }
 
-/** Writes the lines of a file; the last one is made of all before. */
+/** Writes the lines of a file; the last one summarizes all before. */
 export class HistoryLines {
   private readonly hash = createHash('sha256');
   private events = 0;
@@ -85,8 +89,8 @@ const uuidPattern = new RegExp(`^${uuid}$`);
 const hashPattern = /^[0-9a-f]{64}$/;
 
 /**
- * Reads a whole file. Nothing of it is believed: every line is plain JSON of the shape it must have, streams are those of the
- * organization and its parent, in order from their first event, and nothing is larger than it may be.
+ * Reads a whole file, trusting nothing: every line is plain JSON of the required shape, streams are those of the
+ * organization and its parent, in order from their first event, and nothing exceeds its limit.
  * @throws {NotAHistory}
  */
 export async function readHistory(
@@ -135,7 +139,7 @@ export async function readHistory(
 
 type Wrong = (problem: string) => NotAHistory;
 
-/** Lines as bytes, read in pieces: neither the file nor a line may be larger than is allowed. */
+/** Lines as bytes, read in pieces: neither the file nor a line may exceed its limit. */
 async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): AsyncGenerator<Buffer> {
   const handle = await open(file, 'r').catch((error: unknown) => {
     throw wrong(`it cannot be read (${error instanceof Error ? error.message : String(error)})`);
@@ -149,7 +153,7 @@ async function* linesOf(file: string, limits: HistoryLimits, wrong: Wrong): Asyn
     let length = 0;
     for await (const chunk of handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
       read += chunk.length;
-      // It may grow while it is read.
+      // It may grow while it is being read.
       if (read > limits.bytes) throw wrong(`it has more than ${limits.bytes} bytes`);
       let from = 0;
       for (let to = chunk.indexOf(0x0a); to !== -1; to = chunk.indexOf(0x0a, from)) {
@@ -199,7 +203,7 @@ function headerOf(value: Readonly<Record<string, unknown>>, wrong: Wrong): Histo
   return value as unknown as HistoryHeader;
 }
 
-/** Streams that an export has. */
+/** Streams in an export. */
 export function streamsOf({
   organizationId,
   parentOrganizationId,

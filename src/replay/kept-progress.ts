@@ -3,26 +3,26 @@ import { deserialize, serialize } from 'node:v8';
 import { snapshotVersion } from '../ledger/snapshots.js';
 import { rulesNumber } from '../domain/activity/rules.js';
 
-/** How far a verification has got: everything up to `position` was looked at, and `state` came of it. */
+/** The progress of a verification: everything up to `position` was checked, with `state` as the result. */
 export interface Kept {
   readonly events: number;
   readonly position: bigint;
-  /** Link in its chain of the event there; undefined where it has none. */
+  /** The event's link in its chain; undefined if it has none. */
   readonly hash: string | undefined;
   readonly state: unknown;
 }
 
-/** What the state is made of differs between releases, and so may what comes of the rest. */
+/** The form of the state differs between releases, and so may the result of the rest. */
 const format = `1 ${snapshotVersion} ${rulesNumber}`;
 
 /**
- * The file in which a verification notes how far it is. It is believed when it is read: whoever can write it decides what
+ * The file in which a verification saves its progress. It is trusted when read: whoever can write it decides what
  * counts as verified.
  */
 export class KeptProgress {
   private last = performance.now();
 
-  /** @param every milliseconds between two notes: writing them must not take longer than what they save */
+  /** @param every milliseconds between two saves: writing must not take longer than it saves */
   constructor(
     private readonly file: string,
     private readonly every = 15_000,
@@ -33,8 +33,8 @@ export class KeptProgress {
   }
 
   /**
-   * What was noted before; undefined when nothing was.
-   * @throws {Error} when the file is something else, or of another release
+   * The saved progress; undefined if there is none.
+   * @throws {Error} if the file is something else, or from another release
    */
   async read(): Promise<Kept | undefined> {
     let bytes: Buffer;
@@ -60,7 +60,7 @@ export class KeptProgress {
     this.last = performance.now();
   }
 
-  /** It is done: the next verification begins anew. */
+  /** Verification is done: the next one starts from the beginning. */
   async remove(): Promise<void> {
     await rm(this.file, { force: true });
   }

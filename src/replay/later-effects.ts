@@ -2,9 +2,9 @@ import { organizationStream, type OrganizationEvent } from '../domain/organizati
 import type { EventReader } from '../ledger/event-store.js';
 import { eventOf } from './decide-again.js';
 
-/** What came of activities that waited, in a history that is read to its end once, and only when somebody asks. */
+/** Outcomes of waiting activities, from reading a history to its end once, on demand. */
 export class LaterEffects {
-  /** By activity, the revision of the vote that has done it. */
+  /** By activity, the revision of the vote that completed it. */
   private done: Map<string, number> | undefined;
 
   constructor(
@@ -12,7 +12,7 @@ export class LaterEffects {
     private readonly organizationId: string,
   ) {}
 
-  /** What followed from the vote by which an activity was done; undefined when it never was. */
+  /** The effects of the vote that completed an activity; undefined if none did. */
   async of(activityId: string, from: number): Promise<readonly OrganizationEvent[] | undefined> {
     this.done ??= await this.readFrom(from);
     const revision = this.done.get(activityId);

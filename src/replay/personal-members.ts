@@ -1,25 +1,25 @@
 /**
- * What each member of events and signed bodies holds, by its name: what a redacted export replaces, and how. A test sees to it
- * that no text of an event or an activity is missing here; what is not here is replaced as a text.
+ * The kind of data in each member of events and signed bodies, by its name: what a redacted export replaces, and how. A
+ * test checks that no string of an event or an activity is missing here; unknown members are replaced as text.
  */
 
-/** How a text is replaced. `kept`: it is not, but for contacts in it. */
+/** How a text is replaced. `kept`: it is not, except contacts in it. */
 export type MemberKind =
   | 'kept'
-  /** By a name of its own, the same everywhere. */
+  /** By a pseudonym, the same everywhere. */
   | 'name'
-  /** An e-mail address or a phone number by one of its shape; `kept` where it is neither. */
+  /** An e-mail address or a phone number by one of the same shape; `kept` if it is neither. */
   | 'contact'
-  /** A contact, or whatever else callers are told apart by. */
+  /** A contact, or anything else that identifies callers. */
   | 'identifier'
-  /** What somebody is called by somebody else, such as an OpenID provider. */
+  /** Someone's name elsewhere, such as at an OpenID provider. */
   | 'subject'
   | 'url'
   /** Prose that nothing compares. */
   | 'text'
-  /** Prose of ours, in which what was replaced elsewhere is replaced. */
+  /** Our own prose, with the same replacements as elsewhere. */
   | 'quotes'
-  /** A clause of a policy, in which what was replaced elsewhere is replaced. */
+  /** A clause of a policy, with the same replacements as elsewhere. */
   | 'clause'
   /** A signed body, or prose. */
   | 'message'
@@ -27,7 +27,7 @@ export type MemberKind =
   | 'json'
   /** Header, payload and signature between dots. */
   | 'token'
-  /** Digits or letters that could confirm a guess of what was signed: as many zeros. */
+  /** Digits or letters that could confirm a guess of what was signed: replaced by as many zeros. */
   | 'zeros'
   | 'fingerprint'
   | 'vote-id';

@@ -3,7 +3,7 @@ import type { EventMetadata } from '../ledger/chain.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import type { Point } from '../read-models/states.js';
 
-/** Whether an event was recorded by then. Positions and times only grow within a stream. */
+/** Whether an event was recorded by then. Positions and times only increase within a stream. */
 export function isBy(point: Point, { revision, position, metadata }: RecordedEvent): boolean {
   switch (point.by) {
     case 'revision':
@@ -18,7 +18,7 @@ export function isBy(point: Point, { revision, position, metadata }: RecordedEve
 }
 
 /**
- * Says that the history has no such point, given the last revision up to it; -1 for none.
+ * Reports that the history has no such point, given the last revision up to it; -1 for none.
  * @throws {CoordinatorError} NOT_FOUND
  */
 export function checkReached(organizationId: string, point: Point, revision: number): void {

@@ -4,25 +4,25 @@ import { memberKinds, type MemberKind } from './personal-members.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What a redacted export needs to know of the policy language: texts that mean something by themselves. */
+/** What a redacted export needs from the policy language: texts with a fixed meaning. */
 export type Vocabulary = Readonly<Record<string, ReadonlySet<string>>>;
 
 const mail = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 const phone = /^\+[1-9]\d{6,14}$/;
-/** Contacts inside of other texts. */
+/** Contacts inside other texts. */
 const contacts = /[\w.!#$%&'*+/=?^{|}~-]+@[\w-]+(?:\.[\w-]+)+|\+[1-9]\d{6,14}\b/g;
-/** Of no person: a switch of an organization, which has its name in a member that elsewhere is somebody's. */
+/** Not personal: a feature of an organization, whose name is in a member that elsewhere holds a person's. */
 const featureName = /^FEATURE_NAME_/;
 const keyLike = /^(?:0x)?[0-9a-f]{40,}$/i;
 
 /**
- * Replaces personal data by pseudonyms: the same everywhere for the same, so that whatever compares them decides alike, and
- * nobody can tell what they stand for without the key, which is made for one export and thrown away.
+ * Replaces personal data with pseudonyms: the same everywhere for the same value, so that comparisons still decide
+ * alike. Nobody can tell what they stand for without the key, which is generated for one export and discarded.
  */
 export class Redactor {
-  /** What was replaced as a name, a contact or a subject, to what it became. */
+  /** Replaced names, contacts and subjects, with their pseudonyms. */
   private readonly replaced = new Map<string, string>();
-  /** Members that are not known, and were replaced as texts. */
+  /** Unknown members, replaced as text. */
   readonly unknown = new Set<string>();
 
   constructor(
@@ -39,7 +39,7 @@ export class Redactor {
     return text.startsWith('sha256:') ? `sha256:${this.hmac('fingerprint', text)}` : text;
   }
 
-  /** For ids that are hashes of what was said. */
+  /** For ids that are hashes of contents. */
   id(text: string): string {
     const hex = this.hmac('id', text);
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -57,7 +57,7 @@ export class Redactor {
     );
   }
 
-  /** Objects say themselves what is in them; a text might be anything. */
+  /** Objects describe their own members; a string might be anything. */
   private unclassified(name: string, value: unknown): unknown {
     if (Array.isArray(value)) return value.map((element) => this.unclassified(name, element));
     if (typeof value !== 'string' || value === '') return this.whole(value);
@@ -69,7 +69,7 @@ export class Redactor {
     if (Array.isArray(value)) return value.map((element) => this.as(kind, element));
     if (typeof value === 'string') return value === '' ? value : this.text(kind, value);
     if (typeof value !== 'object' || value === null) return value;
-    // Under a name that says prose, whatever it is called inside is prose.
+    // Under a member that holds prose, everything is prose.
     if (kind !== 'text') return this.whole(value);
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.as(kind, member)]));
   }
@@ -124,7 +124,7 @@ export class Redactor {
     return made;
   }
 
-  /** Of the same shape, and equal in any letter case to what the other was equal to in any letter case. */
+  /** Of the same shape, and equal without regard to case to whatever the original was. */
   private contact(text: string): string | undefined {
     if (phone.test(text)) {
       const digits = BigInt(`0x${this.hmac('phone', text)}`) % 10n ** 11n;
@@ -141,7 +141,7 @@ export class Redactor {
     });
   }
 
-  /** Of a claim: issuer, audience and subject in one text. */
+  /** For a claim: issuer, audience and subject in one string. */
   private identity(text: string): string | undefined {
     if (!text.startsWith('["')) return undefined;
     const parts = parsed(text);
@@ -158,7 +158,7 @@ export class Redactor {
     if (!/^https?:\/\//i.test(text)) return text === '*' ? text : this.prose(text);
     const [, scheme, host, rest] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(text)!;
     const made = `${scheme!}h${this.short('host', host!)}.example`;
-    // A template has a place for what is filled in.
+    // A template has a placeholder.
     const place = rest!.includes('%s') ? '%s' : '';
     return rest === '' || rest === '/' ? `${made}${rest}` : `${made}/${this.short('path', text)}${place}`;
   }
@@ -187,7 +187,7 @@ export class Redactor {
     });
   }
 
-  /** A literal that can be nothing but somebody's name, though nobody has it. */
+  /** A literal that can only be someone's name, although nobody has it. */
   private unheardOf(literal: string): string | undefined {
     const isCron = /^[\d*/,\s-]+$/.test(literal);
     const isName =
@@ -198,11 +198,11 @@ export class Redactor {
   private json(text: string): string | undefined {
     if (!/^\s*[{[]/.test(text)) return undefined;
     const value = parsed(text);
-    // A body that was cut off cannot be read, so nobody knows what is in it.
+    // A truncated body cannot be parsed, so its contents are unknown.
     return value === undefined ? '' : JSON.stringify(this.whole(value));
   }
 
-  /** Its claims stay readable, as decisions are made on them; nobody can take them for signed. */
+  /** Its claims stay readable, because decisions depend on them; nobody can mistake them for signed. */
   private token(text: string): string {
     const parts = text.split('.');
     if (parts.length === 3) {
@@ -211,7 +211,7 @@ export class Redactor {
       const payload = Buffer.from(JSON.stringify(this.whole(claims))).toString('base64url');
       return `${parts[0]!}.${payload}.${this.text('zeros', parts[2]!)}`;
     }
-    // Base64 around a token is taken off where it is verified.
+    // Verification removes base64 around a token.
     const inside = Buffer.from(text, 'base64').toString('latin1');
     if (/^[\w-]+\.[\w-]+\.[\w-]*$/.test(inside)) return Buffer.from(this.token(inside), 'latin1').toString('base64');
     const session = /^([\w-]+)\.([\w-]+)$/.exec(text);
@@ -225,7 +225,7 @@ function kindOf(name: string, among: Members): MemberKind | undefined {
   return Object.hasOwn(memberKinds, name) ? memberKinds[name] : undefined;
 }
 
-/** Some of its letters as capitals, which ones the digits say. */
+/** Capitalizes some of its letters, chosen by the digits. */
 function capitalized(text: string, digits: string): string {
   const letters = [...text].map((letter, index) =>
     parseInt(digits[index % digits.length]!, 16) % 2 === 0 ? letter.toUpperCase() : letter,

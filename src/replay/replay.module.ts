@@ -3,7 +3,7 @@ import type { EventStore } from '../ledger/event-store.js';
 import { EVENT_STORE } from '../ports/engine.js';
 import { StateThread } from './state-thread.js';
 
-/** Past states, folded on a thread of their own. */
+/** Past states, folded in a separate thread. */
 @Module({
   providers: [
     { provide: StateThread, inject: [EVENT_STORE], useFactory: (store: EventStore) => new StateThread(store) },

@@ -8,25 +8,25 @@ import { readModels } from '../read-models/index.js';
 import { projectIntoFile, type Projecting } from '../read-models/projecting.js';
 import { lastProjected, type LastProjected } from '../read-models/projector.js';
 
-/** What came of comparing the rows that there are with those that the events make. */
+/** The result of comparing the existing rows with those that the events give. */
 export interface RowsCompared {
   readonly tables: number;
   readonly rows: number;
-  /** A sentence for each row that is otherwise, at most `mostOfATable` of a table. */
+  /** A sentence for each row that differs, at most `mostOfATable` per table. */
   readonly differences: readonly string[];
   /** Why something was not compared. */
   readonly notCompared: readonly string[];
 }
 
 const mostOfATable = 10;
-/** Events that cross to the thread at once. */
+/** Events sent to the thread at a time. */
 const together = 500;
-/** Its rows are of vaults too, and those that were shredded have left no event. */
+/** Its rows include vaults, and shredded ones have left no event. */
 const ofShredded = 'unnamed_vaults';
 
 /**
- * Builds every read model again, beside those of a running or stopped coordinator, and compares. What there is is copied
- * first, as it is at one moment; events up to that moment are projected, in a thread of their own.
+ * Rebuilds every read model next to those of a running or stopped coordinator, and compares them. The existing rows are
+ * copied first, as of one moment; events up to that moment are projected in a separate thread.
  */
 export class RowsAgain {
   private waiting: RecordedEvent[] = [];
@@ -39,7 +39,7 @@ export class RowsAgain {
     private readonly projecting: Projecting,
   ) {}
 
-  /** @returns why there is nothing to compare with, where there is not */
+  /** @returns why there is nothing to compare with, if so */
   static async beside(file: string, store: EventReader): Promise<RowsAgain | string> {
     if (!existsSync(file)) return `${file} does not exist`;
     const folder = await mkdtemp(join(file, '..', 'verify-'));
@@ -77,7 +77,7 @@ export class RowsAgain {
   private async flush(): Promise<void> {
     const events = this.waiting;
     this.waiting = [];
-    // One batch is on its way while the next one is gathered.
+    // One batch is in progress while the next is collected.
     await this.projected;
     this.projected = this.projecting.project(events);
     this.projected.catch(() => undefined);
@@ -145,7 +145,7 @@ function differences(rows: ReadModelDatabase, table: string): string[] {
   return [...changed, ...tooMany].slice(0, mostOfATable);
 }
 
-/** What a row is called by: never its other columns, which may be personal. */
+/** The name of a row: never its other columns, which may be personal data. */
 function naming(row: Row, key: readonly string[]): string {
   return key.map((column) => `${column} \`${String(row[column])}\``).join(', ');
 }

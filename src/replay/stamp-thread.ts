@@ -3,9 +3,9 @@ import { Worker } from 'node:worker_threads';
 import type { RecordedStamp } from './verify-vote.js';
 import { workerFile } from '../threads/worker-file.js';
 
-/** Stamps on their way at most: whoever brings more waits. */
+/** Maximum stamps in progress: beyond that, the sender waits. */
 const mostWaiting = 1_000;
-/** Stamps that cross together, since crossing costs as much as a tenth of verifying. */
+/** Stamps sent together, because sending costs as much as a tenth of verifying. */
 const together = 50;
 
 interface Waiting {
@@ -14,7 +14,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Verifies recorded stamps in a thread of its own: half the work of verifying a history. */
+/** Verifies recorded stamps in a separate thread: half the work of verifying a history. */
 export class StampThread {
   private readonly worker = new Worker(workerFile('./stamp-worker.js', import.meta.url), {
     name: 'stamps',
@@ -37,7 +37,7 @@ export class StampThread {
     this.gone.catch(() => undefined);
   }
 
-  /** What is wrong with a stamp; undefined when it is genuine. @throws {Error} when the thread has ended */
+  /** What is wrong with a stamp; undefined if it is genuine. @throws {Error} if the thread has ended */
   async problemWith(stamp: RecordedStamp): Promise<string | undefined> {
     this.count++;
     try {
@@ -51,7 +51,7 @@ export class StampThread {
     }
   }
 
-  /** Whether whoever brings more should wait for what it has brought. */
+  /** Whether the sender should wait before sending more. */
   get isBusy(): boolean {
     return this.count >= mostWaiting;
   }

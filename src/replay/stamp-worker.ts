@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { problemWith, type RecordedStamp } from './verify-vote.js';
 
-/** The thread that verifies stamps: of each list it is given it answers, in order, what is wrong with each. */
+/** The thread that verifies stamps: for each list, it returns in order what is wrong with each. */
 
 const port = parentPort;
 port?.on('message', (stamps: readonly RecordedStamp[]) => {

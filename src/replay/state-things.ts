@@ -18,34 +18,37 @@ import type { WebhookEndpoint } from '../domain/organization/webhook-endpoints.j
 import type { Policy } from '../domain/policy/types.js';
 
 /**
- * What an organization consists of, as people read it: in the words of the wire, without secrets and without what would
- * still prove something. The compiler asks for a word on every slice of the state, and on every member of what is in it.
+ * Describes an organization's state to people: in the words of the wire, without secrets and anything still usable as
+ * proof. The compiler requires a description of every slice of the state, and of every member in it.
  */
 
-/** A member as it is told; undefined leaves it out. `now` decides which tokens still live, milliseconds since the epoch. */
+/**
+ * The description of a member; undefined omits it. `now` decides which tokens are still live, milliseconds since the
+ * epoch.
+ */
 type Teller<Value> = (value: Value, now: number) => unknown;
 
-/** Each member of a thing to how it is told. */
+/** How to describe each member of a thing. */
 type Members<Thing> = { readonly [Member in keyof Thing]-?: Teller<Exclude<Thing[Member], undefined>> };
 
-/** How the things of one slice are told. `Key` is what they are kept by. */
+/** How to describe the things of one slice. `Key` is the key that they are stored under. */
 interface SliceTold<Key, Value> {
-  /** Under this name they stand in a document. */
+  /** Their name in a document. */
   readonly list: string;
-  /** What one of them is called in a sentence. */
+  /** The word for one of them in a sentence. */
   readonly noun: string;
   readonly id: (key: Key, value: Value) => string;
-  /** What people call it, where it has a name. */
+  /** Its name for people, if it has one. */
   readonly name: (value: Value, key: Key) => string | undefined;
   readonly told: (value: Value, now: number, key: Key) => Record<string, unknown>;
-  /** What a sentence says when there is a new one, and when one is gone. */
+  /** What a sentence says about a new one, and about a deleted one. */
   readonly begins: string;
   readonly ends: string;
 }
 
 const plain = <Value>(value: Value): Value => value;
 const time = (ms: number): string => new Date(ms).toISOString();
-/** Secrets, digests that a guess could be tried on, and what lies in the vault under which name. */
+/** Secrets, digests that would allow guessing, and names within vaults. */
 const untold = (): undefined => undefined;
 
 function told<Thing extends object>(members: Members<Thing>, thing: Thing, now: number): Record<string, unknown> {
@@ -250,7 +253,7 @@ const addition: Members<Addition> = { userId: plain, what: plain, addedBy: plain
 
 type OpenVote = OpenActivity['votes'][number];
 
-/** Who has said what. The signed bodies and their stamps are in the events, each once. */
+/** Who voted how. The signed bodies and their stamps are in the events, once each. */
 const vote: Members<OpenVote> = {
   voteId: plain,
   userId: plain,
@@ -291,7 +294,7 @@ type Maps = {
   ]: Organization[Slice] extends Map<infer Key, infer Value> ? SliceTold<Key, Value> | 'told elsewhere' : never;
 };
 
-/** The slice of things that have their own id, and a name in one member. */
+/** The slice of things with an id of their own, and a name in one member. */
 function kept<Thing extends object>(
   list: string,
   noun: string,
@@ -302,7 +305,7 @@ function kept<Thing extends object>(
   return { list, ...words, id: (key) => key, name, told: (thing, now) => told(members, thing, now) };
 }
 
-/** Every map of the state, in the order in which a document has them. */
+/** Every map of the state, in document order. */
 const maps: Maps = {
   features: {
     list: 'features',
@@ -401,7 +404,7 @@ const maps: Maps = {
       return { userId, kind, contact };
     },
   },
-  // Where each of these leads is said of the users, accounts and keys themselves.
+  // The users, accounts and keys themselves say where each of these leads.
   apiKeyOwners: 'told elsewhere',
   authenticatorOwners: 'told elsewhere',
   oauthOwners: 'told elsewhere',
@@ -410,7 +413,7 @@ const maps: Maps = {
 
 type Scalars = Omit<Organization, keyof Maps>;
 
-/** What the organization is by itself, beside its maps. */
+/** The organization itself, without its maps. */
 const scalars: Members<Scalars> = {
   organizationId: plain,
   name: plain,
@@ -422,23 +425,23 @@ const scalars: Members<Scalars> = {
   rootQuorum: plain,
   isDeleted: plain,
   authProxy: (value, now) => told(authProxy, value, now),
-  // Only between the events of one append: whose word stands behind those that follow.
+  // Only between the events of one append: on whose authority those that follow were recorded.
   acting: plain,
   // Only in a test harness, which knows them.
   testKeys: untold,
 };
 
-/** The organization itself, without what it has. */
+/** The organization itself, without its contents. */
 export function organizationTold(organization: OrganizationView, now: number): Record<string, unknown> {
   return readable(told(scalars, organization as Scalars, now), now);
 }
 
-/** What was sent may open something for as long as it is not known to be done, wherever it has been written down. */
+/** What was sent may still be usable until it is known to be done, wherever it was recorded. */
 function readable(data: Record<string, unknown>, now: number): Record<string, unknown> {
   return readableEventData({ type: '', data }, { status: 'ACTIVITY_STATUS_PENDING' }, now) as Record<string, unknown>;
 }
 
-/** Something of the state, not told yet. */
+/** Something in the state, not described yet. */
 export interface Thing {
   readonly list: string;
   readonly noun: string;
@@ -446,7 +449,7 @@ export interface Thing {
   readonly name: string | undefined;
   readonly begins: string;
   readonly ends: string;
-  /** The record itself; it is the same one as long as nothing has changed it. */
+  /** The record itself; the same object as long as nothing has changed it. */
   readonly value: unknown;
   readonly told: (now: number) => Readonly<Record<string, unknown>>;
 }
@@ -472,18 +475,18 @@ function* thingsOf(slice: keyof Maps, organization: OrganizationView): Generator
 
 const slices = Object.keys(maps) as readonly (keyof Maps)[];
 
-/** Everything that an organization has, in an order that is the same for the same history. */
+/** Everything in an organization, in an order that is the same for the same history. */
 export function* allThings(organization: OrganizationView): Generator<Thing> {
   for (const slice of slices) yield* thingsOf(slice, organization);
 }
 
-/** Names of the lists that a document may have. */
+/** Names of the lists in a document. */
 export const listNames: readonly string[] = slices.flatMap((slice) => {
   const kind = maps[slice];
   return kind === 'told elsewhere' ? [] : [kind.list];
 });
 
-/** What two states differ in as records, by list: what each has there, and whether it is the same record. */
+/** The records in which two states differ, by list: what each has, and whether it is the same record. */
 export function* differing(
   before: OrganizationView,
   after: OrganizationView,

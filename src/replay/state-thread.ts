@@ -7,13 +7,13 @@ import { packEvents, type PackedEvents } from '../read-models/packed-events.js';
 import type { StateAnswer, StateQuestion } from '../read-models/states.js';
 import { workerFile } from '../threads/worker-file.js';
 
-/** Questions of one family of organizations that are answered or wait. */
+/** Queries of one family of organizations, running or waiting. */
 const mostOfFamily = 4;
-/** Milliseconds until a thread that does not answer is ended. */
+/** Milliseconds until an unresponsive thread is ended. */
 const usualLongestMs = 30_000;
 /** Memory of the thread, in MiB. */
 const heapMib = 512;
-/** Events that cross together: so many are read between two looks at who else waits. */
+/** Events sent together: this many are read between two checks of who else waits. */
 const together = 500;
 
 export type ToStateWorker =
@@ -40,13 +40,14 @@ interface Asked {
 
 interface StateThreadOptions {
   readonly longestMs?: number;
-  /** The worker's file; the one of this build unless told. */
+  /** The worker's file, by default that of this build. */
   readonly file?: URL;
 }
 
 /**
- * Answers questions about the states of organizations, in a thread of its own: folding a history takes long. One question
- * of a family, a parent with its sub-organizations, at a time. A thread that dies or does not answer is replaced.
+ * Answers queries about the states of organizations in a separate thread, because folding a history takes long. Each
+ * family, a parent with its sub-organizations, has one query at a time. A thread that dies or stops responding is
+ * replaced.
  */
 export class StateThread {
   private readonly families = new Families(mostOfFamily, 'questions about states in progress or waiting');
@@ -67,10 +68,10 @@ export class StateThread {
   }
 
   /**
-   * @param family the parent's id, of a parent and of its sub-organizations
+   * @param family the parent's id, for a parent and for its sub-organizations
    * @param turn is awaited between two runs of events: others may have theirs
-   * @throws {CoordinatorError} NOT_FOUND for a point that is not there; RESOURCE_EXHAUSTED when too many of the family wait, or
-   *   the history is too long; UNAVAILABLE when the thread was lost
+   * @throws {CoordinatorError} NOT_FOUND for a point that does not exist; RESOURCE_EXHAUSTED if too many of the family
+   * wait, or the history is too long; UNAVAILABLE if the thread was lost
    */
   async answer(family: string, asked: Asked, turn: () => Promise<void> | undefined): Promise<StateAnswer> {
     const { organizationId } = asked;

@@ -4,7 +4,7 @@ import { unpackEvents } from '../read-models/packed-events.js';
 import { StateTelling } from './tell-states.js';
 import type { ToStateWorker, FromStateWorker } from './state-thread.js';
 
-/** The thread that answers questions about states: told a question, then the events, it says when it has enough. */
+/** The thread that answers queries about states: given a query and then the events, it says when it has enough. */
 
 const port = parentPort;
 let telling: StateTelling | undefined;

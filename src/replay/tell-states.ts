@@ -19,15 +19,15 @@ import { keptState } from './fold-to.js';
 import { checkReached, isBy } from './points.js';
 import { allThings, organizationTold } from './state-things.js';
 
-/** What one question may spend, in the thread that answers it: some seconds. */
+/** Budget of one query, in the thread that answers it: some seconds. */
 export const stateSteps = 30_000_000;
 
-/** An element of a page before it has its number; what takes long to tell is told where it is wanted. */
+/** An element of a page before it has its number; costly descriptions are built on demand. */
 type ToNumber<Element> = {
   readonly [Member in Exclude<keyof Element, 'number'>]: Element[Member] | (() => Element[Member]);
 };
 
-/** A question about the states of one organization, while its events come by. */
+/** A query about the states of one organization, fed with its events. */
 export class StateTelling {
   private readonly points: readonly Point[];
   private readonly reached: ReachedShape[] = [];
@@ -46,9 +46,9 @@ export class StateTelling {
 
   /**
    * Takes the next events of the stream.
-   * @returns whether it needs those that follow
-   * @throws {BrokenChain} when an event is not the one that was recorded
-   * @throws {CoordinatorError} RESOURCE_EXHAUSTED when there are too many; otherwise as `answer`
+   * @returns whether it needs more
+   * @throws {BrokenChain} if an event is not the one that was recorded
+   * @throws {CoordinatorError} RESOURCE_EXHAUSTED if there are too many; otherwise as `answer`
    */
   take(events: readonly RecordedEvent[]): boolean {
     for (const event of events) {
@@ -63,8 +63,8 @@ export class StateTelling {
   }
 
   /**
-   * The stream ends here, or is not needed any more.
-   * @throws {CoordinatorError} NOT_FOUND for a point that the history has not; INVALID_ARGUMENT
+   * The stream ends here, or is no longer needed.
+   * @throws {CoordinatorError} NOT_FOUND for a point that the history does not have; INVALID_ARGUMENT
    */
   answer(): StateAnswer {
     while (this.isWanted) this.reach();
@@ -84,7 +84,7 @@ export class StateTelling {
     return this.reached.length < this.points.length;
   }
 
-  /** The next point is behind the last event that was taken. */
+  /** The next point is after the last event taken. */
   private reach(): void {
     const point = this.points[this.reached.length]!;
     if (this.last && !isBy(point, this.last)) {
@@ -125,7 +125,7 @@ export class StateTelling {
   }
 }
 
-/** Elements behind a number, until they are as large as an answer may be; one at least. What is behind is not made. */
+/** Elements after a number, up to the size limit of a response, but at least one. Later ones are not built. */
 function pageOf<Element extends StateElementShape | StateChangeShape>(
   after: number,
   elements: Iterable<ToNumber<Element>>,

@@ -4,8 +4,8 @@ import { verifyApiKeyStamp, type ApiKeyScheme } from '../stamps/verify.js';
 import { verifyWebAuthnStamp } from '../stamps/webauthn.js';
 
 /**
- * Verifies a vote again from the event alone: what was signed, with which key, and the signature.
- * @throws {CoordinatorError} UNAUTHENTICATED when it is not genuine
+ * Verifies a vote from the event alone: what was signed, with which key, and the signature.
+ * @throws {CoordinatorError} UNAUTHENTICATED if it is not genuine
  */
 export async function verifyVote(vote: Vote): Promise<void> {
   const { message, publicKey, signature, scheme, webauthn } = vote;
@@ -32,27 +32,27 @@ export async function verifyVote(vote: Vote): Promise<void> {
   }
 }
 
-/** What is left of the stamp of a denied request that was made with an API key. */
+/** What was kept of the stamp of a denied request by API key. */
 type DeniedStamp = Readonly<Record<'message' | 'publicKey' | 'signature' | 'scheme', string>>;
 
 /**
- * Verifies the stamp of a denied request, made with an API key, over the body that was kept.
- * @throws {CoordinatorError} UNAUTHENTICATED when it is not genuine
+ * Verifies the stamp of a denied request, made with an API key, over the stored body.
+ * @throws {CoordinatorError} UNAUTHENTICATED if it is not genuine
  */
 async function verifyDenial({ message, publicKey, signature, scheme }: DeniedStamp): Promise<void> {
   const made = apiKeyScheme(scheme);
   await verifyApiKeyStamp({ kind: 'api-key', scheme: made, publicKey, signature }, Buffer.from(message));
 }
 
-/** An attested stamp is one of a P-256 key that a token vouches for (client protocol 1.3). */
+/** An attested stamp is by a P-256 key that a token vouches for (client protocol 1.3). */
 function apiKeyScheme(scheme: string): ApiKeyScheme {
   return (scheme === 'SIGNATURE_SCHEME_TK_ATTESTED_P256' ? 'SIGNATURE_SCHEME_TK_API_P256' : scheme) as ApiKeyScheme;
 }
 
-/** A stamp as history has it. */
+/** A recorded stamp. */
 export type RecordedStamp = { readonly vote: Vote } | { readonly denial: DeniedStamp };
 
-/** What is wrong with a recorded stamp; undefined when it is genuine. */
+/** What is wrong with a recorded stamp; undefined if it is genuine. */
 export async function problemWith(stamp: RecordedStamp): Promise<string | undefined> {
   try {
     await ('vote' in stamp ? verifyVote(stamp.vote) : verifyDenial(stamp.denial));

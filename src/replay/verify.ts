@@ -29,40 +29,45 @@ interface Finding {
   readonly stream: string;
   readonly revision: number;
   readonly position: bigint;
-  /** What is wrong, in a sentence. */
+  /** What is wrong, as a sentence. */
   readonly problem: string;
 }
 
-/** What was looked at, and what was found. */
+/** What was checked, and what was found. */
 export interface Verification {
   readonly events: number;
   readonly streams: number;
   /** Decisions that were made again. */
   readonly decisions: number;
-  /** Decisions of earlier releases, by rules that had no number: they are folded, and cannot be made again. */
+  /** Decisions of earlier releases, by rules without a number: they are folded, and cannot be made again. */
   readonly unnumbered: number;
-  /** Stamps of requests, votes and denials whose signature was verified over the stored bytes. */
+  /** Stamps of requests, votes and denials whose signature is valid for the stored bytes. */
   readonly stamps: number;
-  /** Denials whose request was too long to be kept whole, or was stamped by a passkey: their stamps cannot be verified. */
+  /**
+   * Denials whose request was too long to be stored in full, or was stamped by a passkey: their stamps cannot be
+   * verified.
+   */
   readonly stampsNotKept: number;
-  /** Stamps of events that an export has redacted, which no key verifies any more; only in a history imported for tests. */
+  /**
+   * Stamps of events that an export has redacted, which no key verifies any more; only in a history imported for tests.
+   */
   readonly stampsRedacted: number;
   readonly findings: readonly Finding[];
-  /** There were more than these findings. */
+  /** There were more findings than these. */
   readonly isCut: boolean;
 }
 
 export interface VerifyOptions {
   readonly registry: Registry;
-  /** Called now and then with the number of events so far, and how much of the store that is, from 0 to 1. */
+  /** Called now and then with the number of events so far, and the part of the store that is done, from 0 to 1. */
   readonly onProgress?: (events: number, share: number) => void;
-  /** Is given each event before it is looked at; the next one waits for it. */
+  /** Called with each event before it is checked; the next event waits for it. */
   readonly onEvent?: (recorded: RecordedEvent) => Promise<void> | undefined;
-  /** Verify stamps in a thread of their own: worth its start from some hundred stamps on. */
+  /** Verify stamps in a separate thread, which pays off from a few hundred stamps on. */
   readonly threads?: boolean;
-  /** Where it notes how far it is, and goes on from when it has broken off. */
+  /** Where it saves its progress, and continues from after an interruption. */
   readonly progress?: KeptProgress;
-  /** Findings after which it stops; 100 unless said otherwise. */
+  /** Findings after which it stops; 100 by default. */
   readonly maxFindings?: number;
 }
 
@@ -70,9 +75,9 @@ const progressEvery = 1_000;
 
 /**
  * Folds the whole store again and trusts nothing in it: checks the chain of every stream that has one, verifies every
- * stored stamp over the bytes that it was made for, and makes every decision again on the events before it, by the rules
- * that it was made by. Reads only. What a token or an attestation vouched for is not asked again: its issuer may be gone.
- * @throws {StoreUnavailable} when the store cannot be read
+ * stored stamp over its bytes, and makes every decision again on the events before it, by the rules that applied. Only
+ * reads. What a token or an attestation vouched for is not verified again, because its issuer may be gone.
+ * @throws {StoreUnavailable} if the store cannot be read
  */
 export async function verifyHistory(
   store: EventReader,
@@ -122,15 +127,15 @@ export async function verifyHistory(
   }
 }
 
-/** Whoever verifies stamps; while it is busy, it is waited for. */
+/** The verifier of stamps; while it is busy, we wait. */
 type StampVerifier = Pick<StampThread, 'problemWith' | 'isBusy'>;
 
-/** One organization while its stream is followed. */
+/** One organization while its stream is read. */
 interface Followed {
   readonly redeciding: Redeciding;
   /** Fingerprint and user of each stamp. */
   words: Set<string>;
-  /** Its first broken event was found: nothing can be said of what follows it. */
+  /** Its first broken event was found: nothing can be said about what follows. */
   isLost: boolean;
   last: RecordedEvent | undefined;
   /** The last event that recorded a decision. */
@@ -149,20 +154,20 @@ interface State {
   ])[];
 }
 
-/** Streams of our own that are read from their first event; the others lose events over time, and decide nothing. */
+/** Our own streams that are read from their first event; the others lose events over time, and decide nothing. */
 const chained = /^(organization|denials|claims|webhook-deliveries|vault|installation)-/;
 const organizationName = /^organization-(.+)$/;
 
 class History {
   findings: Finding[] = [];
   counts = { decisions: 0, unnumbered: 0, stamps: 0, stampsNotKept: 0, stampsRedacted: 0 };
-  /** A test harness has brought it here (docs/adr/0065). */
+  /** Imported by a test harness (docs/adr/0065). */
   private isImported = false;
   private hashes = new Map<string, { hash: string; revision: number }>();
   private readonly organizations = new Map<string, Followed>();
-  /** The organization whose last decision was not made again yet. */
+  /** The organization whose last decision has not been made again yet. */
   private open: Followed | undefined;
-  /** The parent as that decision has seen it, if it was the parent's. */
+  /** The parent as that decision saw it, if it was the parent's. */
   private parent: ReturnType<ParentAt> | undefined;
   private readonly verifying = new Set<Promise<void>>();
 
@@ -177,7 +182,7 @@ class History {
   }
 
   async take(recorded: RecordedEvent): Promise<void> {
-    // A decision is one append, and nothing of another stream stands between its events.
+    // A decision is one append, and no event of another stream lies between its events.
     if (this.open?.deciding?.stream !== recorded.stream) this.end();
     if (!chained.test(recorded.stream)) return;
     const hash = this.follow(recorded);
@@ -196,14 +201,16 @@ class History {
     else if (!followed.isLost) await this.checkEvent(organizationId, followed, recorded, hash);
   }
 
-  /** Whether what was taken is whole when the event is another one's beginning; all of it is looked at then. */
+  /**
+   * Whether the collected events are complete, because the event starts something else; then all of them are checked.
+   */
   endsBefore({ stream, type }: RecordedEvent): boolean {
     if (this.open?.deciding?.stream === stream && !decidingTypes.has(type)) return false;
     this.end();
     return true;
   }
 
-  /** Everything that another history can go on from, as `v8.serialize` takes it. */
+  /** Everything needed to continue elsewhere, serializable by `v8.serialize`. */
   async soFar(): Promise<State> {
     await this.settled();
     const { findings, counts, hashes, isImported } = this;
@@ -215,7 +222,7 @@ class History {
     return { findings, counts, hashes, isImported, organizations };
   }
 
-  /** Goes on from what another one was at. */
+  /** Continues from another one's state. */
   goOn(state: unknown): void {
     const { findings, counts, hashes, isImported, organizations } = state as State;
     Object.assign(this, { findings, counts, hashes, isImported });
@@ -226,18 +233,18 @@ class History {
     }
   }
 
-  /** Resolves when every stamp that was seen is verified. */
+  /** Resolves once every stamp seen is verified. */
   async settled(): Promise<void> {
     await Promise.all(this.verifying);
   }
 
-  /** Makes the decision again whose events were taken last. */
+  /** Makes the decision of the last collected events again. */
   end(): void {
     if (this.open && !this.open.isLost) this.settle(this.open);
     this.open = undefined;
   }
 
-  /** The event's link, if it is the next one of its stream's chain. */
+  /** The event's link, if it is the next one in its stream's chain. */
   private follow(recorded: RecordedEvent): string | undefined {
     const { stream, revision } = recorded;
     const before = this.hashes.get(stream) ?? { hash: GENESIS_HASH, revision: -1 };
@@ -301,13 +308,13 @@ class History {
     if (isVoted(event)) await this.checkVote(followed, recorded, event.data.vote);
   }
 
-  /** What a parent decided in its sub-organization was decided on one revision of the parent's stream. */
+  /** The parent's decision in its sub-organization was based on one revision of the parent's stream. */
   private async parentOf(event: OrganizationEvent): Promise<ReturnType<ParentAt> | undefined> {
     if (event.type !== 'ActivitySubmitted' || !event.data.decision.authority) return undefined;
     const { organizationId, revision } = event.data.decision.authority;
     const followed = this.organizations.get(organizationId);
     if (followed && !followed.isLost && followed.redeciding.revision === revision) return followed.redeciding.folded();
-    // The parent has gone on meanwhile. Without one, the decision is found to have none.
+    // The parent has continued since. Without one, the decision turns out to have none.
     return foldTo(this.store, organizationId, revision).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) throw error;
       return undefined;
@@ -315,7 +322,7 @@ class History {
   }
 
   private async checkVote(followed: Followed, recorded: RecordedEvent, vote: Vote): Promise<void> {
-    // The identical body from another user is that user's word too (client protocol 2.5).
+    // The identical body from another user counts as that user's vote (client protocol 2.5).
     const word = `${vote.fingerprint} ${vote.userId}`;
     if (followed.words.has(word)) {
       this.found(recorded, `the same signed request of the same user, ${vote.fingerprint}, is recorded twice`);
@@ -335,7 +342,7 @@ class History {
       else this.found(recorded, `${name} does not verify: ${problem}`);
     });
     this.verifying.add(checked);
-    // Whoever waits for all of them sees it.
+    // The caller waiting for all of them sees the error.
     checked.catch(() => undefined);
     if (this.stamps.isBusy) await Promise.race(this.verifying);
   }
@@ -354,7 +361,7 @@ class History {
     );
   }
 
-  /** A sub-organization is what its parent has recorded of it. */
+  /** A sub-organization must match what its parent recorded about it. */
   private async checkFounding(organizationId: string, recorded: RecordedEvent): Promise<void> {
     const { parentOrganizationId, parentRevision } = recorded.data as {
       readonly parentOrganizationId?: string;
@@ -384,7 +391,7 @@ class History {
     return events;
   }
 
-  /** Makes the decision again that the last events of an organization belong to. */
+  /** Makes the decision again that an organization's last events belong to. */
   private settle(followed: Followed): void {
     const { redeciding, deciding } = followed;
     try {

@@ -11,23 +11,23 @@ const schemes: readonly string[] = [
   'STAMP_ATTESTED_SCHEME_P256_OIDC',
 ] satisfies readonly AttestedScheme[];
 
-/** Header `X-Stamp-Attested`, read but not verified: a compressed P-256 key and a DER signature, lower-case hex. */
+/** Header `X-Stamp-Attested`, parsed but not verified: a compressed P-256 key and a DER signature, lower-case hex. */
 export interface AttestedStamp {
   readonly kind: 'attested';
   readonly scheme: 'SIGNATURE_SCHEME_TK_ATTESTED_P256';
   readonly attestedBy: AttestedScheme;
-  /** A verification token or an OIDC token; nothing of it was looked at. */
+  /** A verification token or an OIDC token, unread. */
   readonly token: string;
   readonly publicKey: string;
   readonly signature: string;
 }
 
-/** Longest header read, in characters: Node takes 16 KiB of headers altogether. */
+/** Longest accepted header, in characters: Node accepts 16 KiB of headers in total. */
 export const maxAttestedLength = 14 * 1024;
 
 const name = 'X-Stamp-Attested';
 
-/** Reads the header: base64url of JSON, or plain JSON. Throws UNAUTHENTICATED SIGNATURE_INVALID. */
+/** Parses the header: base64url of JSON, or plain JSON. Throws UNAUTHENTICATED SIGNATURE_INVALID. */
 export function readAttestedStamp(header: string): AttestedStamp {
   const text = header.trimStart().startsWith('{') ? header : base64Text(header, name);
   const members = ['publicKeyAttestation', 'scheme', 'publicKey', 'signature'] as const;
@@ -36,7 +36,7 @@ export function readAttestedStamp(header: string): AttestedStamp {
     throw unreadable(name, `scheme \`${scheme.slice(0, 64)}\` is unknown: use one of ${schemes.join(', ')}`);
   }
   if (!/^(?:[0-9a-fA-F]{2})+$/.test(signature)) throw unreadable(name, 'signature is not hex: send it without 0x');
-  // An OIDC token is bound to the very characters of the key, so there is one way to write it.
+  // An OIDC token is bound to the exact characters of the key, so there is only one way to write it.
   if (!isCompressed(publicKey)) {
     throw unreadable(name, `publicKey \`${publicKey.slice(0, 130)}\` is not a compressed P-256 key in lower-case hex`);
   }

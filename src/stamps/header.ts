@@ -1,8 +1,8 @@
 import { CoordinatorError } from '../domain/errors.js';
 
-/** Reading stamp headers: what is in them is not trusted, and whatever is odd is refused. */
+/** Parsing stamp headers: their contents are not trusted, and anything unusual is refused. */
 
-/** A stamp that cannot be read, as UNAUTHENTICATED SIGNATURE_INVALID. */
+/** A malformed stamp, as UNAUTHENTICATED SIGNATURE_INVALID. */
 export function unreadable(header: string, reason: string, cause?: unknown): CoordinatorError {
   return new CoordinatorError('UNAUTHENTICATED', `could not read the ${header} header: ${reason}`, {
     category: 'SIGNATURE_INVALID',
@@ -31,7 +31,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The text in a header of base64url. */
 export function base64Text(value: string, header: string): string {
-  // Node joins a header that is sent twice with a comma, which no base64 contains.
+  // Node joins a repeated header with a comma, which base64 does not contain.
   if (value.includes(',')) throw unreadable(header, 'it was sent more than once: send exactly one stamp');
   const bytes = decodeBase64(value);
   if (bytes === undefined) throw unreadable(header, 'it is not base64url: encode the JSON of the stamp');
@@ -43,8 +43,8 @@ export function base64Text(value: string, header: string): string {
 }
 
 /**
- * The bytes of base64url or standard base64, padded or not, or undefined. Strict otherwise: no other character, no
- * mixed alphabets, no bits beyond the last byte, so that no two spellings differ in anything but alphabet and padding.
+ * The bytes of base64url or standard base64, padded or not, or undefined. Otherwise strict: no other character, no
+ * mixed alphabets, no bits beyond the last byte, so that encodings can differ only in alphabet and padding.
  */
 export function decodeBase64(text: string): Buffer | undefined {
   const unpadded = text.replace(/={1,2}$/, '');
@@ -54,7 +54,7 @@ export function decodeBase64(text: string): Buffer | undefined {
   return bytes.toString('base64').replace(/=+$/, '') === unpadded ? bytes : undefined;
 }
 
-/** A JSON object of exactly these members, all strings, none twice. */
+/** A JSON object with exactly these members, all strings, none repeated. */
 export function readStrings<Member extends string>(
   text: string,
   header: string,
@@ -80,7 +80,7 @@ export function readStrings<Member extends string>(
   ) as Record<Member, string>;
   const extra = [...sent.keys()].find((name) => !(members as readonly string[]).includes(name));
   if (extra !== undefined) throw unreadable(header, `member \`${extra.slice(0, 64)}\` is unknown: remove it`);
-  // JSON.parse keeps the last of two equal members without a word; in a flat object of strings they can be counted.
+  // JSON.parse silently keeps the last of two equal members; in a flat object of strings they can be counted.
   const strings = text.match(/"(?:[^"\\]|\\.)*"/g)?.length;
   if (strings !== 2 * members.length) throw unreadable(header, 'it has a duplicate member');
   return read;

@@ -28,8 +28,9 @@ const SPKI_PREFIX: Record<ApiKeyCurve, string> = {
 };
 
 /**
- * Keeps what was asked for more than once apart from what was not: whoever names keys without end empties one half only. In
- * each, the least recently used entry goes first: a `Map` iterates in insertion order, so a hit is inserted anew.
+ * Separates entries that were used more than once from the others, so that someone who names keys without end evicts
+ * only one half. In each half, the least recently used entry goes first: a `Map` iterates in insertion order, so a hit
+ * is inserted again.
  */
 export class KeyCache<Value> {
   readonly #seenOnce = new Map<string, Value>();
@@ -57,16 +58,16 @@ export class KeyCache<Value> {
   }
 }
 
-// Decoding a key costs more than twice as much as the verification it serves, hence the caches. They hold public
-// keys only, under their normal form, so an entry can never be wrong; a stranger can at most make them miss.
+// Decoding a key costs more than twice as much as the verification it serves, hence the caches. They hold only public
+// keys under their normalized form, so an entry can never be wrong; a stranger can at most cause misses.
 const apiKeys = new KeyCache<KeyObject>(4096);
 const coseKeys = new KeyCache<CoseKey>(4096);
 
 /**
- * The one spelling a public key is stored and looked up under: lower-case hex of the compressed point (33 bytes), or
- * of the 32 Ed25519 bytes. Takes SEC1 compressed or uncompressed points (SEC 1, section 2.3.3) in either letter case.
- * Throws INVALID_ARGUMENT for anything that is not a usable key: wrong length, hybrid form, identity, a point that is
- * not on the curve, an Ed25519 key that is not canonical or of small order.
+ * The normalized form in which a public key is stored and looked up: lower-case hex of the compressed point (33 bytes),
+ * or of the 32 Ed25519 bytes. Takes SEC1 compressed or uncompressed points (SEC 1, section 2.3.3) in either letter
+ * case. Throws INVALID_ARGUMENT for anything that is not a usable key: wrong length, hybrid form, identity, a point
+ * that is not on the curve, an Ed25519 key that is not canonical or of small order.
  */
 export function normalizePublicKey(hex: string, curve: ApiKeyCurve): string {
   if (apiKeys.get(`${curve}:${hex}`) !== undefined) return hex;
@@ -79,7 +80,7 @@ export function normalizePublicKey(hex: string, curve: ApiKeyCurve): string {
   return curve === 'API_KEY_CURVE_ED25519' ? checkEd25519Key(lower) : compressPoint(lower, curve);
 }
 
-/** The key as node:crypto takes it, from a bounded cache. Throws like `normalizePublicKey`. */
+/** The key for node:crypto, from a bounded cache. Throws like `normalizePublicKey`. */
 export function apiKeyObject(publicKey: string, curve: ApiKeyCurve): KeyObject {
   const cached = apiKeys.get(`${curve}:${publicKey}`);
   if (cached !== undefined) return cached;
@@ -90,9 +91,9 @@ export function apiKeyObject(publicKey: string, curve: ApiKeyCurve): KeyObject {
 }
 
 /**
- * Reads a COSE_Key (RFC 9052, section 7) given as base64url of its CBOR. Strict: exactly the members that WebAuthn
- * allows in a credentialPublicKey (section 6.5.1), each once, shortest encodings, no trailing bytes; RSA moduli of
- * 2048 to 8192 bits. Throws INVALID_ARGUMENT saying which member is wrong.
+ * Parses a COSE_Key (RFC 9052, section 7) given as base64url of its CBOR. Strict: exactly the members that WebAuthn
+ * allows in a credentialPublicKey (section 6.5.1), each once, shortest encodings, no trailing bytes; RSA moduli of 2048
+ * to 8192 bits. Throws INVALID_ARGUMENT saying which member is wrong.
  */
 export function coseKey(base64url: string): CoseKey {
   const cached = coseKeys.get(base64url);
@@ -114,7 +115,7 @@ function compressPoint(hex: string, curve: 'API_KEY_CURVE_P256' | 'API_KEY_CURVE
   const label = CURVE_LABEL[curve];
   const form = hex.slice(0, 2);
   if (hex === '00') throw invalidKey(`${label} public key \`00\` is the point at infinity, which is not a valid key`);
-  // OpenSSL takes the hybrid form 06/07 too; a second spelling of a key has no use but to confuse look-ups.
+  // OpenSSL also accepts the hybrid form 06/07; a second encoding of a key would only confuse look-ups.
   if (form === '06' || form === '07') {
     throw invalidKey(`${label} public key \`${hex}\` is in the hybrid form: send the compressed point (02 or 03)`);
   }

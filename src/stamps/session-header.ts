@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../domain/errors.js';
 import { singleHeader, unreadable } from './header.js';
 
-/** Header `X-Session`, read but not verified (client protocol, section 8.5). */
+/** Header `X-Session`, parsed but not verified (client protocol, section 8.5). */
 export interface SessionHeader {
   readonly kind: 'session';
   readonly token: string;
@@ -14,7 +14,8 @@ const stampNames = ['x-stamp', 'x-stamp-webauthn', 'x-stamp-attested'];
 
 /**
  * The session of a query, if it has one.
- * @throws {CoordinatorError} UNAUTHENTICATED SIGNATURE_INVALID when there is a stamp too: they may speak for two users
+ * @throws {CoordinatorError} UNAUTHENTICATED SIGNATURE_INVALID if there is a stamp too, because the two may stand for
+ * different users
  */
 export function readSessionHeader(headers: Headers): SessionHeader | undefined {
   const token = singleHeader(headers['x-session'], 'X-Session', maxLength);
@@ -24,7 +25,7 @@ export function readSessionHeader(headers: Headers): SessionHeader | undefined {
   return { kind: 'session', token };
 }
 
-/** Refuses a session where only a stamp will do. @throws {CoordinatorError} UNAUTHENTICATED SIGNATURE_MISSING */
+/** Refuses a session where a stamp is required. @throws {CoordinatorError} UNAUTHENTICATED SIGNATURE_MISSING */
 export function refuseSession(headers: Headers): void {
   if (headers['x-session'] === undefined) return;
   throw new CoordinatorError(

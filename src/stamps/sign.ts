@@ -27,7 +27,7 @@ const DEFAULT_SCHEME: Readonly<Record<ApiKeyCurve, ApiKeyScheme>> = {
 };
 
 /**
- * A new key pair, P-256 unless said. `randomBytes` is asked once, for 48 bytes (FIPS 186-5, A.2.1: 64 bits more than
+ * A new key pair, P-256 by default. `randomBytes` is called once, for 48 bytes (FIPS 186-5, A.2.1: 64 bits more than
  * needed, so that the reduced scalar is unbiased) or for the 32-byte Ed25519 seed.
  */
 export function generateApiKeyPair(
@@ -38,7 +38,7 @@ export function generateApiKeyPair(
   return apiKeyPairFromPrivate(bytesToHex(CURVE[curve].utils.randomSecretKey(seed)), curve);
 }
 
-/** The pair of a private key given as 64 hex digits, P-256 unless said. INVALID_ARGUMENT if it is not one. */
+/** The pair of a private key given as 64 hex digits, P-256 by default. Throws INVALID_ARGUMENT if it is not one. */
 export function apiKeyPairFromPrivate(privateKeyHex: string, curve: ApiKeyCurve = 'API_KEY_CURVE_P256'): ApiKeyPair {
   if (!/^[0-9a-fA-F]{64}$/.test(privateKeyHex)) {
     throw new CoordinatorError(
@@ -58,7 +58,7 @@ export function apiKeyPairFromPrivate(privateKeyHex: string, curve: ApiKeyCurve 
 
 /**
  * Stamps a request body (client protocol, section 1.1): send the same bytes with the header. Deterministic (RFC 6979,
- * RFC 8032), always low s. The scheme defaults to the plain one of the key's curve.
+ * RFC 8032), always low s. By default, the plain scheme of the key's curve.
  */
 export function stampBody(
   body: string | Uint8Array,

@@ -23,8 +23,8 @@ const SMALL_ORDER_POINTS: ReadonlySet<string> = new Set([
 
 /**
  * Why an ECDSA signature is not the strict DER of a SEQUENCE of two integers in 1..n-1 (X.690, sections 8.3 and 10.1),
- * or undefined when it is. A high s is fine: most clients' signers do not normalise it, and nothing here is identified
- * by its signature.
+ * or undefined if it is. A high s is accepted: most clients' signers do not normalize it, and nothing here is
+ * identified by its signature.
  */
 export function ecdsaSignatureProblem(signature: Uint8Array, curve: 'p256' | 'secp256k1'): string | undefined {
   const sequence = readDerElement(signature, 0, 0x30);
@@ -39,7 +39,7 @@ export function ecdsaSignatureProblem(signature: Uint8Array, curve: 'p256' | 'se
   return integerProblem('r', signature, r, ORDER[curve]) ?? integerProblem('s', signature, s, ORDER[curve]);
 }
 
-/** The 64 bytes r ‖ s of a signature that `ecdsaSignatureProblem` found nothing wrong with. */
+/** The 64 bytes r ‖ s of a signature that passed `ecdsaSignatureProblem`. */
 export function compactSignature(der: Uint8Array): Uint8Array {
   const rEnd = 4 + (der[3] ?? 0);
   const compact = new Uint8Array(64);
@@ -51,8 +51,8 @@ export function compactSignature(der: Uint8Array): Uint8Array {
 }
 
 /**
- * Why an Ed25519 signature R ‖ S is refused before the equation is looked at, or undefined. Together with the key check
- * in `normalizePublicKey` and OpenSSL's cofactorless equation this is the rule set of ed25519-dalek's `verify_strict`:
+ * Why an Ed25519 signature R ‖ S is refused before the equation is evaluated, or undefined. Together with the key check
+ * in `normalizePublicKey` and OpenSSL's cofactorless equation, this is the rule set of ed25519-dalek's `verify_strict`:
  * RFC 8032 with S < L, canonical R and A, and neither R nor A of small order. It is narrower than ZIP 215.
  */
 export function ed25519SignatureProblem(signature: Uint8Array): string | undefined {
@@ -66,9 +66,9 @@ export function ed25519SignatureProblem(signature: Uint8Array): string | undefin
   return undefined;
 }
 
-/** Bytes whose digest takes as long as the rest of a verification. */
+/** Number of bytes whose digest takes as long as the rest of a verification. */
 const longData = 64 * 1024;
-/** Verifications in the thread pool at a time, twice its usual threads; what is beyond waits for its turn. */
+/** Verifications in the thread pool at a time, twice its default size; others wait for their turn. */
 const mostInThreadPool = 8;
 
 let startedThisTurn = 0;

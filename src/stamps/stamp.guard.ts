@@ -9,18 +9,18 @@ import { readStamp, verifyApiKeyStamp, type Stamp } from './verify.js';
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Set once the stamp's signature over the raw body has been verified (a passkey's is verified with its user, and whose
-     * the key of an attested one is with its token).
+     * Set once the stamp's signature over the raw body has been verified (a passkey's is verified with its user; an
+     * attested one's key with its token).
      */
     stamp?: Stamp;
-    /** Set instead of a stamp by the guard of queries; nothing in it has been verified. */
+    /** Set instead of a stamp by the guard of queries; it is not verified yet. */
     session?: SessionHeader;
-    /** Where it comes from; through an auth proxy, where whoever calls the proxy comes from. Set as it arrives. */
+    /** Address of the client; through an auth proxy, of the proxy's client. Set on arrival. */
     caller: { readonly network: string; readonly isThroughProxy: boolean };
   }
 }
 
-/** Lets a request in only with a stamp over its raw bytes, before anything in them is parsed. */
+/** Admits a request only with a stamp over its raw bytes, before any of them is parsed. */
 @Injectable()
 export class StampGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -32,7 +32,7 @@ export class StampGuard implements CanActivate {
   }
 }
 
-/** Lets a query in with a stamp, or with a read-only session in its place. */
+/** Admits a query with a stamp, or with a read-only session instead. */
 @Injectable()
 export class ReadGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -53,15 +53,15 @@ async function verifiedStamp(request: FastifyRequest): Promise<Stamp> {
 }
 
 /**
- * What to wait for before a large body is read, or answered: bodies that come together are read in turns, and everybody
- * else is served in between. Undefined for a small one.
+ * A promise to await before a large body is read or responded to: bodies that arrive together are read in turns, and
+ * everyone else is served in between. Undefined for a small one.
  */
 export function turnOfLarge(request: FastifyRequest, bytes = rawBody(request).length): Promise<void> | undefined {
   if (bytes <= largeBody) return undefined;
   return thisThread.next(callerPath(request.caller.network), { alone: true });
 }
 
-/** The body as it came over the wire; empty when there was none. */
+/** The body as received; empty if there was none. */
 export function rawBody(request: FastifyRequest): Uint8Array {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }

@@ -16,10 +16,10 @@ export type ApiKeyScheme =
   | 'SIGNATURE_SCHEME_TK_API_SECP256K1_EIP191'
   | 'SIGNATURE_SCHEME_TK_API_ED25519';
 
-/** Every scheme that a user's own credential stamps with; also the `scheme` of a vote (client protocol, section 2.3). */
+/** Every scheme of a user's own credentials; also the `scheme` of a vote (client protocol, section 2.3). */
 export type StampScheme = ApiKeyScheme | 'SIGNATURE_SCHEME_TK_WEBAUTHN';
 
-/** The curve a scheme's key is on: a credential matches a stamp only when both key and curve are equal. */
+/** The curve of a scheme's key: a credential matches a stamp only if both key and curve are equal. */
 export const CURVE_OF_SCHEME: Readonly<Record<ApiKeyScheme, ApiKeyCurve>> = {
   SIGNATURE_SCHEME_TK_API_P256: 'API_KEY_CURVE_P256',
   SIGNATURE_SCHEME_TK_API_SECP256K1: 'API_KEY_CURVE_SECP256K1',
@@ -27,7 +27,7 @@ export const CURVE_OF_SCHEME: Readonly<Record<ApiKeyScheme, ApiKeyCurve>> = {
   SIGNATURE_SCHEME_TK_API_ED25519: 'API_KEY_CURVE_ED25519',
 };
 
-/** Header `X-Stamp`, read but not verified: normalised public key and lower-case signature, both hex. */
+/** Header `X-Stamp`, parsed but not verified: normalized public key and lower-case signature, both hex. */
 export interface ApiKeyStamp {
   readonly kind: 'api-key';
   readonly scheme: ApiKeyScheme;
@@ -35,7 +35,7 @@ export interface ApiKeyStamp {
   readonly signature: string;
 }
 
-/** Header `X-Stamp-WebAuthn`, read but not verified: all members base64url without padding. */
+/** Header `X-Stamp-WebAuthn`, parsed but not verified: all members base64url without padding. */
 export interface WebAuthnStamp {
   readonly kind: 'webauthn';
   readonly scheme: 'SIGNATURE_SCHEME_TK_WEBAUTHN';
@@ -45,14 +45,14 @@ export interface WebAuthnStamp {
   readonly signature: string;
 }
 
-/** A stamp as sent, before anything in it is trusted. */
+/** A stamp as sent, not trusted yet. */
 export type Stamp = ApiKeyStamp | WebAuthnStamp | AttestedStamp;
 
 const MAX_HEADER_LENGTH = 8192;
 
 /**
- * Reads the one stamp of a request from its headers (names in lower case). Throws UNAUTHENTICATED: SIGNATURE_MISSING
- * when there is no stamp, SIGNATURE_INVALID when a stamp cannot be read. Proves nothing about who sent it.
+ * Parses the only stamp of a request from its headers (names in lower case). Throws UNAUTHENTICATED: SIGNATURE_MISSING
+ * if there is no stamp, SIGNATURE_INVALID if it is malformed. Proves nothing about the sender.
  */
 export function readStamp(headers: Readonly<Record<string, string | string[] | undefined>>): Stamp {
   const apiKey = singleHeader(headers['x-stamp'], 'X-Stamp', MAX_HEADER_LENGTH);
@@ -73,9 +73,9 @@ export function readStamp(headers: Readonly<Record<string, string | string[] | u
 }
 
 /**
- * Proves that the holder of the stamp's key signed exactly these body bytes; throws UNAUTHENTICATED SIGNATURE_INVALID
- * otherwise. ECDSA: strict DER, low and high s (so (r, n-s) verifies as well: never identify anything by its
- * signature). Ed25519: the strict rule set of `ed25519SignatureProblem`. Knows nothing of users or expiry.
+ * Verifies that the holder of the stamp's key signed exactly these body bytes; otherwise throws UNAUTHENTICATED
+ * SIGNATURE_INVALID. ECDSA: strict DER, low and high s (so (r, n-s) is valid as well: never identify anything by its
+ * signature). Ed25519: the strict rule set of `ed25519SignatureProblem`. Knows nothing about users or expiry.
  * @param address where the request comes from: callers take turns
  */
 export async function verifyApiKeyStamp(stamp: ApiKeyStamp, body: Uint8Array, address = ''): Promise<void> {
@@ -127,10 +127,10 @@ function prefixed({ length }: Uint8Array) {
   return keccak_256.create().update(Buffer.from(`\x19Ethereum Signed Message:\n${length}`));
 }
 
-/** Bytes that Keccak takes 10 ms for. */
+/** Number of bytes for which Keccak takes 10 ms. */
 const bytesOfTurn = 256 * 1024;
 
-/** As `personalMessageDigest`, for whose message others have no time to wait. */
+/** Like `personalMessageDigest`, for a message so long that others would have to wait. */
 async function digestInTurns(message: Uint8Array, path: QueuePath): Promise<Uint8Array> {
   const digest = prefixed(message);
   for (let at = 0; at < message.length; at += bytesOfTurn) {

@@ -6,7 +6,7 @@ import { ecdsaSignatureProblem, ed25519SignatureProblem, verifySignature } from 
 import type { Registration, VerifiedRegistration } from '../ports/passkeys.js';
 import type { WebAuthnStamp } from './verify.js';
 
-/** What was kept of a passkey when it was registered. */
+/** What was stored of a passkey when it was registered. */
 export interface RegisteredAuthenticator {
   /** Base64url. */
   readonly credentialId: string;
@@ -18,7 +18,7 @@ export interface RegisteredAuthenticator {
   readonly signCount: number;
 }
 
-/** Origins that are accepted, exactly as a browser serialises them; without a list, see `originProblem`. */
+/** Accepted origins, exactly as a browser serializes them; without a list, see `originProblem`. */
 export interface OriginOptions {
   readonly allowedOrigins?: readonly string[];
 }
@@ -31,7 +31,7 @@ interface ClientData {
   readonly topOrigin: unknown;
 }
 
-/** A refusal in the words of the caller's field or signature. */
+/** Builds a refusal that names the caller's field or signature. */
 type Refuse = (reason: string, cause?: unknown) => CoordinatorError;
 
 const FLAG = {
@@ -44,7 +44,7 @@ const FLAG = {
 };
 
 /**
- * The formats whose statement is checked; android-safetynet is not among them, its service no longer exists.
+ * The formats whose statement is verified; android-safetynet is not among them, because its service no longer exists.
  * Typed as strings because the value that is looked up comes from the client.
  */
 const ATTESTATION_FORMATS: readonly string[] = ['none', 'packed', 'tpm', 'android-key', 'apple', 'fido-u2f'];
@@ -61,7 +61,7 @@ export function checkWebAuthnChallenge(stamp: WebAuthnStamp, body: Uint8Array): 
 
 /**
  * Verifies a passkey stamp over these body bytes by this passkey (WebAuthn level 3, section 7.2; client protocol,
- * section 1.2). The user must be present; being verified is reported, not required. Throws UNAUTHENTICATED
+ * section 1.2). The user must be present; user verification is reported, not required. Throws UNAUTHENTICATED
  * SIGNATURE_INVALID naming the check that failed; returns the counter to store.
  */
 export function verifyWebAuthnStamp(
@@ -73,7 +73,7 @@ export function verifyWebAuthnStamp(
   return verifyAssertion(stamp, challengeOfBody(body), authenticator, options);
 }
 
-/** Whether that key (COSE, base64url) has signed a passkey stamp. All else is for whoever takes the stamp to check. */
+/** Whether that key (COSE, base64url) signed a passkey stamp. Whoever accepts the stamp checks everything else. */
 export async function isSignedByPasskey(stamp: WebAuthnStamp, publicKey: string): Promise<boolean> {
   const clientDataHash = sha256(Buffer.from(stamp.clientDataJson, 'base64url'));
   const signed = Buffer.concat([decodeBase64(stamp.authenticatorData) ?? Buffer.alloc(0), clientDataHash]);
@@ -124,7 +124,7 @@ export async function verifyAssertion(
   const signed = Buffer.concat([authenticatorData, clientDataHash]);
   await verifyCoseSignature(authenticator.publicKey, signed, decodeBase64(stamp.signature) ?? Buffer.alloc(0));
 
-  // Synchronised passkeys always send 0; a counter that has ever moved must keep moving (WebAuthn, section 7.2 step 22).
+  // Synced passkeys always send 0; a counter that has ever moved must keep moving (WebAuthn, section 7.2 step 22).
   const signCount = authenticatorData.readUInt32BE(33);
   if ((signCount !== 0 || authenticator.signCount !== 0) && signCount <= authenticator.signCount) {
     throw refuse(
@@ -135,10 +135,10 @@ export async function verifyAssertion(
 }
 
 /**
- * Verifies a registration (WebAuthn level 3, section 7.1) against itself, as nobody here knows the client's RP id: the
- * origin must be allowed or its host fit the RP id hash, the challenge the one that was sent along, and the attestation statement must
- * be signed as its format says. Whether its certificates come from a maker one trusts is not judged, and nothing is
- * fetched. Throws INVALID_ARGUMENT naming the field.
+ * Verifies a registration (WebAuthn level 3, section 7.1) against itself, because the client's RP id is unknown here:
+ * the origin must be allowed or its host match the RP id hash, the challenge must be the one sent along, and the
+ * attestation statement must be signed as its format requires. Whether its certificates come from a trusted maker is
+ * not judged, and nothing is fetched. Throws INVALID_ARGUMENT naming the field.
  */
 export async function verifyRegistration(
   input: Registration,
@@ -166,7 +166,7 @@ export async function verifyRegistration(
     throw refuseClientData(`challenge is ${quoted(clientData.challenge)}, but the request has ${quoted(challenge)}`);
   }
 
-  // Loading the library takes a quarter of a second, which only processes that register passkeys should pay.
+  // Loading the library takes a quarter of a second, which only processes that register passkeys should spend.
   const { SettingsService, verifyRegistrationResponse } = await import('@simplewebauthn/server');
   const helpers = await import('@simplewebauthn/server/helpers');
   const refuseAttestation: Refuse = (reason) => invalidField('attestation.attestationObject', reason);
@@ -198,7 +198,7 @@ export async function verifyRegistration(
   attempt(refuseAttestation, 'has a key that cannot be used', () => coseKey(publicKey));
 
   if (format === 'android-key') {
-    // The library would fetch the revocation lists that these certificates name before it knows whose they are.
+    // The library would fetch the revocation lists named by these certificates before it knows whose they are.
     const certificates = attempt(refuseAttestation, 'has certificates that cannot be read', () =>
       [...(statement.get('x5c') ?? [])].flatMap(
         (certificate) => helpers.getCertificateInfo(certificate).parsedCertificate.tbsCertificate.extensions ?? [],
@@ -210,7 +210,7 @@ export async function verifyRegistration(
       );
     }
   }
-  // With roots set the library fetches revocation lists from addresses in certificates that an owner of a genuine
+  // With roots set, the library fetches revocation lists from addresses in certificates that an owner of a genuine
   // device can issue below its attested key: a request forger's tool, for a judgement of trust that nobody asks for.
   for (const identifier of ['apple', 'android-key'] as const) {
     SettingsService.setRootCertificates({ identifier, certificates: [] });
@@ -248,13 +248,13 @@ export async function verifyRegistration(
   };
 }
 
-/** Tells whether a challenge of the client data is the expected one, and how to say what was expected. */
+/** Whether a challenge in the client data is the expected one, and how to describe what was expected. */
 export interface ExpectedChallenge {
   readonly matches: (challenge: string) => boolean;
   readonly description: string;
 }
 
-/** The challenge is text, the hex of the hash; some clients' platforms base64 that text once more on the way. */
+/** The challenge is text, the hex of the hash; some clients' platforms encode that text in base64 once more. */
 function challengeOfBody(body: Uint8Array): ExpectedChallenge {
   const expected = sha256(body).toString('hex');
   return {
@@ -298,9 +298,9 @@ function readClientData(base64url: string, refuse: Refuse): ClientData {
 }
 
 /**
- * Why an origin is refused, or undefined. With a list: it must be in it, exactly. Without: https, or http on a loopback
- * host, whose host or a parent domain of it hashes to the RP id hash; or a native app's, which the platform binds to
- * the RP id by other means. Iframes of other sites are always refused.
+ * Why an origin is refused, or undefined. With a list, it must be in it, exactly. Without one: https, or http on a
+ * loopback host, where the host or a parent domain of it hashes to the RP id hash; or a native app's, which the
+ * platform binds to the RP id by other means. Iframes of other sites are always refused.
  */
 function originProblem(
   { origin, crossOrigin, topOrigin }: ClientData,
@@ -332,7 +332,9 @@ function originProblem(
   return `rpIdHash \`${rpIdHash}\` is the hash of neither the host of origin ${quoted(origin)} nor a parent domain of it`;
 }
 
-/** The host and its parent domains down to two labels; browsers allow one label, or an address, only as the whole host. */
+/**
+ * The host and its parent domains down to two labels; browsers allow one label, or an address, only as the whole host.
+ */
 function rpIdsOf(hostname: string): string[] {
   const labels = hostname.split('.');
   if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return [hostname];
@@ -357,7 +359,7 @@ async function verifyCoseSignature(publicKey: string, signed: Uint8Array, signat
   }
 }
 
-/** Compared as bytes, so that padding and alphabet do not matter; plain text is taken as its UTF-8 bytes. */
+/** Compared as bytes, so that padding and alphabet do not matter; plain text counts as its UTF-8 bytes. */
 function isSameChallenge(inClientData: string, sent: string): boolean {
   const bytes = decodeBase64(inClientData);
   if (bytes === undefined) return false;
@@ -387,7 +389,7 @@ function attempt<Value>(refuse: Refuse, what: string, read: () => Value): Value 
   }
 }
 
-/** A value of the client in backticks, cut where it gets long; of an object only that it is one. */
+/** A value from the client in backticks, truncated if long; for an object, only that it is one. */
 function quoted(value: unknown): string {
   if (typeof value === 'string') return `\`${value.slice(0, 200)}\``;
   return typeof value === 'boolean' || typeof value === 'number' ? `\`${value}\`` : `of type ${typeof value}`;

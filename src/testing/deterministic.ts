@@ -4,7 +4,7 @@ import type { Randomness } from '../ports/randomness.js';
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** A clock that stands until it is told to go on. */
+/** A clock that stands still until it is advanced. */
 export class ManualClock implements Clock {
   constructor(private time: number) {}
 
@@ -13,17 +13,19 @@ export class ManualClock implements Clock {
     return this.time;
   }
 
-  /** Goes on by milliseconds, or by text such as `'90s'`, `'15m'`, `'24h'`, `'7d'`. */
+  /** Advances by milliseconds, or by text such as `'90s'`, `'15m'`, `'24h'`, `'7d'`. */
   advance(by: number | `${number}${keyof typeof units}`): void {
     this.set(this.time + (typeof by === 'number' ? by : durationMs(by)));
   }
 
-  /** Sets it back by milliseconds, as somebody may a machine's clock; what was recorded then lies in its future. */
+  /**
+   * Sets it back by milliseconds, as someone might on a real machine; what was already recorded is then in its future.
+   */
   turnBack(by: number | `${number}${keyof typeof units}`): void {
     this.time -= typeof by === 'number' ? by : durationMs(by);
   }
 
-  /** Jumps to a time, forwards only: nothing that was recorded may lie in the future. */
+  /** Jumps to a time, forward only: nothing recorded may be in the future. */
   set(time: number | Date): void {
     const ms = typeof time === 'number' ? time : time.getTime();
     if (ms < this.time) throw new RangeError(`the clock is at ${this.time} and cannot go back to ${ms}`);
@@ -37,7 +39,7 @@ function durationMs(text: string): number {
   return Math.round(Number(match[1]) * units[match[2] as keyof typeof units]);
 }
 
-/** Bytes that follow from a seed: SHA-256 of the seed and a counter. For tests; nothing secret may come from it. */
+/** Bytes derived from a seed: SHA-256 of the seed and a counter. For tests only; never use it for real secrets. */
 export class SeededRandomness implements Randomness {
   private counter = 0;
   private rest = Buffer.alloc(0);

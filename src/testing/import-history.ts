@@ -14,32 +14,32 @@ import type { Vault } from '../vault/vault.js';
 import { sealSubstitutes } from './substitutes.js';
 
 const rootStream = 'installation-root';
-/** Events and characters of one append: a store may take less than a file has. */
+/** Events and characters per append: a store may accept less than a file contains. */
 const together = { events: 200, characters: 1_000_000 };
 
-/** A history as it was read, checked and folded; nothing is written yet. */
+/** A parsed, verified and folded history; nothing is written yet. */
 export interface ReadHistory {
   readonly file: string;
   readonly header: HistoryHeader;
   readonly events: readonly HistoryEvent[];
-  /** The organizations that it has, the parent first. */
+  /** Its organizations, the parent first. */
   readonly organizations: readonly LoadedOrganization[];
   /** Recorded time of its last event. */
   readonly lastAt: number;
 }
 
-/** What the harness knows of an imported history. */
+/** What the harness knows about an imported history. */
 export interface Imported {
   readonly organizationId: string;
-  /** Somebody of the root quorum, or anybody else where nobody of it has a credential. */
+  /** A member of the root quorum, or anyone else if no member has a credential. */
   readonly userId: string;
   /** Test keys by organization and user. */
   readonly keys: ReadonlyMap<string, ReadonlyMap<string, ApiKeyPair>>;
 }
 
 /**
- * Reads a file and folds what is in it, its chain checked. A file may be a stranger's: it names no path, and brings nothing that
- * is run but policies, which have a budget.
+ * Parses a file and folds its contents, with the chain verified. A file may come from a stranger: it names no path, and
+ * contains nothing executable except policies, which have a budget.
  * @throws {NotAHistory}
  */
 export async function readImport(file: string): Promise<ReadHistory> {
@@ -74,8 +74,8 @@ export async function readImport(file: string): Promise<ReadHistory> {
 }
 
 /**
- * Fills an empty store with a history, marks it, and gives its users and wallets what only this harness has.
- * @throws {Error} when there is something in the store already
+ * Fills an empty store with a history, marks it, and adds for its users and wallets what only this harness has.
+ * @throws {Error} if the store is not empty
  */
 export async function importHistory(
   { file, header, events, organizations }: ReadHistory,
@@ -148,7 +148,7 @@ async function appendAll(store: EventStore, events: readonly HistoryEvent[]): Pr
   await flush();
 }
 
-/** What the installation of that root organization must have recorded of it. */
+/** What the installation of that root organization must have recorded about it. */
 function foundingOf(
   file: string,
   { organizationId }: OrganizationView,
@@ -176,7 +176,7 @@ function foundingOf(
   };
 }
 
-/** The credential that a test key stands for: what the user would most likely stamp with. */
+/** The credential that a test key stands for: the one that the user would most likely stamp with. */
 function credentialOf({ apiKeys, authenticators }: User, now: number) {
   const lasting = apiKeys.findLast(({ expirationSeconds }) => expirationSeconds === undefined);
   const key = lasting ?? apiKeys.findLast((one) => !isExpired(one, now)) ?? apiKeys.at(-1);

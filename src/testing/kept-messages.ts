@@ -1,6 +1,6 @@
 import type { AcceptedMessage, Carrier } from '../delivery/delivery.js';
 
-/** Keeps what would be sent, for a test to read. */
+/** Keeps messages instead of sending them, for tests to read. */
 export class KeptMessages implements Carrier {
   readonly messages: AcceptedMessage[] = [];
 

@@ -2,7 +2,7 @@ import { ApiError, type StampingClient } from '../client/stamping-client.js';
 import type { ActivityEnvelope } from '../wire/envelope.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 
-/** What jest and vitest give a matcher as `this`. */
+/** What jest and vitest pass a matcher as `this`. */
 interface MatcherContext {
   readonly isNot?: boolean;
   equals(actual: unknown, expected: unknown): boolean;
@@ -14,10 +14,10 @@ interface MatcherResult {
   message(): string;
 }
 
-/** What became of a request: the activity, or the error that it was answered with. */
+/** The outcome of a request: the activity, or the error returned. */
 type Outcome = { readonly activity: ActivityEnvelope } | { readonly error: ApiError };
 
-/** What one policy said, as a denial tells it. */
+/** The outcome of one policy, as a denial shows it. */
 interface PolicyEvaluation {
   readonly policyId: string;
   readonly policyName?: string;
@@ -26,11 +26,11 @@ interface PolicyEvaluation {
   readonly clause?: { readonly name: string; readonly text: string; readonly outcome: string };
 }
 
-/** The types of the matchers, to extend those of jest or vitest with (docs/how-to/test-with-the-harness.md). */
+/** The types of the matchers, for extending those of jest or vitest (docs/how-to/test-with-the-harness.md). */
 export interface CountersignMatchers<Returned = unknown> {
-  /** The activity is completed. Takes an activity, or the promise of one. */
+  /** The activity is completed. Takes an activity, or a promise of one. */
   toBeAllowed(): Promise<Returned>;
-  /** The activity waits for votes, and each of these users may approve it. */
+  /** The activity is waiting for votes, and each of these users may approve it. */
   toNeedApprovalFrom(...users: readonly Approver[]): Promise<Returned>;
   /** The request is denied; by a DENY with this name or id, if one is given. */
   toBeDeniedBy(policy?: string): Promise<Returned>;
@@ -38,13 +38,13 @@ export interface CountersignMatchers<Returned = unknown> {
   toHaveRecorded(type: string, data?: object): Promise<Returned>;
 }
 
-/** Who is asked whether an activity may be approved: a `TestUser`. */
+/** Someone who may be able to approve an activity: a `TestUser`. */
 interface Approver {
   readonly userId: string;
   readonly client: StampingClient;
 }
 
-/** Matchers for `expect.extend`. Each says in its failure what happened instead, and why. */
+/** Matchers for `expect.extend`. On failure, each says what happened instead, and why. */
 export const matchers = {
   async toBeAllowed(this: MatcherContext, received: unknown): Promise<MatcherResult> {
     const outcome = await outcomeOf(received);
@@ -150,7 +150,7 @@ function evaluationsOf({ body }: ApiError): readonly PolicyEvaluation[] {
   return body.details.flatMap((detail) => (detail['policyEvaluations'] as PolicyEvaluation[] | undefined) ?? []);
 }
 
-/** What is recorded, without members that are not spoken of. */
+/** The recorded data, without members that the expectation does not mention. */
 function spokenOf(actual: unknown, expected: unknown): unknown {
   if (!isPlain(expected) || !isPlain(actual)) return actual;
   const spoken = Object.keys(expected).filter((name) => name in actual);
@@ -161,7 +161,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Whether all that is expected is there; members that are not spoken of do not matter. */
+/** Whether everything expected is present; other members do not matter. */
 function holds(context: MatcherContext, actual: unknown, expected: unknown): boolean {
   if (!isPlain(expected)) return context.equals(actual, expected);
   return isPlain(actual) && Object.entries(expected).every(([name, value]) => holds(context, actual[name], value));

@@ -30,23 +30,23 @@ import { WebhookSink, type DeliveredWebhook } from './webhook-sink.js';
 
 export interface StartOptions {
   /**
-   * Ids, keys and randomness follow from it: the same seed and the same requests give the same events, byte for byte, but
-   * for the documents of boot proofs.
+   * Determines ids, keys and randomness: the same seed and the same requests give the same events, byte for byte,
+   * except the documents of boot proofs.
    */
   readonly seed?: string;
-  /** Time at the start; the clock stands until it is told to go on. Default 2026-01-01T00:00:00Z. */
+  /** Time at the start; the clock stands still until it is advanced. Default 2026-01-01T00:00:00Z. */
   readonly at?: Date;
   /**
-   * `memory` (default), `sqlite`: a real file in a temporary folder that goes with the coordinator, or the connection
-   * string of an EventStoreDB.
+   * `memory` (default), `sqlite` (a real file in a temporary folder that is removed with the coordinator), or the
+   * connection string of an EventStoreDB.
    */
   readonly store?: 'memory' | 'sqlite' | `esdb${string}`;
   /** Settings by their environment names, such as `RATE_LIMIT_PER_ADDRESS`. */
   readonly settings?: Readonly<Record<string, string>>;
   /**
-   * A file of `countersign history export`: goes on from there. `clientOf` stamps as its users, with keys that only this
-   * coordinator takes; wallets sign with substitutes for their keys, and webhooks are not told. The clock begins after its last
-   * event, unless `at` is later.
+   * A file from `countersign history export`, to continue from. `clientOf` stamps as its users, with keys that only
+   * this coordinator accepts; wallets sign with substitutes for their keys, and its webhook endpoints receive nothing.
+   * The clock starts after its last event, unless `at` is later.
    */
   readonly history?: string;
   /** Log level; nothing is logged by default. */
@@ -73,10 +73,10 @@ interface SentMessage {
 }
 
 /**
- * What can be made to fail. Of the event store: `read`, `append`, `head` (the position of the last event) and `delete` (the
- * shredding of secrets). `feed`: the read models get no events. `rows`: they cannot be read. `key-encryption`: secrets
- * can neither be sealed nor opened. `randomness`: there are no random bytes. `email`, `sms`, and both as `messages`: nothing
- * is carried to people. `clock`: it has jumped against the monotonic clock.
+ * What can be made to fail. Of the event store: `read`, `append`, `head` (the position of the last event) and `delete`
+ * (shredding secrets). `feed`: the read models receive no events. `rows`: they cannot be read. `key-encryption`:
+ * secrets can be neither sealed nor opened. `randomness`: there are no random bytes. `email`, `sms`, and both as
+ * `messages`: nothing is delivered. `clock`: it has jumped against the monotonic clock.
  */
 export const ports = [
   'read',
@@ -96,12 +96,12 @@ export const ports = [
 /** @see ports */
 export type Port = (typeof ports)[number];
 
-/** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a steered clock. */
+/** A real coordinator in this process: HTTP on a free port, real stamps, a real store, a simulated clock. */
 export interface TestCoordinator extends AsyncDisposable {
-  /** Where it listens, such as `http://127.0.0.1:40123`. A restart changes the port. */
+  /** Its base URL, such as `http://127.0.0.1:40123`. A restart changes the port. */
   readonly url: string;
   readonly organizationId: string;
-  /** The root user's credentials, as `root.json` has them. */
+  /** The root user's credentials, as in `root.json`. */
   readonly root: Required<RootCredentials>;
   /** Stamps as the root user. */
   readonly client: ActivityClient;
@@ -123,62 +123,62 @@ export interface TestCoordinator extends AsyncDisposable {
   }): Promise<string>;
   /** Creates a user tag, as the root user, and returns its id. */
   createTag(userTagName: string, users?: readonly { readonly userId: string }[]): Promise<string>;
-  /** Creates a wallet, as the root user; with one Ethereum account unless its accounts are named. */
+  /** Creates a wallet, as the root user; by default with one Ethereum account. */
   createWallet(
     walletName: string,
     accounts?: ParametersOf<'ACTIVITY_TYPE_CREATE_WALLET'>['accounts'],
   ): Promise<{ readonly walletId: string; readonly addresses: readonly string[] }>;
-  /** A client that stamps as a user: of an imported history, or one whom `createUser` has made. */
+  /** A client that stamps as a user: of an imported history, or created by `createUser`. */
   clientOf(userId: string, organizationId?: string): ActivityClient;
-  /** A client for a key of the caller's choice. */
+  /** A client for any key. */
   clientFor(key: ApiKeyPair, organizationId?: string): ActivityClient;
-  /** A new key pair that follows from the seed. */
+  /** A new key pair, derived from the seed. */
   newKey(): ApiKeyPair;
   /** Everything recorded in a stream (default: the organization's) from a revision on (default: 0), in order. */
   events(stream?: string, from?: number): Promise<readonly RecordedEvent[]>;
-  /** Everything recorded in the whole store, in order. What was shredded is not there any more. */
+  /** Everything recorded in the whole store, in order, except what was shredded. */
   recorded(): Promise<readonly RecordedEvent[]>;
-  /** Appends and deletions that the store was asked for since the start or the last restart. */
+  /** Number of appends and deletions requested from the store since the start or the last restart. */
   writes(): number;
   /**
-   * Lets the store take so many writes more; of all that follow it says that it does not know whether they were written,
-   * as a process would that dies there. None of them is, but the first if it `isWritten`. A restart begins anew.
+   * Lets the store accept this many more writes; for all later ones it reports an unknown outcome, as if the process
+   * died there. None of them is written, except the first if it `isWritten`. A restart resets this.
    */
   breakAfter(writes: number, isWritten?: boolean): void;
   /**
-   * Does something before the store takes one more write than so many, which waits for it: whatever may happen between two
-   * writes of a request. It must not wait for what that write holds up.
+   * Runs `act` before the store accepts the write after this many more, and delays that write until it is done:
+   * anything may happen between two writes of a request. `act` must not wait for what that write blocks.
    */
   beforeWrite(writes: number, act: () => void | Promise<void>): void;
-  /** Messages that would have been sent to people so far, codes and all, the oldest first. */
+  /** Messages that would have been sent so far, including codes, oldest first. */
   messages(): readonly SentMessage[];
   /**
-   * Creates a webhook endpoint of the organization, as the root user, which takes every delivery: `webhooks()` has them. Needs
-   * the setting `ALLOW_PRIVATE_NETWORK: 'true'`, as it listens on loopback.
+   * Creates a webhook endpoint of the organization, as the root user, that accepts every delivery: `webhooks()` returns
+   * them. Needs the setting `ALLOW_PRIVATE_NETWORK: 'true'`, because it listens on loopback.
    */
   listenForWebhooks(): Promise<void>;
-  /** What `listenForWebhooks` has taken so far, the oldest first. */
+  /** What `listenForWebhooks` has received so far, oldest first. */
   webhooks(): readonly DeliveredWebhook[];
   /**
-   * Resolves when the read models have seen everything that is recorded, every message is sent or given up, and no delivery of
-   * a webhook is due.
+   * Resolves once the read models are up to date, every message has been sent or given up, and no webhook delivery is
+   * due.
    * @throws {Error} after 10 s, with what is still open
    */
   settled(): Promise<void>;
-  /** Makes a port fail, as its real adapters do when what they need is not there, until it is told to work again. */
+  /** Makes a port fail, as its real adapter does if what it depends on is unavailable, until told to work again. */
   fail(port: Port, isFailing?: boolean): void;
   /**
-   * Stops and starts again on the same store, with other settings too: what was only in memory is gone. The port changes, and
-   * clients follow. Resolves to this coordinator.
+   * Stops and starts again on the same store, optionally with other settings: what was only in memory is gone. The port
+   * changes, and clients follow. Resolves to this coordinator.
    */
   restart(options?: { readonly settings?: Readonly<Record<string, string>> }): Promise<TestCoordinator>;
-  /** Stops it. A second time does nothing. */
+  /** Stops it. Calling it again does nothing. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a coordinator. Many can run side by side. Each is closed with `close()` or by `await using`; one that is left open,
- * as when a test fails, does not keep the process alive.
+ * Starts a coordinator. Many can run side by side. Close each with `close()` or `await using`; one that is left open,
+ * for example by a failing test, does not keep the process alive.
  */
 export async function startCoordinator(options: StartOptions = {}): Promise<TestCoordinator> {
   const { seed = 'countersign', store: kind = 'memory' } = options;
@@ -230,7 +230,7 @@ function credentialsOf({ organizationId, userId, keys }: Imported): Credentials 
   };
 }
 
-/** Keeps the process alive until the work is done: nothing of an open coordinator does. */
+/** Keeps the process alive until the work is done, because an open coordinator does not. */
 async function held<Result>(work: Promise<Result>): Promise<Result> {
   const alive = setInterval(() => undefined, 60_000);
   try {
@@ -240,13 +240,16 @@ async function held<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** The process itself. jest gives a test a copy, which is not told of the end. */
+/** The real process. jest gives tests a copy, which does not receive the end. */
 const realProcess = runInThisContext('process') as NodeJS.Process;
 
-/** Removes a folder when the process ends, for those that were never closed. Returns what calls that off. */
+/**
+ * Removes a folder when the process ends, for coordinators that were never closed. Returns a function that cancels
+ * this.
+ */
 function removeAtExit(folder: string): () => void {
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // vitest ends its workers by a signal.
+  // vitest ends its workers with a signal.
   const removeAndEnd = (): void => {
     remove();
     if (realProcess.listenerCount('SIGTERM') === 0) realProcess.kill(realProcess.pid, 'SIGTERM');
@@ -273,7 +276,7 @@ interface World {
 
 type Credentials = Omit<RootCredentials, 'apiUrl'>;
 
-/** What a restart makes anew. */
+/** What a restart creates again. */
 interface Running {
   readonly url: string;
   readonly credentials: Credentials;
@@ -320,7 +323,7 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
   const server = coordinator.app.getHttpServer();
   server.on('connection', (socket) => socket.unref());
   await coordinator.app.listen(0, '127.0.0.1');
-  // Whoever waits for an answer keeps the process alive; a coordinator that a failing test has left open must not.
+  // A pending response keeps the process alive; a coordinator that a failing test has left open must not.
   server.unref();
   world.store.unref?.();
   projecting.unref?.();
@@ -328,7 +331,7 @@ async function boot(options: StartOptions, world: World, earlier: Credentials | 
   return { url, credentials: credentials!, coordinator, persistent, delivery, rows: projecting.rows };
 }
 
-/** Longest wait of `settled`, in milliseconds, and how long it pauses between two looks. */
+/** Longest wait of `settled`, in milliseconds, and the pause between two checks. */
 const settle = { longestMs: 10_000, pauseMs: 5 } as const;
 
 const ethereumAccount = {
@@ -338,7 +341,7 @@ const ethereumAccount = {
   addressFormat: 'ADDRESS_FORMAT_ETHEREUM',
 } as const;
 
-/** Members of the handle are its own, so that a test can spread it and change some. */
+/** Members of the handle are its own properties, so that a test can spread it and replace some. */
 function handleOf(options: StartOptions, world: World, first: Running, callOff: () => void): TestCoordinator {
   const { clock, randomness, kept, failing, folder } = world;
   let running = first;
@@ -356,13 +359,13 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
   const client = clientFor(ownKey ?? (apiPrivateKey ? apiKeyPairFromPrivate(apiPrivateKey) : newKey()));
   ownKeys.set(first.credentials.userId, client.key);
 
-  /** What has not ended yet, in words. */
+  /** What has not finished yet, in words. */
   async function openWork(): Promise<string | undefined> {
     const { coordinator, delivery, rows } = running;
     await coordinator.app.get(ReadModelRunner).passed((await world.store.head()) ?? -1n, settle.longestMs);
     if (!coordinator.app.get(VoteNotices).isIdle) return 'vote notices are not counted yet';
     if (delivery.open) return `${delivery.open} messages are not delivered yet`;
-    // Nobody delivers to the endpoints of an imported history.
+    // Nothing is delivered to the endpoints of an imported history.
     for (const { endpointId } of world.imported ? [] : endpointsWithDeliveries(rows)) {
       const [due] = dueDeliveries(rows, endpointId, clock.now(), 1);
       if (due) return `a delivery to webhook endpoint ${endpointId} is due`;
@@ -508,7 +511,9 @@ function handleOf(options: StartOptions, world: World, first: Running, callOff: 
   return handle;
 }
 
-/** The coordinator closes its store when it stops; a restart of one in memory needs what is in it. It breaks on demand. */
+/**
+ * The coordinator closes its store when it stops, but restarting one in memory needs the contents. It fails on demand.
+ */
 class SharedStore implements EventStore {
   writes = 0;
   private breaking: { readonly after: number; readonly isWritten: boolean } | undefined;
@@ -582,7 +587,7 @@ class SharedStore implements EventStore {
   }
 }
 
-/** Does not jump but when it is told that it has. */
+/** Jumps only when told to. */
 class SteeredClock extends ManualClock {
   constructor(
     time: number,
@@ -639,7 +644,7 @@ class FailingKeyEncryption implements KeyEncryption {
   }
 }
 
-/** Rows that can be neither made nor read, each when it is told so. */
+/** Rows that can be made to fail on opening or on reading. */
 function failingRows(projecting: Projecting, failing: ReadonlySet<Port>): Projecting {
   const { rows } = projecting;
   const readable = (): Rows => {

@@ -6,7 +6,7 @@ import { mnemonicSecret, seedSecret } from '../keyring/keyring.js';
 import { generateMnemonic, mnemonicToSeed } from '../keyring/mnemonic.js';
 import type { NamedSecret, Vault } from '../vault/vault.js';
 
-/** Each is half a millisecond; accounts beyond them cannot sign. */
+/** Each takes half a millisecond; accounts beyond this number cannot sign. */
 const mostKeys = 20_000;
 const words = 12;
 
@@ -15,8 +15,8 @@ interface Randomness {
 }
 
 /**
- * Seals seeds and keys that stand for those of an imported history, so that its wallets and private keys can be used. What
- * comes of them is not what the recorded addresses are of: those stay as they were.
+ * Seals substitutes for the seeds and keys of an imported history, so that its wallets and private keys can be used.
+ * Their signatures do not belong to the recorded addresses, which stay as they were.
  */
 export async function sealSubstitutes(
   vault: Vault,

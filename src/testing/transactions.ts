@@ -1,7 +1,7 @@
 import { base58 } from '@scure/base';
 import { RLP } from 'micro-eth-signer/core/rlp.js';
 
-/** What an unsigned EIP-1559 transaction says. Amounts are in wei. */
+/** An unsigned EIP-1559 transaction. Amounts are in wei. */
 interface EthTransaction {
   /** Address of the receiver, `0x…`. */
   readonly to: string;
@@ -46,11 +46,11 @@ function fromHex(text: string): Uint8Array {
 
 /** A System Program transfer. */
 interface SolanaTransfer {
-  /** Address that pays, and signs. */
+  /** Address that pays and signs. */
   readonly from: string;
   readonly to: string;
   readonly lamports: bigint;
-  /** Base58 of 32 bytes; zeros unless said. */
+  /** Base58 of 32 bytes; zeros by default. */
   readonly recentBlockhash?: string;
 }
 
@@ -66,7 +66,7 @@ export function solanaTransfer({ from, to, lamports, recentBlockhash }: SolanaTr
   const keys = [address(from), ...(isToSelf ? [] : [address(to)]), systemProgram];
   const program = keys.length - 1;
   const message = Buffer.concat([
-    // One signature is needed, by an account that is written; the program is read only.
+    // One signature is required, by a writable account; the program is read-only.
     Uint8Array.of(1, 0, 1, keys.length),
     ...keys,
     recentBlockhash === undefined ? new Uint8Array(32) : address(recentBlockhash),

@@ -1,15 +1,15 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A delivery as it arrived, signature headers and all. */
+/** A delivery as received, including signature headers. */
 export interface DeliveredWebhook {
   readonly headers: IncomingHttpHeaders;
-  /** The exact bytes, as text: what the signature is over. */
+  /** The exact bytes as text, which the signature covers. */
   readonly text: string;
   readonly body: unknown;
 }
 
-/** An endpoint on loopback that takes every delivery and keeps it. Does not keep the process alive. */
+/** An endpoint on loopback that accepts and keeps every delivery. Does not keep the process alive. */
 export class WebhookSink {
   readonly delivered: DeliveredWebhook[] = [];
 

@@ -6,16 +6,16 @@ interface OwnThreadOptions {
   readonly file: URL;
   /** Memory of the thread, in MiB. */
   readonly heapMib: number;
-  /** Milliseconds for one conversation; a thread that takes longer is ended. */
+  /** Time limit of one conversation, in milliseconds; a thread that takes longer is ended. */
   readonly longestMs: number;
-  /** Why the request could not be answered: the time was up, or the thread has ended. */
+  /** Why there is no response: the time was up, or the thread has ended. */
   readonly late: string;
   readonly ended: string;
 }
 
 /**
- * A thread for what takes long, with one conversation at a time. It is started when it is needed, and replaced when it dies
- * or does not answer; it keeps no process alive.
+ * A thread for work that takes long, with one conversation at a time. It is started on demand, and replaced when it
+ * dies or stops responding; it does not keep the process alive.
  */
 export class OwnThread<Said, Heard> {
   private thread: Worker | undefined;
@@ -25,8 +25,8 @@ export class OwnThread<Said, Heard> {
   constructor(private readonly options: OwnThreadOptions) {}
 
   /**
-   * Has a conversation once earlier ones are over: `say` gives what the thread says to each message.
-   * @throws {CoordinatorError} UNAVAILABLE when the thread was lost, or is closed; and what `conversation` throws
+   * Has a conversation once earlier ones are over: `say` returns the thread's reply to each message.
+   * @throws {CoordinatorError} UNAVAILABLE if the thread was lost, or is closed; and what `conversation` throws
    */
   talk<Made>(conversation: (say: (message: Said) => Promise<Heard>) => Promise<Made>): Promise<Made> {
     const made = this.last.then(() => this.begin(conversation));
@@ -58,7 +58,7 @@ export class OwnThread<Said, Heard> {
     const { name, file, heapMib } = this.options;
     const thread = new Worker(file, { name, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: heapMib } });
     thread.unref();
-    // Told of while nobody talks to it, or late: neither must end the process.
+    // Errors while nobody talks to it, or too late: neither may end the process.
     thread.on('error', () => undefined);
     thread.once('exit', () => {
       if (this.thread === thread) this.thread = undefined;
@@ -67,7 +67,7 @@ export class OwnThread<Said, Heard> {
   }
 }
 
-/** One conversation, word by word, in a time that is given to all of it. */
+/** One conversation, message by message, within one time limit. */
 class Talk<Said, Heard> {
   private readonly timer: NodeJS.Timeout;
   private heard: ((message: Heard) => void) | undefined;
@@ -86,7 +86,7 @@ class Talk<Said, Heard> {
     return this.loss !== undefined;
   }
 
-  /** @throws {CoordinatorError} UNAVAILABLE when the thread is lost */
+  /** @throws {CoordinatorError} UNAVAILABLE if the thread is lost */
   async say(message: Said): Promise<Heard> {
     if (this.loss) throw this.loss;
     return new Promise<Heard>((resolve, reject) => {

@@ -8,7 +8,7 @@ import { read, type ReadingOutcome, type ToRead } from './reading.js';
  * What was read, as it goes from one thread to another: plain data. A doubt becomes a Map, as nothing else that is read is one.
  */
 
-/** What a thread answers, and the steps that it has taken. */
+/** A thread's result, and the steps it has taken. */
 export type ThreadAnswer =
   | { readonly spent: number; readonly value: unknown }
   | {
@@ -19,7 +19,7 @@ export type ThreadAnswer =
       readonly details: readonly ErrorDetail[];
     };
 
-/** Reads in the thread that asks, for one that waits. */
+/** Reads in the current thread, for a caller that waits. */
 export function answerFor(job: ToRead): ThreadAnswer {
   const steps = new Steps(decodingSteps);
   try {
@@ -32,7 +32,7 @@ export function answerFor(job: ToRead): ThreadAnswer {
   }
 }
 
-/** What was read, or why it cannot be, out of the answer of a thread. */
+/** What was read, or why it cannot be, from a thread's result. */
 export function outcomeIn(answer: ThreadAnswer): ReadingOutcome {
   const { spent } = answer;
   if ('value' in answer) return { spent, value: changed(answer.value, new Map(), unpacked) };
@@ -50,7 +50,7 @@ function unpacked(value: object): unknown {
   return typeof reason === 'string' ? new Unreadable(reason) : notApplicable;
 }
 
-/** A copy with some objects changed. What is there once and used in many places is so in the copy. */
+/** A copy with some objects replaced. Shared objects stay shared in the copy. */
 function changed(value: unknown, known: Map<object, unknown>, change: (value: object) => unknown): unknown {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   const before = known.get(value);

@@ -13,7 +13,7 @@ import { takeSha256 } from './refusals.js';
 
 export type BitcoinNetwork = 'MAINNET' | 'TESTNET' | 'SIGNET' | 'REGTEST';
 
-/** How a key of ours can own an output: the script types of the address formats (P2SH is P2SH-P2WPKH). */
+/** How one of our keys can own an output: the script types of the address formats (P2SH is P2SH-P2WPKH). */
 export type BitcoinScript = 'P2PKH' | 'P2SH' | 'P2WPKH' | 'P2WSH' | 'P2TR';
 
 interface BitcoinOutput {
@@ -22,8 +22,8 @@ interface BitcoinOutput {
 }
 
 /**
- * `txid` is in the order of explorers; `spent` is proven when the PSBT has the whole previous transaction, and otherwise
- * what the sender says; `signedBy` are the hex keys with a signature in the PSBT.
+ * `txid` is in the order of explorers; `spent` is proven if the PSBT contains the whole previous transaction, and
+ * otherwise the sender's claim; `signedBy` are the hex keys with a signature in the PSBT.
  */
 interface BitcoinInput {
   readonly txid: Uint8Array;
@@ -44,7 +44,7 @@ interface PreviousTransaction {
   readonly outputs: readonly BitcoinOutput[];
 }
 
-/** A parsed PSBT. Amounts are satoshis; `psbt` are its bytes, where signatures go. */
+/** A parsed PSBT. Amounts are satoshis; `psbt` are its bytes, to which signatures are added. */
 export interface BitcoinTransaction {
   readonly psbt: Uint8Array;
   readonly version: number;
@@ -54,7 +54,7 @@ export interface BitcoinTransaction {
   readonly fee: bigint;
 }
 
-/** One digest to sign: 32 bytes, with ECDSA, or with BIP-340 by the key tweaked as BIP-341 has it for no script tree. */
+/** One digest to sign: 32 bytes, with ECDSA, or with BIP-340 by the key tweaked as in BIP-341 without a script tree. */
 export interface BitcoinSigningInput {
   readonly index: number;
   readonly script: BitcoinScript;
@@ -69,11 +69,11 @@ const SIGHASH_ALL = 1;
 const LOCK_TIME_THRESHOLD = 500_000_000;
 /** An outpoint, the length of no script, a sequence. */
 const BARE_INPUT_LENGTH = 41;
-/** What is hashed for one input by BIP-143 or BIP-341, with the hashes that go into it. */
+/** What is hashed for one input under BIP-143 or BIP-341, with the hashes it contains. */
 const DIGEST_BYTES = 512;
 const BASE64_MAGIC = 'cHNidP';
 const ANY_SCRIPTS = { unknown: 'ignore', allowUnknownInputs: true, allowUnknownOutputs: true } as const;
-// MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: what is longer is not relayed.
+// MAX_STANDARD_TX_WEIGHT of Bitcoin Core in bytes without witness: anything longer is not relayed.
 const MAX_UNSIGNED_LENGTH = 100_000;
 // BIP-174 and BIP-371: the types of records.
 const PSBT_IN_PARTIAL_SIG = 0x02;
@@ -157,9 +157,10 @@ function readOutput(transaction: Transaction, at: number): BitcoinOutput {
 
 /**
  * What a compressed secp256k1 key (33 bytes) has to sign: every input whose output the key owns by P2PKH, P2SH-P2WPKH,
- * P2WPKH, P2WSH (`<key> OP_CHECKSIG`) or P2TR, or only by `script`; inputs it signed already are left out. Digests are of
- * the original design, BIP-143 and BIP-341. Throws INVALID_ARGUMENT when there is none, and where the transaction could be
- * another than policies see: a sighash type other than ALL and DEFAULT, or a spent output that nothing proves.
+ * P2WPKH, P2WSH (`<key> OP_CHECKSIG`) or P2TR, or only by `script`, except inputs that it has already signed. Digests
+ * follow the original design, BIP-143 and BIP-341. Throws INVALID_ARGUMENT if there is none, and if the transaction
+ * could differ from what policies see: a sighash type other than ALL and DEFAULT, or a spent output that nothing
+ * proves.
  */
 export function bitcoinSigningInputs(
   transaction: BitcoinTransaction,
@@ -210,8 +211,8 @@ function checkSighashType(type: number | undefined, index: number, isTaproot: bo
 
 /**
  * A taproot signature commits to every spent output, one of segwit version 0 to the amount of its own, a legacy one to
- * none. What a signature does not commit to must be proven by the previous transaction: else two requests that each
- * lie about another input would give two valid signatures, and together a fee that no policy has seen.
+ * none. What a signature does not commit to must be proven by the previous transaction. Otherwise two requests that
+ * each lie about another input would give two valid signatures, and together a fee that no policy has seen.
  */
 function checkSpentOutputs(unproven: readonly number[], index: number, script: BitcoinScript): void {
   const doubtful = unproven.find((at) => at !== index || script === 'P2PKH');
@@ -222,7 +223,7 @@ function checkSpentOutputs(unproven: readonly number[], index: number, script: B
   );
 }
 
-/** What each script type of a key looks like in an output, and what stands for it in a signature (BIP-143: scriptCode). */
+/** The output of each script type for a key, and what represents it in a signature (BIP-143: scriptCode). */
 function ownScripts(publicKey: Uint8Array): readonly {
   readonly script: BitcoinScript;
   readonly outputScript: Uint8Array;
@@ -250,7 +251,10 @@ function witnessScriptOf(publicKey: Uint8Array): Uint8Array {
   return concat([publicKey.length], publicKey, [0xac]);
 }
 
-/** Digests for SIGHASH_ALL. What inputs have in common is hashed once, so that many inputs take no quadratic time. */
+/**
+ * Digests for SIGHASH_ALL. What inputs have in common is hashed once, so that the time is not quadratic in their
+ * number.
+ */
 class SignatureDigests {
   private readonly version: Uint8Array;
   private readonly lockTime: Uint8Array;
@@ -260,7 +264,7 @@ class SignatureDigests {
   private hashes:
     Readonly<Record<'outpoints' | 'amounts' | 'scripts' | 'sequences' | 'outputs', Uint8Array>> | undefined;
 
-  /** The inputs as a legacy signature of another one has them, one after the other, and how long each is. */
+  /** The inputs as they appear in a legacy signature of another one, in order, and the length of each. */
   private readonly bareInputs: Uint8Array;
 
   constructor(
@@ -303,7 +307,7 @@ class SignatureDigests {
     );
   }
 
-  /** As before segwit: the transaction with the script in place of the one signature. */
+  /** As before segwit: the transaction with the script in place of the only signature. */
   legacy(index: number, scriptCode: Uint8Array): Uint8Array {
     const { inputs, outputs } = this.transaction;
     const { bareInputs } = this;
@@ -331,8 +335,8 @@ class SignatureDigests {
 
 /**
  * Hex of the PSBT with a signature for each of its inputs: partial signatures in DER and taproot key path signatures,
- * not finalized, as the published clients finalize and extract it themselves. The key's own scripts and its internal
- * key are added where they are missing, for the finalizer. Every other byte stays as it came.
+ * not finalized, because the published clients finalize and extract it themselves. The key's own scripts and its
+ * internal key are added if missing, for the finalizer. Every other byte stays as it was sent.
  */
 export function assembleBitcoin(
   transaction: BitcoinTransaction,
@@ -345,7 +349,7 @@ export function assembleBitcoin(
     const { hasRedeemScript, hasWitnessScript, hasTapInternalKey } = transaction.inputs[index]!;
     const compact = signatureBytes(signature);
     if (script === 'P2TR') {
-      // BIP-341: SIGHASH_DEFAULT is said by leaving its byte out.
+      // BIP-341: SIGHASH_DEFAULT is expressed by omitting its byte.
       const ending = sighashType === SIGHASH_DEFAULT ? [] : [sighashType];
       records.set(index, [
         record([PSBT_IN_TAP_KEY_SIG], concat(compact, ending)),
@@ -389,7 +393,7 @@ function withRecords(
   return concat(...parts, psbt.subarray(from));
 }
 
-/** Past one map, which was checked when the PSBT was read. */
+/** Skips one map, which was checked when the PSBT was parsed. */
 function skipMap(reader: ByteReader): void {
   for (let length = readCompactSize(reader); length > 0; length = readCompactSize(reader)) {
     reader.pass(length, 'a key');
@@ -398,8 +402,8 @@ function skipMap(reader: ByteReader): void {
 }
 
 /**
- * The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name: that an output
- * is also the one of an address on another network is in doubt.
+ * The value of `bitcoin.tx` (client protocol 9.3), with addresses of `network`, which a PSBT does not name: whether an
+ * output also belongs to an address on another network is in doubt.
  */
 export function bitcoinPolicyValue(transaction: BitcoinTransaction, network: BitcoinNetwork): PolicyValue {
   const { version, inputs, outputs, lockTime, fee } = transaction;
@@ -435,11 +439,11 @@ const PREFIXES: Readonly<Record<BitcoinNetwork, typeof TESTNET_PREFIXES>> = {
 };
 
 const SAME_SCRIPT = 'the address is that of the output on another network, and a PSBT does not say which it is for';
-// Of Bitcoin and its test networks, and of Dogecoin, whose transactions can be signed as these.
+// Of Bitcoin and its test networks, and of Dogecoin, whose transactions can be signed like these.
 const KEY_HASH_PREFIXES: ReadonlySet<number> = new Set([0x00, 0x6f, 0x1e, 0x71]);
 const SCRIPT_HASH_PREFIXES: ReadonlySet<number> = new Set([0x05, 0xc4, 0x16]);
 
-/** The address of an output and the type of its script; `address` is empty where no address stands for the script. */
+/** The address of an output and the type of its script; `address` is empty if no address stands for the script. */
 function outputAddress(script: Uint8Array, network: BitcoinNetwork): { address: string; address_type: string } {
   const prefix = PREFIXES[network];
   const text = hex(script);
@@ -468,7 +472,7 @@ function ambiguous(
   return { ...output, address: new AmbiguousText(output.address, SAME_SCRIPT, mayBe) };
 }
 
-/** The script that an address stands for, on whichever network; undefined for what is no address. */
+/** The script that an address stands for, on any network; undefined if it is not an address. */
 function scriptOf(address: string): string | undefined {
   const decoders = [
     () => scriptOfBech32(bech32, address),
@@ -502,7 +506,7 @@ function base58Address(prefix: number, content: string): string {
   return base58check.encode(concat([prefix], Buffer.from(content, 'hex')));
 }
 
-/** The version and program of a witness output (BIP-141), or undefined when the script is none. */
+/** The version and program of a witness output (BIP-141), or undefined if the script is not one. */
 function witnessProgram(script: Uint8Array): { version: number; content: Uint8Array } | undefined {
   const [opcode = -1, length = -1] = script;
   const version = opcode === 0 ? 0 : opcode >= 0x51 && opcode <= 0x60 ? opcode - 0x50 : undefined;

@@ -3,7 +3,7 @@ import type { Steps } from '../domain/steps.js';
 import { quoted } from './refusals.js';
 
 /**
- * A signature as the keyring gives it: r and s are 64 hex digits each, v is the recovery id `00` or `01` (ECDSA), and
+ * A signature as the keyring returns it: r and s are 64 hex digits each, v is the recovery id `00` or `01` (ECDSA), and
  * r ‖ s is the 64-byte signature of Ed25519 and BIP-340.
  */
 export interface TransactionSignature {
@@ -22,7 +22,10 @@ export function malformed(description: string): CoordinatorError {
   return invalidField('unsignedTransaction', description);
 }
 
-/** The bytes of an `unsignedTransaction`: hex of either case, 0x or not. Throws INVALID_ARGUMENT naming the place. */
+/**
+ * The bytes of an `unsignedTransaction`: hex in either case, with or without 0x. Throws INVALID_ARGUMENT naming the
+ * place.
+ */
 export function unsignedTransactionBytes(text: string, steps: Steps): Uint8Array {
   steps.take('byteRead', text.length);
   const digits = /^0x/i.test(text) ? text.slice(2) : text;
@@ -67,7 +70,7 @@ export class ByteReader {
     return this.bytes.slice(this.position - length, this.position);
   }
 
-  /** As `take`, without a copy. */
+  /** Like `take`, without a copy. */
   view(length: number, what: string): Uint8Array {
     const left = this.bytes.length - this.position;
     if (length > left) throw tooShort(what, this.position, length, left);

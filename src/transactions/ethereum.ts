@@ -8,7 +8,7 @@ import { decodeCalldata } from './contracts/calldata.js';
 import type { EthereumInterface } from './contracts/ethereum-abi.js';
 import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './refusals.js';
 
-/** As policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
+/** Types as policies name them: before EIP-2718, EIP-2930, EIP-1559, EIP-4844, EIP-7702. */
 type EthereumTransactionType = 'LEGACY' | 'TYPE_1' | 'TYPE_2' | 'TYPE_3' | 'TYPE_4';
 
 /**
@@ -31,10 +31,10 @@ export interface EthereumTransaction {
   readonly signingPayload: Uint8Array;
 }
 
-/** An interface that was uploaded for a contract; one of an earlier release may be larger than is read today. */
+/** An interface uploaded for a contract; one from an earlier release may exceed today's limits. */
 export type DeployedInterface = EthereumInterface | Unreadable;
 
-/** The function that a transaction calls, as policies read it. */
+/** The function that a transaction calls, as policies see it. */
 export interface EthereumCall {
   readonly function_name: PolicyValue;
   readonly contract_call_args: PolicyValue;
@@ -69,9 +69,9 @@ const MAX_NONCE = 2n ** 64n - 2n;
 const AUTHORIZATION_MAGIC = 0x05;
 
 /**
- * Reads an unsigned transaction as ethers (`unsignedSerialized`) and viem (`serializeTransaction`) write it, with or
+ * Parses an unsigned transaction as ethers (`unsignedSerialized`) and viem (`serializeTransaction`) write it, with or
  * without 0x: legacy with or without a chain id (EIP-155), EIP-2930, EIP-1559, EIP-4844 without its blobs, EIP-7702.
- * The RLP must be the only one of its content (Yellow Paper, appendix B).
+ * The RLP must be the canonical encoding of its content (Yellow Paper, appendix B).
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the field and its value
  */
 export function parseUnsignedEthereum(hex: string, steps: Steps): EthereumTransaction {
@@ -89,10 +89,10 @@ export function parseUnsignedEthereum(hex: string, steps: Steps): EthereumTransa
   return readTyped(type, decodeRlp(bytes.subarray(1)), bytes);
 }
 
-/** Characters of a transaction in which its recipient is to be found: nothing before it is long. */
+/** Number of leading characters that contain a transaction's recipient: nothing before it is long. */
 const HEAD_LENGTH = 1_024;
 
-/** The address that a transaction calls, in lower case, by its head alone; undefined where there is none to be found. */
+/** The address that a transaction calls, in lower case, from its beginning alone; undefined if it cannot be found. */
 export function recipientOf(hex: string): string | undefined {
   const bytes = Buffer.from(hex.slice(0, HEAD_LENGTH).replace(/^0x/i, ''), 'hex');
   const [first = 0] = bytes;
@@ -117,9 +117,9 @@ export function ethereumDigest(transaction: EthereumTransaction, steps: Steps): 
 }
 
 /**
- * The signed transaction in lower-case hex without 0x, which the published clients put in front. `r` and `s` are 64 hex
- * digits, `v` is the recovery id `00` or `01`. Legacy transactions get v = 35 + 2 · chain id + recovery id (EIP-155), or
- * 27 + recovery id without a chain id.
+ * The signed transaction in lower-case hex without 0x, which the published clients prepend. `r` and `s` are 64 hex
+ * digits, `v` is the recovery id `00` or `01`. Legacy transactions get v = 35 + 2 · chain id + recovery id (EIP-155),
+ * or 27 + recovery id without a chain id.
  */
 export function assembleEthereum(
   transaction: EthereumTransaction,
@@ -137,8 +137,8 @@ export function assembleEthereum(
 }
 
 /**
- * `eth.tx` as policies read it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty when a contract is
- * created. Of types that have one gas price it is also both of the fees, of the others `gas_price` is `max_fee_per_gas`
+ * `eth.tx` as policies see it (client protocol 9.3), sent by `from`. Hex is lower case, `to` is empty if a contract is
+ * created. For types with one gas price, it counts as both fees; for the others, `gas_price` is `max_fee_per_gas`
  * (EIP-1559).
  */
 export function ethereumPolicyValue(transaction: EthereumTransaction, from: string, call: EthereumCall): PolicyValue {
@@ -163,14 +163,14 @@ export function ethereumPolicyValue(transaction: EthereumTransaction, from: stri
 
 const NO_SELECTOR = 'the data is shorter than the four bytes that name a function';
 
-/** The first four bytes of the data. A contract may read fewer with zeros after them, or as no call of a function. */
+/** The first four bytes of the data. A contract may read fewer as padded with zeros, or as not calling a function. */
 function selectorOf({ data }: EthereumTransaction): PolicyValue {
   if (data === '0x') return '';
   return data.length < SELECTOR_DIGITS ? unreadable(NO_SELECTOR) : data.slice(0, SELECTOR_DIGITS);
 }
 
 /**
- * The function that is called and its arguments: no part of a call without data, or to a contract without an interface.
+ * The function called and its arguments: not applicable to a call without data, or to a contract without an interface.
  * `interfaces` are those of the contract; the first that has the function counts.
  */
 export function ethereumCall(
@@ -194,8 +194,8 @@ function both(value: PolicyValue): EthereumCall {
 
 /**
  * The EIP7702_AUTHORIZATION payload: JSON text of `{ address, chainId, nonce }`, numbers as numbers or as decimal or 0x
- * text. Gives the 32 bytes to sign, Keccak-256 of 0x05 ‖ RLP([chain id, address, nonce]) (EIP-7702), and
- * `eth.eip_7702_authorization` as policies read it.
+ * text. Returns the 32 bytes to sign, Keccak-256 of 0x05 ‖ RLP([chain id, address, nonce]) (EIP-7702), and
+ * `eth.eip_7702_authorization` as policies see it.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function parseEip7702Authorization(

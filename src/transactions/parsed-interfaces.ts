@@ -1,15 +1,15 @@
-/** What was parsed, and the steps that it took. */
+/** A parsed interface, and the steps it took. */
 interface Kept<Parsed> {
   readonly parsed: Parsed;
   readonly spent: number;
 }
 
-/** Characters of the texts that are kept parsed; that takes up to ten times their memory. */
+/** Total characters of the texts whose parsed form is cached, which takes up to ten times their memory. */
 const mostLength = 4_000_000;
-/** Of which those of one owner may have so much. */
+/** One owner's share of that. */
 const shareLength = 500_000;
 
-/** Parsed interfaces by their text: within a limit, those first that were asked for last, and no owner more than a share. */
+/** A cache of parsed interfaces by their text: least recently used first, and no owner has more than a share. */
 export class ParsedInterfaces<Parsed> {
   readonly #entries = new Map<string, Kept<Parsed> & { readonly owner: string }>();
   readonly #lengths = new Map<string, number>();

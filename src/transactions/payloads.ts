@@ -7,7 +7,7 @@ import { parseEip7702Authorization } from './ethereum.js';
 import { quoted, takeKeccak, takeSha256 } from './refusals.js';
 import { hashTypedData } from './typed-data.js';
 
-/** How payloads are written, as the specification has it (4.3.13). */
+/** How payloads are encoded, as in the specification (4.3.13). */
 export const payloadEncodings = [
   'PAYLOAD_ENCODING_HEXADECIMAL',
   'PAYLOAD_ENCODING_TEXT_UTF8',
@@ -15,7 +15,7 @@ export const payloadEncodings = [
   'PAYLOAD_ENCODING_EIP7702_AUTHORIZATION',
 ] as const;
 
-/** What is done to the bytes of a payload before they are signed (specification 4.3.13). */
+/** How the bytes of a payload are hashed before signing (specification 4.3.13). */
 export const hashFunctions = [
   'HASH_FUNCTION_NO_OP',
   'HASH_FUNCTION_SHA256',
@@ -35,21 +35,21 @@ export interface PayloadsToRead {
   readonly fields: readonly string[];
 }
 
-/** What is signed for each payload, in order, and each of the payloads that is not like another. */
+/** What is signed for each payload, in order, and each distinct payload. */
 export interface ReadPayloads {
   readonly signed: readonly Uint8Array[];
-  /** `structured` is what policies read of it, where the payload says what it is. */
+  /** `structured` is what policies see of it, if the payload describes itself. */
   readonly distinct: readonly { readonly field: string; readonly structured?: PolicyValue }[];
 }
 
 const digestLength = 32;
 
 /**
- * Reads payloads: one bad payload refuses them all.
+ * Reads payloads: one invalid payload refuses all of them.
  * @throws {CoordinatorError} INVALID_ARGUMENT naming the payload; OutOfSteps
  */
 export function readPayloads({ encoding, hashFunction, payloads, fields }: PayloadsToRead, steps: Steps): ReadPayloads {
-  // Payloads that are alike are decided on once.
+  // Identical payloads are decided once.
   const distinct = new Map<string, { field: string; structured?: PolicyValue }>();
   const signed = payloads.map((payload, index) => {
     const field = fields[index]!;

@@ -10,7 +10,10 @@ const GLOBAL_VERSION = 0xfb;
 const OUTPOINT_LENGTH = 36;
 const AMOUNT_LENGTH = 8;
 
-/** What a record costs beside its bytes, by its type (BIP-174, BIP-371, BIP-373), in the map of the transaction, an input or an output. */
+/**
+ * The cost of a record in addition to its bytes, by its type (BIP-174, BIP-371, BIP-373), in the map of the
+ * transaction, an input or an output.
+ */
 type RecordCost = (value: Uint8Array, steps: Steps) => void;
 type Costs = Readonly<Record<number, RecordCost>>;
 
@@ -35,7 +38,7 @@ const INPUT_COSTS: Costs = {
   },
   0x02: aKey,
   0x06: aKey,
-  // Items of a witness: each may have no bytes.
+  // Items of a witness: each may be empty.
   0x08: parts,
   0x14: aKey,
   0x15: tweakedKey,
@@ -48,9 +51,9 @@ const INPUT_COSTS: Costs = {
 const OUTPUT_COSTS: Costs = { 0x02: aKey, 0x05: tweakedKey, 0x06: parts, 0x07: aKey, 0x08: keys };
 
 /**
- * Counts what a PSBT of version 0 is made of, before a library reads it: it checks every key and makes objects of every
- * output of every previous transaction. One map for the transaction and each of its inputs and outputs, no key twice,
- * nothing after them.
+ * Counts the parts of a version 0 PSBT before a library parses it, because the library checks every key and creates
+ * objects for every output of every previous transaction. Requires one map for the transaction and each of its inputs
+ * and outputs, no repeated key, and nothing after them.
  * @throws {CoordinatorError} INVALID_ARGUMENT, also for version 2; OutOfSteps
  */
 export function countPsbt(psbt: Uint8Array, steps: Steps): void {
@@ -61,12 +64,13 @@ export function countPsbt(psbt: Uint8Array, steps: Steps): void {
   reader.pass(PSBT_MAGIC_LENGTH, 'the magic');
   let size: { readonly inputs: number; readonly outputs: number } | undefined;
   countMap(reader, 'the global map', steps, GLOBAL_COSTS, ([type, ...rest], value) => {
-    // A signer of version 2 (BIP-370) would also have to keep the modifiable flags; bitcoinjs and others write version 0.
+    // A signer for version 2 (BIP-370) would also have to maintain the modifiable flags; bitcoinjs and others write
+    // version 0.
     if (type === GLOBAL_VERSION && value[0] === 2) {
       throw malformed('PSBT version 2 is not supported: convert it to version 0');
     }
     if (type !== GLOBAL_UNSIGNED_TX) return;
-    // Else this would count another than the library reads.
+    // Otherwise this would count something other than the library parses.
     if (rest.length > 0)
       throw malformed('not a PSBT that can be signed: the key of its unsigned transaction is longer than a byte');
     size = countTransaction(value, steps, false);
@@ -102,7 +106,7 @@ function countMap(
   }
 }
 
-/** Walks a serialized transaction (BIP-144) without making anything of it; what is wrong with it is the library's to say. */
+/** Walks a serialized transaction (BIP-144) without building anything; the library reports what is wrong with it. */
 function countTransaction(
   transaction: Uint8Array,
   steps: Steps,

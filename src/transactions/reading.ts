@@ -25,7 +25,7 @@ import { readPayloads, type PayloadsToRead, type ReadPayloads } from './payloads
 import { parseUnsignedSolana, solanaCalls, solanaSigningInput, type SolanaTransaction } from './solana.js';
 import { parseUnsignedTron, tronDigest, type TronTransaction } from './tron.js';
 
-/** An interface that was uploaded for a contract or a program. */
+/** An interface uploaded for a contract or a program. */
 export interface UploadedInterface {
   readonly address: string;
   readonly json: string;
@@ -37,24 +37,24 @@ export interface TransactionToRead {
   readonly chain: 'ETHEREUM' | 'SOLANA' | 'TRON' | 'BITCOIN';
   readonly unsignedTransaction: string;
   readonly publicKey: string;
-  /** The only address of the key that signs, of Bitcoin. */
+  /** For Bitcoin, the only address of the signing key. */
   readonly script?: BitcoinScript | undefined;
   readonly interfaces: readonly UploadedInterface[];
-  /** The organization, or its parent: whose share of what is kept it takes. */
+  /** The organization, or its parent: whose share of the caches is used. */
   readonly owner: string;
 }
 
-/** An interface to read, only to see that it can be. */
+/** An interface to parse only to check that it is valid. */
 export interface InterfaceToRead {
   readonly kind: 'interface';
   readonly type: 'ETHEREUM' | 'SOLANA';
   readonly json: string;
 }
 
-/** What is read is a function of this and of the rules alone, wherever it is read. */
+/** The result depends only on this and on the rules, wherever it is computed. */
 export type ToRead = TransactionToRead | PayloadsToRead | InterfaceToRead;
 
-/** A transaction that was understood: data, nothing else. */
+/** A decoded transaction: plain data. */
 export type ReadTransaction =
   | {
       readonly chain: 'ETHEREUM';
@@ -81,15 +81,15 @@ export type WhatWasRead<Job extends ToRead = ToRead> = Job extends TransactionTo
     ? ReadPayloads
     : true;
 
-/** What was read, or why it cannot be, and how many steps that took. */
+/** The result, or why it failed, and the number of steps. */
 export type ReadingOutcome = { readonly spent: number } & (
   { readonly value: unknown } | { readonly refusal: CoordinatorError }
 );
 
-/** Characters of the texts that are read on the main thread; longer ones go to a thread of their own. */
+/** Characters of the texts read on the main thread; longer ones go to a separate thread. */
 const shortText = 32_768;
 
-/** Characters that reading goes through. */
+/** Number of characters that reading processes. */
 function lengthOf(job: ToRead): number {
   switch (job.kind) {
     case 'transaction':
@@ -102,8 +102,8 @@ function lengthOf(job: ToRead): number {
 }
 
 /**
- * Reads it if that takes no more than is left of `steps`; undefined if it is long, or turns out to say much. What it answers,
- * and which refusal it throws, is what `read` would.
+ * Reads it if that fits into `steps`; undefined if the text is long, or turns out to contain much. Result and refusal
+ * are the same as `read` would give.
  * @throws {CoordinatorError} as `read` does
  */
 export function readIfShort<Job extends ToRead>(
@@ -121,14 +121,14 @@ export function readIfShort<Job extends ToRead>(
     if (tried.isSpent) return undefined;
     throw error;
   } finally {
-    // What was too much to do was not done.
+    // Work beyond the budget was not done.
     steps.note(Math.min(tried.spent, left));
   }
 }
 
 /**
  * Reads what is to be signed or uploaded, within `decodingSteps`.
- * @param steps all of them, for whoever wants to know how many it took
+ * @param steps all of them, for callers who want to know how many it took
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what cannot be read, or that it would take too many steps
  */
 export function read<Job extends ToRead>(job: Job, steps = new Steps(decodingSteps)): WhatWasRead<Job> {
@@ -154,7 +154,7 @@ function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): Re
   switch (chain) {
     case 'ETHEREUM': {
       const transaction = parseUnsignedEthereum(unsignedTransaction, steps);
-      // Its interfaces were chosen by the recipient that its head names; a call of another contract would go unread.
+      // Its interfaces were chosen by the recipient at its beginning; a call of another contract would not be decoded.
       if (recipientOf(unsignedTransaction) !== transaction.to) throw new Error('the head names another contract');
       const digest = ethereumDigest(transaction, steps);
       const parsed = interfaces.map(({ json }) => parsedInterface('ETHEREUM', json, job.owner, steps, whole));
@@ -182,7 +182,7 @@ function readTransaction(job: TransactionToRead, steps: Steps, whole: Steps): Re
 
 const kept = new ParsedInterfaces<EthereumInterface | SolanaInterface | Unreadable>();
 
-/** One of an earlier release may be larger than is taken today: what it says of a call cannot be read then. */
+/** One from an earlier release may exceed today's limits: then calls cannot be decoded with it. */
 function parsedInterface(
   type: 'ETHEREUM',
   json: string,
@@ -200,7 +200,7 @@ function parsedInterface(
 function parsedInterface(type: 'ETHEREUM' | 'SOLANA', json: string, owner: string, steps: Steps, whole: Steps) {
   const known = kept.get(type, json);
   if (known) {
-    // As much as if it were parsed now: what can be read must not depend on what was read before.
+    // Costs as much as if it were parsed now: what can be read must not depend on what was read before.
     whole.note(known.spent);
     return known.parsed;
   }

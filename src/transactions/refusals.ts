@@ -8,14 +8,14 @@ export function refusal(message: string): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', message, { category: 'REQUEST_INVALID' });
 }
 
-/** A value of the caller's for an error message, in backticks; long ones (a payload can be megabytes) are cut. */
+/** A caller's value for an error message, in backticks; long ones (a payload can be megabytes) are truncated. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : textOf(value);
   const oneLine = text.slice(0, LONGEST_QUOTE).replace(/[\p{Cc}\p{Surrogate}`]/gu, ' ');
   return text.length > LONGEST_QUOTE ? `\`${oneLine}…\`` : `\`${oneLine}\``;
 }
 
-/** What is nested too deep for the stack has no text; whatever quotes it is about to refuse it anyway. */
+/** Nesting too deep for the stack cannot be printed; whatever quotes it is about to refuse it anyway. */
 function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
@@ -24,13 +24,13 @@ function textOf(value: unknown): string {
   }
 }
 
-/** Deepest nesting that is parsed: far less than a stack holds. What each reader takes is less again. */
+/** Maximum nesting that is parsed: far less than a stack can hold. Each reader accepts less. */
 const maxDepth = 20_000;
 
 /**
- * Counts a JSON text before it is parsed: strings by their length, and each value that it could have, as it takes a few
- * characters to write an object and a few hundred bytes to hold it. What is wrong with it, if it is nested deeper than is
- * read; what is no JSON is the parser's to refuse.
+ * Counts a JSON text before it is parsed: strings by their length, and each possible value, because an object takes a
+ * few characters to write and a few hundred bytes to hold. Returns what is wrong if it is nested too deep; the parser
+ * refuses what is not JSON.
  * @throws {OutOfSteps}
  */
 export function checkDepth(text: string, steps: Steps): string | undefined {
@@ -55,24 +55,24 @@ export function checkDepth(text: string, steps: Steps): string | undefined {
   return undefined;
 }
 
-/** Counts a hash of so many bytes. */
+/** Counts a hash of this many bytes. */
 export function takeKeccak(steps: Steps, length: number): void {
   steps.take('keccakBlock', 1 + Math.floor(length / 136));
 }
 
-/** Counts a hash of so many bytes. */
+/** Counts a hash of this many bytes. */
 export function takeSha256(steps: Steps, length: number): void {
   steps.take('sha256Block', 1 + Math.ceil(length / 64));
 }
 
-/** An object of JSON: not null, not a list. */
+/** A JSON object: not null, not a list. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * Reads JSON text. `what` names it in the error, which never repeats the text.
- * @throws {CoordinatorError} INVALID_ARGUMENT, also for what is nested deeper than 20 000 levels or has too many values
+ * Parses JSON text. `what` names it in the error, which never repeats the text.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, also for nesting beyond 20 000 levels or too many values
  */
 export function parseJson(text: string, what: string, steps: Steps): unknown {
   const problem = checkDepth(text, steps);
@@ -85,8 +85,8 @@ export function parseJson(text: string, what: string, steps: Steps): unknown {
 }
 
 /**
- * An integer as JSON carries it: a whole number, or decimal or 0x-hexadecimal text. A number beyond 2^53 - 1 has been
- * rounded before it can be read, so it is refused. Undefined for anything that is not an integer.
+ * An integer in JSON: a whole number, or decimal or 0x-hexadecimal text. A number beyond 2^53 - 1 was already rounded
+ * by the parser, so it is refused. Undefined for anything that is not an integer.
  */
 export function toInteger(value: unknown): bigint | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;

@@ -1,6 +1,6 @@
 import { AmbiguousText, unreadable, type PolicyValue } from '../domain/policy/types.js';
 
-/** What an instruction says, with its accounts in their order. */
+/** An instruction, with its accounts in order. */
 export interface TransferInstruction {
   readonly programKey: string;
   readonly data: Uint8Array;
@@ -15,7 +15,7 @@ interface Movements {
   readonly tokens: readonly PolicyValue[];
 }
 
-/** Undefined where an instruction may move something, and what cannot be told. */
+/** Undefined if an instruction may move something, but it is unknown what. */
 type Reading = Movements | undefined;
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
@@ -26,9 +26,9 @@ const ANY_MINT = new AmbiguousText('', 'the instruction does not name the mint',
 const NOTHING: Movements = { lamports: [], tokens: [] };
 
 /**
- * `transfers` and `spl_transfers` of a transaction: what the instructions themselves move by the System Program and the
- * token programs. A list is unreadable as soon as one instruction of these programs could add to it in a way that is not
- * understood: of a newer version of the program, or malformed.
+ * `transfers` and `spl_transfers` of a transaction: what the instructions themselves move through the System Program
+ * and the token programs. A list is unreadable as soon as one instruction of these programs could add to it in a way
+ * that is not understood: from a newer version of the program, or malformed.
  */
 export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   readonly transfers: PolicyValue;
@@ -55,13 +55,13 @@ export function solanaTransfers(instructions: readonly TransferInstruction[]): {
   };
 }
 
-/** System instructions that give no account, and no say over one, to anybody: 32-bit tags of bincode. */
+/** System instructions that give nobody an account, or control over one: 32-bit tags of bincode. */
 const HARMLESS_SYSTEM: ReadonlySet<number> = new Set([4, 6, 8, 12]);
 
 /**
- * CreateAccount (0), Transfer (2), CreateAccountWithSeed (3), WithdrawNonceAccount (5), TransferWithSeed (11). Bytes after
- * the instruction do not matter: the program does not look at them either. Assigning an account to a program, or a nonce
- * account to somebody, hands over what is in it, so it is not harmless.
+ * CreateAccount (0), Transfer (2), CreateAccountWithSeed (3), WithdrawNonceAccount (5), TransferWithSeed (11). Bytes
+ * after the instruction are ignored, as the program does. Assigning an account to a program, or a nonce account to
+ * someone, hands over its contents, so it is not harmless.
  */
 function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
   const view = Buffer.from(data);
@@ -90,7 +90,7 @@ function systemMovements(data: Uint8Array, accounts: Accounts): Reading {
   }
 }
 
-// Instructions that move nothing now, minting, burning and approving among them. By their first byte.
+// Instructions that move nothing now, including minting, burning and approving. By their first byte.
 const HARMLESS_TOKEN: ReadonlySet<number> = new Set([
   0, 1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
 ]);
@@ -133,7 +133,7 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
       if (kind === 1 && view.length >= 19) return tokenTransfer(accounts, view.readBigUInt64LE(2), true);
       return HARMLESS_FEE.has(kind) ? NOTHING : undefined;
     case 6:
-      // Who becomes the owner of an account has what is in it.
+      // The new owner of an account gets its contents.
       return kind === undefined || kind === ACCOUNT_OWNER ? undefined : NOTHING;
     case 9:
       return emptied(accounts, unreadable('closing an account moves all that it holds'), true);
@@ -153,7 +153,7 @@ function tokenMovements(data: Uint8Array, accounts: Accounts, programKey: string
   return isHarmless ? NOTHING : undefined;
 }
 
-/** Instructions one after the other, each with the number of its accounts, its length and itself; none is a batch. */
+/** Consecutive instructions, each with the number of its accounts, its length and itself; none is a batch. */
 function batchMovements(data: Uint8Array, accounts: Accounts, programKey: string): Reading {
   const lamports: PolicyValue[] = [];
   const tokens: PolicyValue[] = [];
@@ -204,7 +204,7 @@ function tokenValue(
     to: to.key,
     amount,
     owner: owner.key,
-    // An account that does not sign proves nothing about who agreed, so it is not a signer, wherever it stands.
+    // An account that does not sign proves nothing about who agreed, so it is not a signer, wherever it appears.
     signers: signers.filter(({ signer }) => signer).map(({ key }) => key),
     token_mint: mint ?? ANY_MINT,
   };

@@ -9,14 +9,14 @@ import type { SolanaInterface } from './contracts/anchor-idl.js';
 import type { SolanaCall } from './contracts/borsh.js';
 import { solanaTransfers } from './solana-transfers.js';
 
-/** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP where only the chain knows the key. */
+/** An account as one message uses it. `key` is base58, or ADDRESS_TABLE_LOOKUP if only the chain knows the key. */
 interface SolanaAccount {
   readonly key: string;
   readonly signer: boolean;
   readonly writable: boolean;
 }
 
-/** One instruction; `accountIndexes` count in `SolanaTransaction.accounts`. */
+/** One instruction; `accountIndexes` refer to `SolanaTransaction.accounts`. */
 interface SolanaInstruction {
   readonly programKey: string;
   readonly accountIndexes: readonly number[];
@@ -45,7 +45,7 @@ export interface SolanaTransaction {
   readonly addressTableLookups: readonly AddressTableLookup[];
 }
 
-/** An IDL that was uploaded for a program; one of an earlier release may be larger than is read today. */
+/** An IDL uploaded for a program; one from an earlier release may exceed today's limits. */
 export interface DeployedProgram {
   /** The program's key in base58. */
   readonly address: string;
@@ -61,7 +61,7 @@ const MAX_TEXT_LENGTH = 2 + 2 * MAX_TRANSACTION_LENGTH;
 const MAX_ACCOUNTS = 256;
 const VERSION_FLAG = 0x80;
 const LOOKED_UP = 'ADDRESS_TABLE_LOOKUP';
-/** What policies read of an account that a table names: it may be any. */
+/** What policies see of an account in a lookup table: it may be any. */
 const ANY_KEY = new AmbiguousText(LOOKED_UP, 'only the chain knows the account that a lookup table names', () => true);
 
 /**
@@ -70,7 +70,7 @@ const ANY_KEY = new AmbiguousText(LOOKED_UP, 'only the chain knows the account t
  */
 export function parseUnsignedSolana(unsignedTransaction: string, steps: Steps): SolanaTransaction {
   const bytes = unsignedTransactionBytes(unsignedTransaction, steps);
-  // Before it is read: all that follows takes time by the number of keys and instructions, some of it by their square.
+  // Checked first: everything that follows takes time by the number of keys and instructions, some of it quadratic.
   if (bytes.length > MAX_TRANSACTION_LENGTH) {
     throw malformed(
       `it is ${bytes.length} bytes long, the network takes ${MAX_TRANSACTION_LENGTH} with its signatures`,
@@ -93,7 +93,7 @@ export function parseUnsignedSolana(unsignedTransaction: string, steps: Steps): 
   );
 }
 
-/** The programs that a transaction calls, as far as it can be read. */
+/** The programs that a transaction calls, as far as it can be parsed. */
 export function programsOf(unsignedTransaction: string): ReadonlySet<string> {
   if (unsignedTransaction.length > MAX_TEXT_LENGTH) return new Set();
   const transaction = attempt(() => parseUnsignedSolana(unsignedTransaction, new Steps()));
@@ -256,7 +256,7 @@ function compactU16(reader: ByteReader, what: string): number {
 
 /**
  * What the key (32 bytes) signs with Ed25519: the message itself, and which of the required signers it is. Throws
- * INVALID_ARGUMENT when the transaction does not require its signature.
+ * INVALID_ARGUMENT if the transaction does not require its signature.
  */
 export function solanaSigningInput(
   transaction: SolanaTransaction,
@@ -272,7 +272,7 @@ export function solanaSigningInput(
   return { message: transaction.message, signerIndex };
 }
 
-/** Hex of the transaction with the signature of one signer put in; those of the others stay as they came. */
+/** Hex of the transaction with one signer's signature inserted; the others stay as they were. */
 export function assembleSolana(
   transaction: SolanaTransaction,
   signerIndex: number,
@@ -284,8 +284,9 @@ export function assembleSolana(
 }
 
 /**
- * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units. `parsed_instruction_data`
- * is undefined for an instruction that no interface has. `calls` are what `solanaCalls` says of each instruction.
+ * The value of `solana.tx` (client protocol 9.3). Amounts are lamports and atomic token units.
+ * `parsed_instruction_data` is undefined for an instruction that no interface has. `calls` are the results of
+ * `solanaCalls` for each instruction.
  */
 export function solanaPolicyValue(
   transaction: SolanaTransaction,
@@ -365,8 +366,8 @@ function lookupsOf(
 }
 
 /**
- * The call that each instruction is, by the first of `programs` that has it; undefined where none has. Those of a program
- * whose interface cannot be read are unreadable.
+ * The call in each instruction, by the first of `programs` that has it; undefined if none has. Those of a program whose
+ * interface cannot be read are unreadable.
  */
 export function solanaCalls(
   { instructions }: SolanaTransaction,

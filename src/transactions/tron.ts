@@ -34,7 +34,9 @@ interface FieldSchema {
   readonly repeated?: true;
 }
 
-/** A message of the protocol; the keys of `fields` are field numbers. Others are refused: policies could not see them. */
+/**
+ * A message of the protocol; the keys of `fields` are field numbers. Others are refused: policies could not see them.
+ */
 interface MessageSchema {
   readonly name: string;
   readonly fields: Readonly<Record<number, FieldSchema>>;
@@ -169,12 +171,15 @@ const PERMISSION_TYPES = ['Owner', 'Witness', 'Active'];
 const TYPE_URL_PREFIX = 'type.googleapis.com/protocol.';
 const ADDRESS_LENGTH = 21;
 const ADDRESS_PREFIX = 0x41;
-/** Nodes take one contract, 8 permissions and 5 keys of each (java-tron, `getTotalSignNum` and `AccountPermissionUpdateActuator`). */
+/**
+ * Nodes accept one contract, 8 permissions and 5 keys of each (java-tron, `getTotalSignNum` and
+ * `AccountPermissionUpdateActuator`).
+ */
 const MAX_REPEATED = 64;
 const REF_BLOCK_BYTES_LENGTH = 2;
 const REF_BLOCK_HASH_LENGTH = 8;
 const MAX_INT32 = 2n ** 31n - 1n;
-// As TronWeb writes it, after Ethereum's v; nodes take a recovery id without it too.
+// As TronWeb writes it, after Ethereum's v; nodes also accept a recovery id without it.
 const RECOVERY_ID_OFFSET = 27;
 
 const base58check = createBase58check(sha256);
@@ -286,7 +291,9 @@ function permissionValue(message: Message): PolicyValue {
   };
 }
 
-/** One protobuf message, read by its schema: each field known, of its wire type, and there once unless repeated. */
+/**
+ * One protobuf message, read by its schema: each field known, with its wire type, and not repeated unless declared so.
+ */
 class Message {
   private readonly values = new Map<string, (bigint | Uint8Array)[]>();
 
@@ -295,7 +302,7 @@ class Message {
     private readonly schema: MessageSchema,
     private readonly steps: Steps,
   ) {
-    // Before it is read: each of its fields may be one of many without any content.
+    // Checked first: each of its fields may be one of many without any content.
     steps.take('nameBuilt');
     const reader = new ByteReader(content);
     while (!reader.isAtEnd) this.readField(reader);
@@ -309,7 +316,7 @@ class Message {
     return signed;
   }
 
-  /** An int32. A node would cut off what is above 32 bits, and see another number than policies do. */
+  /** An int32. A node would cut off anything above 32 bits, and see another number than policies do. */
   int32(field: string): bigint {
     const value = this.integer(field);
     if (value > MAX_INT32) throw malformed(`${this.path(field)} is ${value}, more than ${MAX_INT32}`);

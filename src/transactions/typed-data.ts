@@ -8,7 +8,7 @@ import { isObject, parseJson, quoted, refusal, takeKeccak, toInteger } from './r
 interface Field {
   readonly name: string;
   readonly type: FieldType;
-  /** As it was written, which is how the hash of its struct spells it. */
+  /** As written, which is how the hash of its struct spells it. */
   readonly text: string;
 }
 
@@ -22,7 +22,7 @@ type FieldType =
 type Structs = ReadonlyMap<string, readonly Field[]>;
 
 const DOMAIN = 'EIP712Domain';
-/** The members a domain may have when the types do not declare it, in the order of EIP-712. */
+/** The members that a domain may have if the types do not declare it, in the order of EIP-712. */
 const DOMAIN_FIELDS = [
   ['name', 'string'],
   ['version', 'string'],
@@ -31,21 +31,21 @@ const DOMAIN_FIELDS = [
   ['salt', 'bytes32'],
 ] as const;
 
-/** Hyperliquid has a colon in the names of its types. Brackets, commas and spaces could forge the text that is hashed. */
+/** Hyperliquid has a colon in its type names. Brackets, commas and spaces could forge the text that is hashed. */
 const NAME = /^[A-Za-z_$][A-Za-z0-9_$:.-]*$/;
 const MAX_NAME_LENGTH = 256;
 const MAX_STRUCTS = 128;
-/** All types together, in UTF-16 code units. Each struct hashes the text of those it uses, so this bounds the work. */
+/** All types together, in UTF-16 code units. Each struct hashes the text of those it uses, so this limits the work. */
 const MAX_TYPES_LENGTH = 65_536;
 const MAX_NESTING = 64;
 const WORD_LENGTH = 32;
 
 /**
- * The EIP712 payload: JSON text of `{ types, domain, primaryType, message }`. Gives the 32 bytes to sign, Keccak-256 of
- * 0x1901 ‖ hash of the domain ‖ hash of the message (EIP-712), as ethers and viem calculate it, and `eth.eip_712` as policies
- * read it: integers exact, addresses and bytes in lower-case hex, structs by field. Without `EIP712Domain` among the types
- * the domain is made of the members that it has. Members that no type declares are not signed, by viem neither: they are left
- * out, and policies do not see them.
+ * The EIP712 payload: JSON text of `{ types, domain, primaryType, message }`. Returns the 32 bytes to sign, Keccak-256
+ * of 0x1901 ‖ hash of the domain ‖ hash of the message (EIP-712), as ethers and viem compute it, and `eth.eip_712` as
+ * policies see it: integers exact, addresses and bytes in lower-case hex, structs by field. If the types lack
+ * `EIP712Domain`, the domain consists of the members that it has. Members that no type declares are not signed, nor
+ * does viem sign them: they are omitted, and policies do not see them.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the member, such as `message.orders[2].price`; OutOfSteps
  */
 export function hashTypedData(
@@ -62,7 +62,7 @@ export function hashTypedData(
   if (!structs.has(primaryType)) throw bad(`primaryType is ${quoted(primaryType)}, which is not among the types`);
   const hasher = new StructHasher(structs, steps);
   const hashedDomain = hasher.hash(DOMAIN, onlyDeclared(domain, structs), 'domain', 0);
-  // EIP-712 has no message of the domain's own type; clients sign the domain alone then.
+  // EIP-712 has no message of the domain's own type; clients then sign the domain alone.
   const isDomainAlone = primaryType === DOMAIN;
   if (isDomainAlone && payload.message !== undefined && !(isObject(payload.message) && isEmpty(payload.message))) {
     throw bad(`message is signed only with a primaryType other than \`${DOMAIN}\`; leave it out`);
@@ -79,13 +79,13 @@ export function hashTypedData(
   };
 }
 
-/** A value as it is hashed (32 bytes) and as policies read it. */
+/** A value as it is hashed (32 bytes) and as policies see it. */
 interface Encoded {
   readonly word: Uint8Array;
   readonly value: PolicyValue;
 }
 
-/** Hashes structs of one set of types; the hash of each type is made once. */
+/** Hashes structs of one set of types; the hash of each type is computed once. */
 class StructHasher {
   readonly #structs: Structs;
   readonly #typeHashes = new Map<string, Uint8Array>();
@@ -196,7 +196,7 @@ function elementOf(type: FieldType): FieldType {
   return type.kind === 'array' ? elementOf(type.of) : type;
 }
 
-/** The domain without members that are null: clients write null for what a domain has not. */
+/** The domain without null members: clients write null for missing ones. */
 function readDomain(domain: unknown): Readonly<Record<string, unknown>> {
   if (domain === undefined) return {};
   if (!isObject(domain)) throw bad(`domain is ${quoted(domain)}; send an object`);
@@ -327,7 +327,9 @@ function toWord(number: bigint): Uint8Array {
   );
 }
 
-/** The members that policies know. A domain may declare them with other types, which policies cannot read then. */
+/**
+ * The members that policies know. A domain may declare them with other types, in which case policies cannot read them.
+ */
 function domainPolicyValue(domain: PolicyValue): PolicyValue {
   const { name, version, chainId, verifyingContract } = domain as Readonly<Record<string, PolicyValue | undefined>>;
   const text = (value: PolicyValue | undefined): string | undefined => (typeof value === 'string' ? value : undefined);

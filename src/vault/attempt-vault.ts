@@ -2,18 +2,18 @@ import type { QueuePath } from '../fairness/fair-queue.js';
 import type { VaultAttempt } from '../domain/vault-attempt.js';
 import type { Vault } from './vault.js';
 
-/** The little of a vault that key material is made with. */
+/** The part of a vault that creating key material needs. */
 export type SecretVault = Pick<Vault, 'seal' | 'open'>;
 
-/** A run of `prepare`, which names the vaults that it makes. */
+/** A run of `prepare`, which names the vaults that it creates. */
 export interface VaultMaker {
   readonly said: VaultAttempt;
-  /** Whose turns it takes. */
+  /** The sender whose turns it takes. */
   readonly path: QueuePath;
   newVaultId(): string;
 }
 
-/** The vaults of a store for one run of `prepare`: those that it makes say of which run they are. */
+/** The vaults of a store for one run of `prepare`: those that it creates are marked with the run. */
 export function vaultWithin(vault: SecretVault, { said }: VaultMaker): SecretVault {
   return {
     seal: (vaultId, organizationId, secrets) => vault.seal(vaultId, organizationId, secrets, said),

@@ -3,7 +3,7 @@ import { verifyChain } from '../ledger/chain.js';
 import type { EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal } from '../ledger/seal.js';
 
-/** What is recorded of key-encryption keys; they are named by their ids, which tell nothing of them. */
+/** What is recorded of key-encryption keys, by ids that reveal nothing about them. */
 export type KekFact =
   | { readonly type: 'KeyEncryptionKeyTaken'; readonly data: { readonly kekId: string } }
   | {
@@ -11,7 +11,7 @@ export type KekFact =
       readonly data: { readonly kekId: string; readonly vaults: number; readonly dataKeys: number };
     };
 
-/** The last thing that was recorded: which key wraps since then, so that a later start knows it from a wrong one. */
+/** The last record: the key that has wrapped since then, so that a later start can tell it from a wrong one. */
 export interface KekRecord {
   readonly kekId: string;
   /** All keys that were ever recorded. */
@@ -22,7 +22,7 @@ export interface KekRecord {
 
 const stream = 'installation-kek';
 
-/** Undefined as long as nothing was sealed in this store. @throws {BrokenChain} */
+/** Undefined while nothing has been sealed in this store. @throws {BrokenChain} */
 export async function readKekRecord(store: Pick<EventStore, 'read'>): Promise<KekRecord | undefined> {
   let known: KekRecord | undefined;
   for await (const event of store.read(stream)) {
@@ -33,7 +33,7 @@ export async function readKekRecord(store: Pick<EventStore, 'read'>): Promise<Ke
   return known;
 }
 
-/** Records a fact after what is known; its position. @throws {WrongRevision} when another was first */
+/** Records an event after those known; returns its position. @throws {WrongRevision} if another was first */
 export async function recordKek(
   { store, clock }: { readonly store: EventStore; readonly clock: { now(): number } },
   known: KekRecord | undefined,
@@ -42,7 +42,7 @@ export async function recordKek(
   const tail = known ?? emptyTail;
   const { kekId } = data;
   const metadata = { at: clock.now(), $correlationId: kekId, $causationId: kekId };
-  // Whatever the clock says: repeating an append must not add to it.
+  // Independent of the clock, because repeating an append must not add another event.
   const id = derivedId(stream, tail.hash, type, kekId);
   const { events } = seal(stream, tail, [{ id, type, data, metadata }]);
   const { position } = await store.append(stream, events, expectedAfter(tail));

@@ -6,7 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 export interface KekSource {
   /** 64 hex characters each, separated by commas, the current one first; undefined to use the file. */
   readonly kek: string | undefined;
-  /** One key a line, the current one first. Undefined when nothing is kept on disk: a key is then made and forgotten. */
+  /**
+   * One key per line, the current one first. Undefined if nothing is kept on disk: a key is then created and forgotten.
+   */
   readonly kekFile: string | undefined;
 }
 
@@ -19,10 +21,13 @@ export class WrongKek extends Error {
 }
 
 const kekPattern = /^[0-9a-f]{64}$/i;
-/** How often, and every how many milliseconds, a file that is just being made is looked at until it has its key. */
+/** How often, and at what interval in milliseconds, to read a file that is just being created. */
 const looks = { count: 200, everyMs: 50 };
 
-/** The keys of the source, the current one first; undefined when there are none yet. @throws {WrongKek} for text that is no key */
+/**
+ * The keys of the source, the current one first; undefined if there are none yet. @throws {WrongKek} for text that is
+ * not a key
+ */
 export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | undefined> {
   if (kek !== undefined) return parseKeys(kek.split(','), 'KEK');
   if (kekFile === undefined) return undefined;
@@ -41,13 +46,13 @@ export async function readKeys({ kek, kekFile }: KekSource): Promise<Buffer[] | 
   );
 }
 
-/** What a message calls the place that the keys come from. */
+/** The source of the keys, in messages. */
 export const placeOf = ({ kek, kekFile }: KekSource): string => (kek === undefined ? (kekFile ?? 'memory') : 'KEK');
 
 /**
- * Makes the file with a new key, readable by its owner only and on disk when this resolves. When somebody else has made
- * it at the same moment their keys are returned, as with coordinators that share it.
- * @throws {WrongKek} when it cannot be written
+ * Creates the file with a new key, readable only by its owner and on disk once this resolves. If someone else has
+ * created it at the same moment, as coordinators that share it may, their keys are returned.
+ * @throws {WrongKek} if it cannot be written
  */
 export async function makeKeyFile(kekFile: string, key: Uint8Array): Promise<Buffer[] | undefined> {
   let file: FileHandle;
@@ -70,13 +75,13 @@ export async function makeKeyFile(kekFile: string, key: Uint8Array): Promise<Buf
 }
 
 /**
- * Replaces the keys in the file: a crash at any moment leaves the old keys or the new ones. Owner and mode stay.
- * @throws {WrongKek} when it cannot be replaced, as with a read-only mount
+ * Replaces the keys in the file: a crash at any moment leaves the old keys or the new ones. Owner and mode are kept.
+ * @throws {WrongKek} if it cannot be replaced, for example on a read-only mount
  */
 export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[]): Promise<void> {
   let temporary: string | undefined;
   try {
-    // A link must go on to be one: what it leads to is replaced.
+    // A link must remain one: its target is replaced.
     const target = await realpath(kekFile);
     const { mode, uid, gid } = await stat(target);
     temporary = `${target}.new`;
@@ -99,9 +104,9 @@ export async function replaceKeyFile(kekFile: string, keys: readonly Uint8Array[
 }
 
 /**
- * Puts an old key into a file beside the key file, named by its id, readable by its owner only and on disk when this
- * resolves. One that is there already stays.
- * @throws {WrongKek} when it cannot be written
+ * Puts an old key into a file beside the key file, named by its id, readable only by its owner and on disk once this
+ * resolves. An existing file is kept.
+ * @throws {WrongKek} if it cannot be written
  */
 export async function keepOldKey(kekFile: string, kekId: string, key: Uint8Array): Promise<void> {
   const file = join(dirname(kekFile), `old-${basename(kekFile)}.${kekId}`);
@@ -114,7 +119,7 @@ async function writeText(file: FileHandle, keys: readonly Uint8Array[]): Promise
   await file.sync();
 }
 
-/** Without this the name of a new file can be lost in a power failure, and with it the only copy of a key. */
+/** Without this, a power failure could lose the name of a new file, and with it the only copy of a key. */
 async function syncFolder(file: string): Promise<void> {
   const folder = await open(dirname(file), 'r');
   try {
@@ -124,7 +129,7 @@ async function syncFolder(file: string): Promise<void> {
   }
 }
 
-/** The file is there before its text is. */
+/** The file exists before its contents do. */
 async function keysOfAnother(kekFile: string): Promise<Buffer[]> {
   for (let look = 1; ; look++) {
     try {

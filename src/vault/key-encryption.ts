@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
-/** A data key as it may lie anywhere: wrapped, with the id of the key-encryption key that opens it. */
+/** A wrapped data key, safe to store anywhere, with the id of the key-encryption key that opens it. */
 export interface WrappedKey {
   readonly kekId: string;
-  /** Base64; opaque but to the key-encryption key. */
+  /** Base64; opaque except to the key-encryption key. */
   readonly wrappedKey: string;
 }
 
 /**
- * The port to the key-encryption key (KEK): `LocalKeyEncryption` holds it in memory, an adapter may leave it in an
+ * The port for the key-encryption key (KEK): `LocalKeyEncryption` holds it in memory, an adapter may leave it in an
  * external key management service. `context` binds a wrapped key to what it protects.
  */
 export interface KeyEncryption {
@@ -18,13 +18,13 @@ export interface KeyEncryption {
   readonly knownIds: readonly string[];
   wrap(dataKey: Uint8Array, context: string): Promise<WrappedKey>;
   /**
-   * The caller wipes what is returned.
-   * @throws {KeyEncryptionError} when the key is not known here, or does not open it
+   * The caller wipes the result.
+   * @throws {KeyEncryptionError} if the key is unknown here, or does not open it
    */
   unwrap(wrapped: WrappedKey, context: string): Promise<Buffer>;
 }
 
-/** A secret cannot be opened with the key-encryption keys that are at hand. */
+/** A secret cannot be opened with the available key-encryption keys. */
 export class KeyEncryptionError extends Error {
   constructor(message: string) {
     super(message);
@@ -38,7 +38,9 @@ const tagLength = 16;
 /** Bytes of a key of AES-256. */
 const keyLength = 32;
 
-/** What names a key-encryption key without telling anything of it: the first 8 bytes of an HMAC under it, in hex. */
+/**
+ * Identifies a key-encryption key without revealing anything about it: the first 8 bytes of an HMAC under it, in hex.
+ */
 function keyId(key: Uint8Array): string {
   return createHmac('sha256', key).update('countersign kek id').digest('hex').slice(0, 16);
 }
@@ -70,7 +72,7 @@ export class LocalKeyEncryption implements KeyEncryption {
     return Promise.resolve({ kekId: this.currentId, wrappedKey: wrapped.toString('base64') });
   }
 
-  // Async, so that a refusal is a rejection, as with an adapter that asks elsewhere.
+  // Async, so that a refusal is a rejection, like that of an adapter to an external service.
   async unwrap({ kekId, wrappedKey }: WrappedKey, context: string): Promise<Buffer> {
     const key = this.keys.get(kekId);
     if (!key) {
@@ -86,7 +88,7 @@ export class LocalKeyEncryption implements KeyEncryption {
   }
 }
 
-/** Memory of its own: small buffers made by copying share theirs with others. */
+/** Memory of its own: small buffers created by copying share theirs with others. */
 function ownCopy(key: Uint8Array): Buffer {
   const copy = Buffer.alloc(key.length);
   copy.set(key);
@@ -100,14 +102,14 @@ export function sealAesGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8A
   return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** @throws when it is not authentic under this key and context */
+/** @throws if it is not authentic under this key and context */
 export function openAesGcm(key: Uint8Array, sealed: Buffer, context: string): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceLength), { authTagLength: tagLength });
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(sealed.subarray(sealed.length - tagLength));
   const opened = decipher.update(sealed.subarray(nonceLength, sealed.length - tagLength));
   try {
-    // GCM gives everything in `update`; `final` says whether it may be believed.
+    // GCM returns everything from `update`; only `final` says whether it is authentic.
     decipher.final();
     return opened;
   } catch (error) {

@@ -13,9 +13,10 @@ interface World {
 const keyLength = 32;
 
 /**
- * The key-encryption keys of this installation, from those that `readKeys` has found at the source. On the first start
- * of a store a key is made, if none is given; on every later one the key that the vault is sealed under must be there,
- * or nothing starts and nothing is written. `given` is wiped. `onCreated` is told the file that a new key was written to.
+ * The key-encryption keys of this installation, from those that `readKeys` found at the source. On the first start of a
+ * store, a key is created if none is given; on every later one, the key that the vault is sealed under must be
+ * available, or nothing starts and nothing is written. `given` is wiped. `onCreated` is called with the file of a new
+ * key.
  * @throws {WrongKek} that says which key is missing, and where it was looked for
  */
 export async function provideKeyEncryption(
@@ -36,12 +37,12 @@ export async function provideKeyEncryption(
   const keyEncryption = new LocalKeyEncryption(keys, randomness);
   for (const key of keys) key.fill(0);
   const { kekFile } = source;
-  // Before the fact that names it: a key that nothing is sealed under is harmless, a lost one is not.
+  // Before the event that names it: a key that seals nothing is harmless, a lost one is not.
   if (isNew && kekFile !== undefined) onCreated(kekFile);
   try {
     await take(world, source, keyEncryption);
   } catch (error) {
-    // Another key is the one, so nothing can be sealed under ours.
+    // Another key is in force, so nothing can be sealed under ours.
     if (isNew && kekFile !== undefined && error instanceof WrongKek) await rm(kekFile, { force: true });
     throw error;
   }
@@ -58,7 +59,7 @@ async function makeKey(
   return ofAnother ? { keys: ofAnother, isNew: false } : { keys: [key], isNew: true };
 }
 
-/** Makes sure that the keys are those of the store, and that the one that wraps now is on record. */
+/** Ensures that the keys are those of the store, and that the current one is on record. */
 async function take(world: World, source: KekSource, { knownIds, currentId }: KeyEncryption): Promise<void> {
   for (;;) {
     const known = await readKekRecord(world.store);
@@ -73,7 +74,7 @@ async function take(world: World, source: KekSource, { knownIds, currentId }: Ke
       await recordKek(world, known, { type: 'KeyEncryptionKeyTaken', data: { kekId: currentId } });
       return;
     } catch (error) {
-      // Another instance was first: the same key is no quarrel, another key is.
+      // Another instance was first: the same key is fine, another key is not.
       if (!(error instanceof WrongRevision)) throw error;
     }
   }

@@ -10,27 +10,28 @@ interface World {
   readonly randomness: { bytes(count: number): Uint8Array };
 }
 
-/** What a rotation has done. */
+/** The result of a rotation. */
 export interface Rotation {
-  /** Id of the key that everything is sealed under now. */
+  /** Id of the key that everything is now sealed under. */
   readonly kekId: string;
   readonly vaults: number;
-  /** Data keys, each of which was seen to open under the new key. */
+  /** Data keys, each of which was verified to open under the new key. */
   readonly dataKeys: number;
-  /** How many of them were under another key. */
+  /** Number of them that were under another key. */
   readonly rewrapped: number;
-  /** What the operator has still to do with the keys; undefined when the file holds the new one only. */
+  /** What the operator still has to do with the keys; undefined if the file holds only the new one. */
   readonly leftToDo: string | undefined;
 }
 
-/** Vaults that are worked on at once: a store commits their appends together. */
+/** Vaults processed in parallel: a store commits their appends together. */
 const atOnce = 16;
 
 /**
  * Wraps every data key of the store under a new key-encryption key. A key file gets the new key before anything is
- * wrapped under it, and loses the old one after everything was seen to open without it; keys in the environment are the
- * operator's to change. Whatever ends it, running it again goes on: two keys in the file are a rotation that began.
- * @throws {WrongKek} when the keys at the source are not those of the store, or there is no new one
+ * wrapped under it, and loses the old one after everything was verified to open without it; keys in the environment are
+ * the operator's to change. If it is interrupted, running it again continues: two keys in the file mean that a rotation
+ * has begun.
+ * @throws {WrongKek} if the keys at the source are not those of the store, or there is no new one
  */
 export async function rotateKek(world: World, source: KekSource): Promise<Rotation> {
   const { store, randomness } = world;
@@ -60,7 +61,7 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
   const alone = new LocalKeyEncryption(keys.slice(0, 1), randomness);
   const kekId = both.currentId;
 
-  // What is sealed from here on is sealed under the new key by everybody who knows it, so a walk may end here.
+  // From here on, everyone who has the new key seals under it, so the walk may end here.
   const begun = await recordNext(world, kekId);
   const vault = new Vault({ ...world, keyEncryption: both });
   const { vaults, total: rewrapped } = await eachVault(store, begun, (vaultId) => vault.rewrap(vaultId));
@@ -80,7 +81,7 @@ export async function rotateKek(world: World, source: KekSource): Promise<Rotati
   return { kekId, vaults, dataKeys, rewrapped, leftToDo: await removeOldKeys(source, keys, both.knownIds) };
 }
 
-/** A new key before those in the file; one in the environment cannot be added to. */
+/** Puts a new key before those in the file; one cannot be added to the environment. */
 async function addKey(
   { kek, kekFile }: KekSource,
   given: readonly Uint8Array[],
@@ -101,7 +102,7 @@ async function addKey(
   return keys;
 }
 
-/** Takes old keys out of the file, each only once it is in one of its own: what opens older backups must not be lost. */
+/** Removes old keys from the file, each only once it is in a file of its own: older backups need them. */
 async function removeOldKeys(
   { kek, kekFile }: KekSource,
   keys: readonly Uint8Array[],
@@ -122,7 +123,7 @@ async function removeOldKeys(
   }
 }
 
-/** Records the key that wraps from now on, or that so many data keys were wrapped under it. */
+/** Records the key that wraps from now on, or the number of data keys that were wrapped under it. */
 async function recordNext(
   world: World,
   kekId: string,
@@ -145,7 +146,7 @@ async function recordNext(
   }
 }
 
-/** Does something to every vault that begins before a position; how many there are, and the sum of what came of it. */
+/** Processes every vault that begins before a position; returns how many there are, and the sum of the results. */
 function eachVault(
   store: EventStore,
   until: bigint,
@@ -161,7 +162,7 @@ function eachVault(
       for (let at = 0; at < vaultIds.length; at += atOnce) {
         for (const count of await Promise.all(vaultIds.slice(at, at + atOnce).map(work))) total += count;
       }
-      // Not awaited: it ends when this handler has.
+      // Not awaited: it ends after this handler.
       if (events.some(({ position }) => position >= until)) {
         subscription.close().then(() => resolve({ vaults, total }), reject);
       }

@@ -2,22 +2,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Vault } from './vault.js';
 
 interface Reports {
-  /** It is tried again by itself. */
+  /** Shredding failed; it is retried automatically. */
   failed(vaultId: string, error: unknown): void;
-  /** A vault that had been left behind is gone. */
+  /** A vault that had been left behind was shredded. */
   caughtUp(vaultId: string): void;
-  /** The sweep could not go on; the next start begins it anew. */
+  /** The sweep could not continue; the next start begins it again. */
   stopped(error: unknown): void;
 }
 
-/** Milliseconds until what failed is tried again. */
+/** Milliseconds until a retry. */
 const retryMs = 60_000;
-/** Vaults that a sweep asks for until it lets others pass, for so many milliseconds. */
+/** Vaults that a sweep checks before it pauses, and the pause in milliseconds. */
 const rest = { every: 100, ms: 10 };
-/** So many that are gone one after the other: what a crash leaves behind is among the last that were ended. */
+/**
+ * Stop after this many in a row that are already gone: what a crash leaves behind is among the last that were ended.
+ */
 const goneInARow = 10_000;
 
-/** Sees to it that vaults that were ended are shredded, although a store may fail and a process may end in between. */
+/** Ensures that ended vaults are shredded, even if a store fails or a process dies in between. */
 export class Shredder {
   private readonly owed = new Set<string>();
   private readonly stopping = new AbortController();
@@ -30,7 +32,7 @@ export class Shredder {
     private readonly pauseMs = retryMs,
   ) {}
 
-  /** Shreds a vault. What was decided stands, so a failure is reported and tried again, and never thrown. */
+  /** Shreds a vault. The decision stands, so a failure is reported and retried, never thrown. */
   async shred(vaultId: string): Promise<void> {
     try {
       await this.vault.shred(vaultId);
@@ -40,8 +42,8 @@ export class Shredder {
   }
 
   /**
-   * Shreds those of the vaults that are still there, one by one in the background, once `ready` has resolved. The one that
-   * was ended last comes first; it stops when there is nothing left to expect.
+   * Shreds those of the vaults that still exist, one by one in the background, once `ready` has resolved. The most
+   * recently ended one comes first; it stops when nothing more is to be expected.
    */
   sweep(ready: (signal: AbortSignal) => Promise<void>, ended: () => Iterable<string>): void {
     this.working = this.sweepAll(ready, ended).catch((error: unknown) => {
@@ -49,7 +51,7 @@ export class Shredder {
     });
   }
 
-  /** Stops trying, and resolves when nothing is under way; the next start goes on. */
+  /** Stops retrying, and resolves once nothing is in progress; the next start continues. */
   async close(): Promise<void> {
     this.stopping.abort();
     clearTimeout(this.retry);
@@ -69,7 +71,7 @@ export class Shredder {
     }
   }
 
-  /** Whether it was gone already. */
+  /** Whether it was already gone. */
   private async shredLeftBehind(vaultId: string): Promise<boolean> {
     try {
       if (!(await this.vault.isThere(vaultId))) return true;

@@ -5,7 +5,7 @@ import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
 import { Shredder } from './shredding.js';
 import { Vault } from './vault.js';
 
-/** Sealed secrets, and their end. */
+/** Sealed secrets, and shredding them. */
 @Module({
   providers: [
     { provide: Vault, inject: [KEYRING], useFactory: ({ vault }: OpenKeyring) => vault },

@@ -27,13 +27,13 @@ export interface SecretRef {
   readonly name: string;
 }
 
-/** A secret on its way into a vault; the caller wipes it. */
+/** A secret to be sealed; the caller wipes it. */
 export interface NamedSecret {
   readonly name: string;
   readonly secret: Uint8Array;
 }
 
-/** Facts of a `vault-…` stream. A secret is AES-256-GCM under a data key of its own, which the KEK wraps. */
+/** Events of a `vault-…` stream. A secret is AES-256-GCM under its own data key, which the KEK wraps. */
 export type VaultEvent =
   | { readonly type: 'SecretSealed'; readonly data: SealedSecret }
   | { readonly type: 'DataKeyRewrapped'; readonly data: { readonly name: string } & WrappedKey };
@@ -43,20 +43,20 @@ interface SealedSecret extends WrappedKey {
   readonly name: string;
   /** Base64 of nonce ‖ ciphertext ‖ tag. */
   readonly sealed: string;
-  /** With the first secret of a vault that nothing recorded names yet. */
+  /** On the first secret of a vault that nothing recorded names yet. */
   readonly attempt?: VaultAttempt;
   /** It was made by a test harness for a history whose own secrets are elsewhere (docs/adr/0065). */
   readonly substitute?: true;
 }
 
-/** A vault's stream as far as it was read. Everything in it is sealed. */
+/** A vault's stream as far as it has been read. Everything in it is sealed. */
 interface LoadedVault {
   revision: number;
   hash: string;
   readonly secrets: Map<string, SealedSecret>;
-  /** Bytes of its secrets, about. */
+  /** Approximate bytes of its secrets. */
   bytes: number;
-  /** When the stream was last seen to be there, by the clock. */
+  /** When the stream was last known to exist, by the clock. */
   seenAt: number;
 }
 
@@ -68,29 +68,32 @@ export interface VaultPorts {
   readonly keyEncryption: KeyEncryption;
   readonly randomness: { bytes(count: number): Uint8Array };
   readonly clock: { now(): number };
-  /** Bytes of sealed secrets kept in memory, over all vaults. 64 MiB by default. */
+  /** Bytes of sealed secrets cached, over all vaults. 64 MiB by default. */
   readonly cachedBytes?: number;
-  /** Whose share of it the secrets of an organization take; its own unless told. */
+  /** Whose share of it an organization's secrets use; by default, its own. */
   readonly familyOf?: (organizationId: string) => string;
 }
 
 const mostCachedBytes = 64 * 1024 * 1024;
-/** A vault in memory beside its secrets, and a secret beside its texts: objects, names, entries of maps. */
+/** Memory of a vault besides its secrets, and of a secret besides its strings: objects, names, map entries. */
 const bytesBeside = { vault: 512, secret: 512 } as const;
-/** How long a vault is used from memory, in milliseconds, until the store is asked whether another has shredded it. */
+/**
+ * How long a vault is used from memory, in milliseconds, before the store is asked whether another coordinator has
+ * shredded it.
+ */
 const unquestionedMs = 60_000;
 const maxAttempts = 5;
 const dataKeyLength = 32;
 const streamPrefix = 'vault-';
 
-/** The vault whose stream this is; undefined for every other stream. */
+/** The vault of a stream; undefined for any other stream. */
 export function vaultIdOf(stream: string): string | undefined {
   return stream.startsWith(streamPrefix) ? stream.slice(streamPrefix.length) : undefined;
 }
 
 /**
- * Sealed secrets, each vault a stream `vault-<id>` of its own: every coordinator of a store sees them, and deleting the
- * stream shreds them (design, section 7). A plaintext leaves `open` only into the function it was opened for.
+ * Sealed secrets. Each vault is a stream `vault-<id>`: every coordinator of a store sees it, and deleting the stream
+ * shreds the secrets (design, section 7). A plaintext leaves `open` only into the function it was opened for.
  */
 export class Vault {
   private readonly cache: SharedMemory<LoadedVault>;
@@ -101,10 +104,10 @@ export class Vault {
   }
 
   /**
-   * Puts secrets into a vault, which comes into being with the first. A name that is there keeps its secret.
-   * @param attempt what the vault is made for, if nothing names it yet
+   * Puts secrets into a vault, which is created with the first. A secret whose name exists is kept.
+   * @param attempt what the vault is created for, if nothing names it yet
    * @param isSubstitute whether it stands for a secret that is elsewhere
-   * @throws {CoordinatorError} NOT_FOUND for a vault that was shredded, UNAVAILABLE when the store cannot be had
+   * @throws {CoordinatorError} NOT_FOUND for a shredded vault, UNAVAILABLE if the store is unavailable
    */
   async seal(
     vaultId: string,
@@ -128,9 +131,9 @@ export class Vault {
   }
 
   /**
-   * Opens a secret for as long as `use` runs; the buffer is wiped afterwards, so nothing may keep it.
-   * @throws {CoordinatorError} UNAVAILABLE when the store or the key-encryption key cannot be had, NOT_FOUND when the
-   * secret is not there
+   * Opens a secret while `use` runs; the buffer is wiped afterwards, so nothing may keep it.
+   * @throws {CoordinatorError} UNAVAILABLE if the store or the key-encryption key is unavailable, NOT_FOUND if the
+   * secret does not exist
    */
   async open<Result>(ref: SecretRef, use: (secret: Buffer) => Result | Promise<Result>): Promise<Result> {
     const secret = await this.reveal(ref);
@@ -146,24 +149,24 @@ export class Vault {
     return [...(await this.load(vaultId)).secrets.keys()];
   }
 
-  /** Whether anything is sealed in it, asked of the store. @throws {StoreUnavailable} */
+  /** Whether anything is sealed in it, according to the store. @throws {StoreUnavailable} */
   async isThere(vaultId: string): Promise<boolean> {
     for await (const _ of this.ports.store.read(`${streamPrefix}${vaultId}`)) return true;
     return false;
   }
 
-  /** Removes a vault for good: what was sealed in it can never be opened again. Doing it twice does no harm. */
+  /** Deletes a vault permanently: its secrets can never be opened again. Repeating it does no harm. */
   async shred(vaultId: string): Promise<void> {
     this.forget(vaultId);
     await this.ports.store.delete(`${streamPrefix}${vaultId}`);
-    // Whoever was reading meanwhile has put it back into the cache.
+    // A concurrent read has put it back into the cache.
     for (let running = this.loading.get(vaultId); running; running = this.loading.get(vaultId)) {
       await running.catch(() => undefined);
     }
     this.forget(vaultId);
   }
 
-  /** Wraps the data keys of a vault under the current key-encryption key; how many were under another. */
+  /** Wraps the data keys of a vault under the current key-encryption key; returns how many were under another. */
   async rewrap(vaultId: string): Promise<number> {
     const { keyEncryption } = this.ports;
     try {
@@ -189,8 +192,8 @@ export class Vault {
   }
 
   /**
-   * Opens every secret of a vault once; how many there are.
-   * @throws {CoordinatorError} UNAVAILABLE when one does not open with the key-encryption keys at hand
+   * Opens every secret of a vault once; returns how many there are.
+   * @throws {CoordinatorError} UNAVAILABLE if one does not open with the available key-encryption keys
    */
   async verify(vaultId: string): Promise<number> {
     const { secrets } = await this.load(vaultId);
@@ -199,11 +202,12 @@ export class Vault {
     return sealed.length;
   }
 
-  /** Appends what `decide` makes of the vault as it is; decided anew when another writer was first. */
+  /** Appends what `decide` returns for the current vault; decides again if another writer was first. */
   private async change(vaultId: string, decide: (vault: LoadedVault) => Promise<VaultEvent[]>): Promise<number> {
     for (let attempt = 1; ; attempt++) {
       const vault = await this.load(vaultId);
-      // INVARIANT: taken together with what is decided on; a reader may move the vault on while the keys are wrapped.
+      // INVARIANT: captured together with what is decided on; a reader may advance the vault while the keys are
+      // wrapped.
       const { revision, hash } = vault;
       const events = await decide(vault);
       if (events.length === 0) return 0;
@@ -239,7 +243,7 @@ export class Vault {
       try {
         dataKey = await this.ports.keyEncryption.unwrap(secret, context);
       } catch (error) {
-        // It may have been rewrapped by a rotation since it was read.
+        // A rotation may have rewrapped it since it was read.
         if (isFresh || !(error instanceof KeyEncryptionError)) throw unopened(error);
         this.forget(ref.vaultId);
         ({ secret, isFresh } = await this.find(ref));
@@ -262,7 +266,7 @@ export class Vault {
       this.keep(vaultId, vault);
       return { secret: cached, isFresh: false };
     }
-    // Twice: a read that others have begun may not have seen what was sealed since.
+    // Twice: a read started by others may not include what was sealed since.
     for (const _ of ['joined', 'own']) {
       const secret = (await this.load(vaultId)).secrets.get(name);
       if (secret) return { secret, isFresh: true };
@@ -276,9 +280,9 @@ export class Vault {
     return age >= 0 && age <= unquestionedMs;
   }
 
-  /** The vault at the head of its stream; an empty one when there is no stream. */
+  /** The vault at the head of its stream; an empty one if there is no stream. */
   private load(vaultId: string): Promise<LoadedVault> {
-    // Two readers of one stream at once would take the same events twice into one vault.
+    // Two concurrent readers of one stream would apply the same events twice to one vault.
     const running = this.loading.get(vaultId);
     if (running) return running;
     const load = this.catchUp(vaultId).finally(() => this.loading.delete(vaultId));
@@ -292,7 +296,7 @@ export class Vault {
     const known = vault.revision;
     let isThere = known < 0;
     try {
-      // From the last event that is known: a stream that has lost it was deleted.
+      // From the last known event: a stream that has lost it was deleted.
       for await (const event of this.ports.store.read(`${streamPrefix}${vaultId}`, Math.max(known, 0))) {
         if (event.revision === known) {
           checkUnchanged(vault, event);
@@ -353,7 +357,7 @@ function take(vault: LoadedVault, recorded: RecordedEvent): void {
       vault.bytes += bytesBeside.secret + data.name.length + data.sealed.length;
       break;
     case 'DataKeyRewrapped':
-      // Nothing but the wrapping: what is sealed, and for whom, never changes.
+      // Only the wrapping changes: what is sealed, and for whom, never does.
       if (known) vault.secrets.set(data.name, { ...known, kekId: data.kekId, wrappedKey: data.wrappedKey });
       break;
     default:
@@ -371,7 +375,7 @@ function checkUnchanged({ hash }: LoadedVault, event: RecordedEvent): void {
   throw new BrokenChain(event.stream, event.revision, 'it is not the event that was there before');
 }
 
-/** What a seal is bound to: a sealed secret that is moved to another place does not open there. */
+/** What a seal is bound to: a sealed secret moved to another place does not open there. */
 function contextOf({ organizationId, vaultId, name }: SecretRef): string {
   return JSON.stringify(['countersign secret', 1, organizationId, vaultId, name]);
 }

@@ -1,32 +1,32 @@
 import { GuardedFetchError, type GuardedFetch } from '../http-client/guarded-fetch.js';
 
-/** What signs deliveries; see `keyring/webhook-key.ts`. */
+/** Signs deliveries; see `keyring/webhook-key.ts`. */
 export interface Signer {
   readonly jwk: { readonly kid: string };
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** What is sent where. */
+/** What is sent, and where. */
 export interface Message {
   readonly url: string;
   readonly eventId: string;
   readonly eventType: string;
-  /** The organization that it is about. */
+  /** The organization that the event belongs to. */
   readonly organizationId: string;
   readonly body: Uint8Array;
 }
 
-/** How an attempt ended. `reason` holds nothing that was sent or answered, but the status. */
+/** The outcome of an attempt. `reason` contains nothing of the request or response except the status. */
 export type Outcome =
   | { readonly kind: 'delivered'; readonly status: number }
   | { readonly kind: 'failed' | 'refused'; readonly status?: number; readonly reason: string };
 
-/** For one attempt as a whole, in milliseconds. */
+/** For one whole attempt, in milliseconds. */
 const timeoutMs = 10_000;
 
 /**
- * One attempt (client protocol, section 10): a POST that is signed anew. 2xx is a success; 3xx and 4xx, 429 included, are
- * final; what breaks off or is answered 5xx may succeed later.
+ * One attempt (client protocol, section 10): a POST with a fresh signature. 2xx is a success; 3xx and 4xx, including
+ * 429, are final; after a broken connection or a 5xx, a later attempt may succeed.
  */
 export async function attempt(
   { url, eventId, eventType, organizationId, body }: Message,
@@ -58,14 +58,18 @@ export async function attempt(
   }
 }
 
-/** After the first failure, the second and so on, in milliseconds; then it is given up. As Standard Webhooks has it. */
+/**
+ * Delays after the first failure, the second and so on, in milliseconds; then it is given up. As in Standard Webhooks.
+ */
 const retryAfterMs = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
 
-/** When a delivery that has failed so many times is tried again; undefined when it is given up. */
+/** When a delivery is retried after this many failures; undefined if it is given up. */
 export function retryAt(attempts: number, now: number): number | undefined {
   const after = retryAfterMs[attempts - 1];
   return after === undefined ? undefined : now + after;
 }
 
-/** How old a delivery gets, in milliseconds: an endpoint that is down for days is not told of everything since. */
+/**
+ * Maximum age of a delivery, in milliseconds: an endpoint that was down for days is not notified of everything since.
+ */
 export const longestLifeMs = 3 * 24 * 60 * 60 * 1000;

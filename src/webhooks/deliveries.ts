@@ -19,10 +19,10 @@ import { attempt, longestLifeMs, retryAt, type Signer } from './attempt.js';
 import { DeliveryLog } from './delivery-log.js';
 import { lanePath, mostDeliveries, openTo, roomOfEndpoint } from './shares.js';
 
-/** What became of an attempt, for metrics and the log. */
+/** The outcome of an attempt, for metrics and the log. */
 interface DeliveryObserver {
   settled(outcome: 'delivered' | 'retrying' | 'abandoned', delivery: WebhookDelivery, reason?: string): void;
-  /** The store or the read model did not answer; the delivery is taken up again. */
+  /** The store or the read model did not respond; the delivery is resumed later. */
   interrupted(error: unknown): void;
 }
 
@@ -32,49 +32,49 @@ interface Ports {
   readonly clock: Clock;
   readonly fetch: GuardedFetch;
   readonly signer: Signer;
-  /** The endpoint as it is recorded now, whatever the rows say; undefined when it is gone. */
+  /** The endpoint as recorded now, whatever the rows say; undefined if deleted. */
   readonly endpoint: (organizationId: string, endpointId: string) => Promise<WebhookEndpoint | undefined>;
-  /** What is told: the activity as the delivery's event left it. */
+  /** The content: the activity as the delivery's event left it. */
   readonly body: (delivery: WebhookDelivery) => Promise<object>;
-  /** Resolves when the rows hold everything up to the position. @throws when they never will */
+  /** Resolves once the rows include everything up to the position. @throws if they never will */
   readonly passed: (position: bigint, signal: AbortSignal) => Promise<void>;
   readonly observer: DeliveryObserver;
 }
 
-/** An endpoint that takes longer to answer is slow, in milliseconds. */
+/** An endpoint that takes longer to respond is slow, in milliseconds. */
 const soonMs = 1_000;
-/** Endpoints that are remembered as good ones while nothing waits for them. */
+/** Endpoints remembered as good while nothing waits for them. */
 const mostRemembered = 10_000;
-/** After an attempt that failed the whole endpoint rests, a second at first and a minute at most. */
+/** After a failed attempt the whole endpoint rests, for a second at first and a minute at most. */
 const shortestRestMs = 1_000;
 const longestRestMs = 60_000;
-/** How often it is looked whether a retry is due, in milliseconds; what is new is told of. */
+/** Interval between checks for due retries, in milliseconds; new deliveries are announced. */
 const lookMs = 250;
-/** The share of the thread's time that looking may take, as there may be endpoints without number. */
+/** The share of the thread's time that checking may take, because there may be any number of endpoints. */
 const lookShare = 0.2;
-/** What is on its way when the work is to end may take so long, in milliseconds. */
+/** How long deliveries in flight may take when the work is to end, in milliseconds. */
 const windDownMs = 2_000;
 
-/** What is known of an endpoint while we deliver to it. */
+/** What is known about an endpoint while delivering to it. */
 interface Lane {
   readonly endpointId: string;
   readonly path: QueuePath;
-  /** Ids of the events that are on their way. */
+  /** Ids of the events in flight. */
   readonly busy: Set<string>;
-  /** Ids of the events whose end is recorded, and which the rows show as waiting until they have seen that. */
+  /** Ids of the events whose outcome is recorded, and which the rows show as waiting until they include it. */
   readonly settled: Set<string>;
-  /** It waits for its turn. */
+  /** It is waiting for its turn. */
   isQueued: boolean;
-  /** Its latest answer was a good one, and came soon. */
+  /** Its latest response was a success, and was fast. */
   isProven: boolean;
   failuresInARow: number;
   restUntil: number;
 }
 
 /**
- * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one holds up
- * nobody else; lanes take turns, and have shares, so that nobody's endpoints hold up another's (docs/adr/0043). Of each
- * activity one update is on its way at a time, so that they arrive in order (docs/adr/0020).
+ * Delivers what waits in the rows, as long as a term lasts. Each endpoint has its own lane, so that a slow one delays
+ * nobody else; lanes take turns and have shares, so that nobody's endpoints delay another's (docs/adr/0043). Only one
+ * update of each activity is in flight at a time, so that they arrive in order (docs/adr/0020).
  */
 export class WebhookDeliveries {
   private readonly lanes = new Map<string, Lane>();
@@ -84,16 +84,16 @@ export class WebhookDeliveries {
 
   constructor(private readonly ports: Ports) {}
 
-  /** Something new may wait. */
+  /** Called when something new may be waiting. */
   wake(): void {
     this.hasNews = true;
     this.wakeUp();
   }
 
-  /** Delivers until the term ends; resolves when nothing is on its way any more. */
+  /** Delivers until the term ends; resolves once nothing is in flight. */
   async work(term: Term): Promise<void> {
     const { rows, store, clock, passed } = this.ports;
-    // Under the term before, others may have delivered what our rows still have waiting.
+    // During the previous term, others may have delivered what our rows still show as waiting.
     await passed((await store.head()) ?? -1n, term.signal);
     const log = new DeliveryLog(
       store,
@@ -113,7 +113,7 @@ export class WebhookDeliveries {
         lane.busy.add(delivery.eventId);
         const one = this.deliver(delivery, lane, { term, log, signal: calledOff.signal })
           .catch((error: unknown) => {
-            // Once the term is over whatever breaks off is the next one's to do.
+            // After the term is over, whatever breaks off is left to the next holder.
             if (!term.signal.aborted) this.interrupted(lane, error);
           })
           .finally(() => {
@@ -159,7 +159,7 @@ export class WebhookDeliveries {
     this.waiting.push(lanePath(lane), lane);
   }
 
-  /** The lane whose turn it is, of those that have not used up what they share. */
+  /** The lane whose turn it is, out of those that have not used up their share. */
   private next(): Lane | undefined {
     const onTheirWay = [...this.lanes.values()].filter(({ busy }) => busy.size > 0);
     return this.waiting.shift(openTo(onTheirWay.map((lane) => ({ ...lane, busy: lane.busy.size }))));
@@ -190,7 +190,7 @@ export class WebhookDeliveries {
     return lane;
   }
 
-  /** Lanes where nothing waits, and of which nothing is to be remembered, take no memory. */
+  /** Lanes with nothing waiting, and nothing to remember, take no memory. */
   private forgetAllBut(withDeliveries: ReadonlySet<string>, now: number): void {
     for (const [endpointId, { busy, settled, isProven, restUntil }] of this.lanes) {
       if (withDeliveries.has(endpointId) || busy.size > 0 || settled.size > 0 || now < restUntil) continue;
@@ -208,7 +208,7 @@ export class WebhookDeliveries {
     await term.assertCurrent();
     const endpoint = await ports.endpoint(organizationId, endpointId);
     if (!endpoint?.isActive) {
-      // The rows have yet to see it, and drop what waits.
+      // The rows have yet to include this, and then drop what waits.
       await ports.passed((await ports.store.head()) ?? -1n, term.signal);
       return;
     }
@@ -217,14 +217,14 @@ export class WebhookDeliveries {
     const position = await log.record(organizationId, activityId, event);
     const reason = 'reason' in event.data ? event.data.reason : undefined;
     ports.observer.settled(settledAs[event.type], delivery, reason);
-    // Until the rows have seen it, it looks as if it still waited; the next one does not wait for that.
+    // Until the rows include it, it looks as if it were still waiting; the next one does not wait for that.
     lane.settled.add(eventId);
     lane.busy.delete(eventId);
     this.wake();
     await ports.passed(position, term.signal).finally(() => lane.settled.delete(eventId));
   }
 
-  /** Tries, and says what is to be recorded; nothing when the attempt was called off by us. */
+  /** Makes an attempt, and returns what to record; nothing if we cancelled the attempt. */
   private async outcomeOf(
     delivery: WebhookDelivery,
     { url }: WebhookEndpoint,
@@ -248,7 +248,7 @@ export class WebhookDeliveries {
       organizationId: sourceOrganizationId,
       body: Buffer.from(JSON.stringify(await body(delivery))),
     };
-    // It is hashed twice to be signed.
+    // Signing hashes it twice.
     if (message.body.length > largeBody) await thisThread.next(lane.path, { alone: true });
     const begun = performance.now();
     const late = setTimeout(() => (lane.isProven = false), soonMs);
@@ -258,7 +258,7 @@ export class WebhookDeliveries {
     if (signal.aborted && outcome.kind !== 'delivered') return undefined;
     const attempts = before + 1;
     const status = outcome.status === undefined ? {} : { status: outcome.status };
-    // Whoever answers is there, whatever the answer.
+    // Any response shows that someone is there.
     if (outcome.kind === 'failed') rest(lane, clock.now());
     else lane.failuresInARow = 0;
     if (outcome.kind === 'delivered') {

@@ -5,22 +5,22 @@ import { WrongRevision, type EventStore } from '../ledger/event-store.js';
 import { emptyTail, expectedAfter, seal, type Tail } from '../ledger/seal.js';
 import type { Clock } from '../ports/clock.js';
 
-/** Times an append is tried after another writer was first. */
+/** Attempts at an append after another writer was first. */
 const maxAttempts = 5;
 
-/** Logs whose ends are kept in memory while nothing is written to them. */
+/** Logs whose ends are cached while nothing is written to them. */
 const mostTails = 10_000;
 
 /**
- * Writes what became of deliveries, for each organization into a stream of its own. Whoever writes later under a smaller
- * fencing token than it finds there has lost the lease, and is told so (docs/adr/0017).
+ * Records outcomes of deliveries, in a separate stream for each organization. A writer with a smaller fencing token
+ * than it finds there has lost the lease, and gets an error (docs/adr/0017).
  */
 export class DeliveryLog {
   private readonly tails = new Map<string, Tail>();
-  /** Appends to one stream go one after another. */
+  /** Appends to one stream run one after the other. */
   private readonly queues = new Map<string, Promise<unknown>>();
 
-  /** @param lastKnown revision of the last event of an organization's log that is known for sure; -1 for none */
+  /** @param lastKnown revision of the last event of an organization's log known for certain; -1 for none */
   constructor(
     private readonly store: EventStore,
     private readonly clock: Clock,
@@ -29,9 +29,9 @@ export class DeliveryLog {
   ) {}
 
   /**
-   * Resolves to the position of the event when it is durable.
-   * @throws {CoordinatorError} ABORTED when somebody writes under a greater token
-   * @throws {StoreUnavailable} when the store cannot say whether it has written
+   * Resolves to the position of the event once it is durable.
+   * @throws {CoordinatorError} ABORTED if someone writes under a greater token
+   * @throws {StoreUnavailable} if the outcome of the append is unknown
    */
   record(organizationId: string, correlationId: string, event: WebhookDeliveryEvent): Promise<bigint> {
     const before = this.queues.get(organizationId) ?? Promise.resolve();
@@ -41,7 +41,7 @@ export class DeliveryLog {
       .finally(() => {
         if (this.queues.get(organizationId) !== settled) return;
         this.queues.delete(organizationId);
-        // What is read again from the store needs no place here.
+        // What can be read again from the store needs no place here.
         for (const oldest of this.tails.keys()) {
           if (this.tails.size <= mostTails) break;
           if (!this.queues.has(oldest)) this.tails.delete(oldest);
@@ -68,7 +68,7 @@ export class DeliveryLog {
     }
   }
 
-  /** Reads from the last event that is known: a log is long, and its beginning says nothing new. */
+  /** Reads from the last known event: a log is long, and its beginning says nothing new. */
   private async open(organizationId: string, stream: string): Promise<Tail> {
     const from = Math.max(0, this.lastKnown(organizationId));
     let tail: Tail = emptyTail;

@@ -14,12 +14,12 @@ import { hasWebhookEndpoints, type WebhookDelivery } from '../read-models/webhoo
 import type { Signer } from './attempt.js';
 import { WebhookDeliveries } from './deliveries.js';
 
-/** How long others wait for whoever delivers webhooks, in milliseconds (docs/adr/0017). */
+/** How long others wait for the coordinator that delivers webhooks, in milliseconds (docs/adr/0017). */
 const deliveryLeaseMs = 15_000;
-/** Read models that a delivery is made from. */
+/** Read models that a delivery is built from. */
 const models = ['activities', 'users', 'webhooks'];
 
-/** What is told of deliveries, and of whose turn it is. */
+/** Reports on deliveries, and on who holds the lease. */
 interface Reports {
   ended(outcome: string): void;
   abandoned(delivery: WebhookDelivery, reason: string | undefined): void;
@@ -40,7 +40,10 @@ interface Ports {
   readonly reports: Reports;
 }
 
-/** Deliveries of webhooks, by one of all coordinators on the store. As long as nobody has an endpoint, nobody stands for it. */
+/**
+ * Webhook deliveries, by one of the coordinators on a store. While there are no endpoints, nobody competes for the
+ * lease.
+ */
 export class WebhookDispatcher {
   private readonly deliveries: WebhookDeliveries;
   private readonly lease: Lease;
@@ -82,7 +85,7 @@ export class WebhookDispatcher {
     this.look();
   }
 
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves once nothing is in flight. */
   close(): Promise<void> {
     return this.lease.close();
   }
@@ -110,7 +113,7 @@ export class WebhookDispatcher {
   }: WebhookDelivery): Promise<object> {
     const { rows, loader, rights, registry } = this.ports;
     const record = activityAsOf(rows, sourceOrganizationId, activityId, revision);
-    // Nobody asks: it is said whether there is anything to vote on at all.
+    // There is no caller, so this says whether there is anything to vote on at all.
     const waits = activityStatus === 'ACTIVITY_STATUS_CONSENSUS_NEEDED';
     const { organization } = await loader.load(sourceOrganizationId);
     const decoded = waits ? await rights.decoded(organization, record) : undefined;

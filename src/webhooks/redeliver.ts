@@ -4,7 +4,7 @@ import { GENESIS_HASH, verifyChain, type EventMetadata } from '../ledger/chain.j
 import type { EventStore } from '../ledger/event-store.js';
 import { DeliveryLog } from './delivery-log.js';
 
-/** Which deliveries are wanted once more: one, or all that were given up and not delivered since. */
+/** Which deliveries to repeat: one, or all that were given up and not delivered since. */
 export interface Wanted {
   readonly organizationId: string;
   readonly endpointId: string;
@@ -12,10 +12,10 @@ export interface Wanted {
 }
 
 /**
- * Has deliveries made once more, whatever became of them: each with its event id, to where the endpoint is by then. Whether
- * a coordinator runs meanwhile does not matter.
+ * Requests deliveries again, whatever their outcome was: each with its event id, to the endpoint's URL at that time. A
+ * coordinator may be running.
  * @returns how many
- * @throws {Error} when the log knows of no such delivery that has ended
+ * @throws {Error} if the log has no such finished delivery
  */
 export async function redeliver(
   { store, clock }: { readonly store: EventStore; readonly clock: Clock },
@@ -39,7 +39,7 @@ export async function redeliver(
         `see list_webhook_deliveries`,
     );
   }
-  // An operator's word has no term: no token is greater.
+  // An operator's request has no term, so it uses the greatest token.
   const log = new DeliveryLog(store, clock, () => -1, Infinity);
   for (const [id, { activityId }] of chosen) {
     await log.record(organizationId, activityId, {

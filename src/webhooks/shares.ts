@@ -1,8 +1,8 @@
 import { strangersOf, type QueuePath } from '../fairness/fair-queue.js';
 
 /**
- * Deliveries on their way at a time; to endpoints of strangers of one parent; to all endpoints that are slow, fail or are not
- * known yet, to those of them that are a parent's own, that are strangers' of one parent, and of one of these.
+ * Deliveries in flight: in total; to endpoints of one parent's strangers; to all endpoints that are slow, failing or
+ * new; and of those, to a parent's own, to those of one parent's strangers, and to those of one of these.
  */
 const most = {
   all: 128,
@@ -12,13 +12,13 @@ const most = {
   unprovenOfStrangers: 24,
   unprovenOfOne: 4,
 };
-/** Deliveries on their way to one endpoint whose latest answer was a good one, and came soon. */
+/** Deliveries in flight to one endpoint whose latest response was a success, and was fast. */
 const mostPerEndpoint = 4;
 
 /** Deliveries on their way at a time. */
 export const mostDeliveries = most.all;
 
-/** What is on its way to one endpoint. */
+/** Deliveries in flight to one endpoint. */
 interface LaneUse {
   /** Of its organization. */
   readonly path: QueuePath;
@@ -26,12 +26,12 @@ interface LaneUse {
   readonly busy: number;
 }
 
-/** How many deliveries may be on their way to one endpoint: a slow one holds one place. */
+/** How many deliveries may be in flight to one endpoint: a slow one occupies one place. */
 export function roomOfEndpoint(isProven: boolean): number {
   return isProven ? mostPerEndpoint : 1;
 }
 
-/** Where an endpoint waits: those that are not proven have turns of their own within their organization. */
+/** Where an endpoint waits: unproven endpoints have separate turns within their organization. */
 export function lanePath(lane: {
   readonly path: QueuePath;
   readonly isProven: boolean;
@@ -40,7 +40,7 @@ export function lanePath(lane: {
   return [...lane.path, lane.isProven ? 'proven' : 'unproven', lane.endpointId];
 }
 
-/** Which of those that wait, by the beginnings of their `lanePath`, may have their turn beside what is on its way. */
+/** Which of the waiting ones, by prefixes of their `lanePath`, may have their turn given what is in flight. */
 export function openTo(lanes: readonly LaneUse[]): (path: QueuePath) => boolean {
   const count = (isCounted: (lane: LaneUse) => boolean) =>
     lanes.reduce((sum, lane) => sum + (isCounted(lane) ? lane.busy : 0), 0);

@@ -2,12 +2,12 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { GuardedFetchError } from '../http-client/guarded-fetch.js';
 
 /**
- * Where deliveries may go, as the activities ask it.
+ * Where deliveries may go, for the activities.
  * @param reach refuses what no request would be made to; see `guardedTarget`
  */
 export function webhookTargets(reach: (url: string) => Promise<void>) {
   return {
-    /** @throws {CoordinatorError} INVALID_ARGUMENT; FAILED_PRECONDITION when the host cannot be resolved now */
+    /** @throws {CoordinatorError} INVALID_ARGUMENT; FAILED_PRECONDITION if the host cannot be resolved now */
     async check(url: string): Promise<void> {
       try {
         await reach(url);

@@ -21,7 +21,7 @@ import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { WebhookDispatcher } from './dispatcher.js';
 
-/** Deliveries of webhooks. */
+/** Webhook deliveries. */
 @Module({
   imports: [EngineModule, KeyringModule, LedgerModule, ReadModelsModule, MetricsModule],
   providers: [

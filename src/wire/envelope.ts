@@ -6,30 +6,30 @@ import type { User } from '../domain/organization/users.js';
 import type { ActivityRecord } from '../domain/activity/record.js';
 import { readableActivity, type ReadableActivity } from '../domain/activity/redaction.js';
 
-/** What the envelope needs beyond the record itself. */
+/** What the envelope needs besides the record itself. */
 export interface EnvelopeContext {
   /** Names of the one key of `intent`, and of those of `result`, by the submitted version. */
   readonly keys: { readonly intentKey: string; readonly resultKeys: readonly string[] };
   /** When it is read, milliseconds since the epoch. */
   readonly now: number;
-  /** The result as its submitter alone is told it, if that is another than the recorded one. */
+  /** The result as only its submitter gets it, if that differs from the recorded one. */
   readonly told?: Readonly<Record<string, unknown>> | undefined;
-  /** It is the answer to its submission: the submitter is told it as it was sent. */
+  /** It is the response to its submission: the submitter gets the request back as it was sent. */
   readonly asSubmitted?: boolean;
-  /** What the caller may still say about it, if that was told. */
+  /** How the caller may still vote on it, if that was computed. */
   readonly rights: {
     readonly canApprove: boolean;
     readonly canReject: boolean;
     readonly notComputed?: true;
     /** What it waits for, in words and in members. */
     readonly waitsFor?: WaitsForShape;
-    /** What it would sign, for whoever is to approve it. */
+    /** What it would sign, for approvers. */
     readonly decoded?: readonly DecodedShape[];
     readonly waitsForNotComputed?: true;
   };
 }
 
-/** The activity as every submit, get_activity and list_activities answer it (specification, section 2). */
+/** The activity as returned by every submit, get_activity and list_activities (specification, section 2). */
 export function activityEnvelope(
   recorded: ActivityRecord<User | undefined>,
   { keys, rights, now, told, asSubmitted = false }: EnvelopeContext,
@@ -77,7 +77,7 @@ function voteResource(activityId: string, vote: ReadableActivity<User | undefine
     publicKey,
     signature,
     scheme,
-    // What a passkey signs besides the challenge; without it nobody could verify the vote again.
+    // What a passkey signs in addition to the challenge; without it nobody could verify the vote again.
     ...(webauthn ? { authenticatorData: webauthn.authenticatorData, clientDataJson: webauthn.clientDataJson } : {}),
     createdAt: timestamp(at),
     ...(redacted ? { redacted } : {}),

@@ -22,13 +22,13 @@ interface Field {
 
 const fieldsOf = new WeakMap<object, Map<string, Field>>();
 
-/** Notes a field of a wire class; called by the decorators of `fields.ts`. */
+/** Registers a field of a wire class; called by the decorators of `fields.ts`. */
 export function recordField(prototype: object, name: string, field: Field): void {
   const own = fieldsOf.get(prototype) ?? new Map<string, Field>();
   fieldsOf.set(prototype, own.set(name, field));
 }
 
-/** The fields of a wire class, those it inherits first, in the order in which they are written. */
+/** The fields of a wire class, inherited ones first, in source order. */
 export function fieldsOfShape(shape: abstract new () => object): ReadonlyMap<string, Field> {
   const chain: Map<string, Field>[] = [];
   for (let prototype: unknown = shape.prototype; prototype && prototype !== Object.prototype;) {
@@ -40,8 +40,8 @@ export function fieldsOfShape(shape: abstract new () => object): ReadonlyMap<str
 }
 
 /**
- * The JSON Schema of a wire class, with every class it mentions in `components` under its own name.
- * @throws when two classes of one name are not the same class: the document would describe only one of them
+ * The JSON Schema of a wire class, with every class it refers to in `components` under its own name.
+ * @throws if two different classes share a name: the document would describe only one of them
  */
 export function schemaOf(
   shape: abstract new () => object,

@@ -3,12 +3,12 @@ import { activityStatuses, type ActivityStatus, type VoteSelection } from '../do
 import { limitNames, type LimitName } from '../domain/organization/limits.js';
 import { Described, Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from './fields.js';
 
-/** What answers look like, for the OpenAPI document and for tests that hold answers against it. */
+/** Shapes of responses, for the OpenAPI document and for tests that validate responses against it. */
 
 export const redactedAbout =
   'Omits what could still be used as proof, such as the signature of an unexpired token, and unused codes (docs/adr/0027).';
 
-/** Of whatever may lack what would still prove something. */
+/** For anything that may lack secrets that are still usable. */
 class Readable {
   @Described({ type: 'boolean', const: true }, { optional: true, about: redactedAbout })
   redacted?: true;
@@ -241,7 +241,7 @@ export class AppProofShape extends Readable {
   signature!: string;
 }
 
-/** The part of a policy's text that decided what the policy said. */
+/** The part of a policy's text that decided its outcome. */
 export class ClauseShape {
   @OneOf(['condition', 'consensus', 'time'])
   name!: string;

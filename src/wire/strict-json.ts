@@ -6,16 +6,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const bad = (what: string): CoordinatorError =>
   new CoordinatorError('INVALID_ARGUMENT', `request body ${what}`, { category: 'REQUEST_INVALID' });
 
-/** Deepest nesting of objects and arrays that a request may have. */
+/** Maximum nesting of objects and arrays in a request. */
 const maxJsonDepth = 32;
-/** Values that a request may have, each element and member one: reading and checking as many takes 30 ms. */
+/** Maximum values in a request, counting each element and member: parsing and checking that many takes 30 ms. */
 const maxJsonValues = 10_000;
 
 /**
- * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order mark,
- * no member named twice (two readers could pick different ones, and one of them checked the policy), no `__proto__`,
+ * Parses a request body as one JSON object (RFC 8259), stricter than `JSON.parse`: valid UTF-8 without a byte order
+ * mark, no repeated member (two parsers could pick different ones, and one of them checked the policy), no `__proto__`,
  * at most 32 levels and 10,000 values. Members that are null are dropped: null means absent (client protocol 2.8).
- * @param mostValues more than `maxJsonValues` for what was taken before there was that limit
+ * @param mostValues more than `maxJsonValues` for what was accepted before there was that limit
  * @throws {CoordinatorError} INVALID_ARGUMENT that says what is wrong and where
  */
 export function parseStrictJson(
@@ -28,7 +28,7 @@ export function parseStrictJson(
 }
 
 /**
- * The same with its null members, for what is no request.
+ * The same with its null members, for anything but requests.
  * @throws {CoordinatorError} as `parseStrictJson` does
  */
 export function parseWholeJson(
@@ -50,15 +50,15 @@ export function parseWholeJson(
   } catch (error) {
     throw bad(`is not JSON: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`);
   }
-  // An escape can spell half of a surrogate pair, which is no text and has no canonical form to hash.
+  // An escape can produce half a surrogate pair, which is not valid text and has no canonical form to hash.
   if (/\\u[dD]/.test(text) && hasLoneSurrogate(value)) throw bad('contains a string with half of a surrogate pair');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('must be a JSON object');
   return { text, value: value as Record<string, unknown> };
 }
 
 /**
- * One pass over the text for what `JSON.parse` lets through: depth, members named twice, and how many values there are. It
- * only tracks strings, brackets and commas; whether the text is JSON at all is the parser's to say.
+ * One pass over the text for what `JSON.parse` accepts: depth, repeated members, and number of values. It only tracks
+ * strings, brackets and commas; the parser decides whether the text is JSON at all.
  */
 function checkMembers(text: string, mostValues: number, maxDepth: number): void {
   const open: (Set<string> | undefined)[] = [];
@@ -120,7 +120,7 @@ function unescape(raw: string): string {
   try {
     return String(JSON.parse(`"${raw}"`));
   } catch {
-    // Not a JSON string: the parser will say so, with its place.
+    // Not a JSON string: the parser reports that, with its position.
     return raw;
   }
 }

@@ -9,7 +9,7 @@ interface Violation {
 
 type Shape = new () => object;
 
-/** Violations told in one refusal; more would help nobody. */
+/** Violations reported in one refusal; more would not help. */
 const maxViolations = 20;
 
 const validatorOptions = {
@@ -18,8 +18,8 @@ const validatorOptions = {
   validationError: { target: false, value: false },
 };
 
-// class-validator looks through the rules of all classes for each object that it validates, to find the inherited ones.
-// Ours are complete when a class is declared, and no groups are used: what was found once holds.
+// For each object it validates, class-validator searches the rules of all classes for inherited ones. Our rules are
+// complete when a class is declared, and use no groups, so the result can be cached.
 const storage = getMetadataStorage();
 const rulesFound = new WeakMap<object, ReturnType<typeof storage.getTargetValidationMetadatas>>();
 const findRules = storage.getTargetValidationMetadatas.bind(storage);
@@ -32,14 +32,14 @@ storage.getTargetValidationMetadatas = (shape, ...options) => {
 };
 
 /**
- * Turns plain JSON into the wire class it should be, with every rule of the class checked and no unknown member.
- * `path` is what field names begin with in errors, such as `parameters`.
+ * Converts plain JSON into its wire class, with every rule of the class checked and no unknown member. `path` is the
+ * prefix of field names in errors, such as `parameters`.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names each bad field
  */
 export function validate<Wire extends object>(shape: new () => Wire, plain: object, path = ''): Wire {
   const found: Violation[] = [];
   const instance = instanceOf(shape, plain, path, found) as Wire;
-  // A class without fields has no rules either, and class-validator would take it for one that it was never told of.
+  // A class without fields has no rules either, and class-validator would treat it as unknown.
   const errors = fieldsOf(shape).size === 0 ? [] : validateSync(instance, validatorOptions);
   found.push(...errors.flatMap((error) => violations(error, path)));
   if (found.length > 0) throw invalidFields(found.slice(0, maxViolations));
@@ -47,8 +47,8 @@ export function validate<Wire extends object>(shape: new () => Wire, plain: obje
 }
 
 /**
- * The value as an instance of its class, without the members that the class does not have; each of those is noted.
- * Not done by class-transformer: it takes `constructor` and `toString` in a request for an object's own methods.
+ * The value as an instance of its class; members that the class does not have are dropped and noted. Not done by
+ * class-transformer, which takes `constructor` and `toString` in a request for an object's own methods.
  */
 function instanceOf(shape: Shape, value: unknown, path: string, unknown: Violation[]): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -82,6 +82,6 @@ function violations(error: ValidationError, parent: string): Violation[] {
   const isIndex = /^\d+$/.test(error.property);
   const field = isIndex ? `${parent}[${error.property}]` : parent ? `${parent}.${error.property}` : error.property;
   const own = Object.values(error.constraints ?? {}).map((description) => ({ field, description }));
-  // A list whose elements are wrong says so itself; saying it of each element again helps nobody.
+  // A list with invalid elements is reported itself; repeating that for each element would not help.
   return own.length > 0 ? own : (error.children ?? []).flatMap((child) => violations(child, field));
 }

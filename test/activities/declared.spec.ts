@@ -50,7 +50,7 @@ describe('a verb that prepares', () => {
     expect([complete, withoutRecall, withoutPrepare, withNeither]).toEqual([true, false, false, true]);
   });
 
-  it('prepares all that is recalled, and recalls all that is decided on', () => {
+  it('prepares everything that it recalls, and recalls everything that it decides on', () => {
     const preparesLess: Fits<With<{ prepare(): Promise<{ message: string }> }>, Verb> = false;
     const recallsLess: Fits<With<{ recall(): { message: string } }>, Verb> = false;
     expect([preparesLess, recallsLess]).toEqual([false, false]);

@@ -96,7 +96,7 @@ describe('a limit whose table is full', () => {
     expect(limit.size).toBe(15);
   });
 
-  test('takes new keys again when windows have ended', () => {
+  test('accepts new keys again once windows have ended', () => {
     let time = 0;
     const limit = filled(() => time);
     time = 60_000;
@@ -134,7 +134,7 @@ describe('the caller that a proxy tells', () => {
   const bound = { path: '/public/v1/submit/init_otp', stamp: 'stamp' };
   const header = tellCaller('secret', '203.0.113.7', bound);
 
-  test('is taken from whoever has the secret, for that very request', () => {
+  test('is accepted from the holder of the secret, for that request only', () => {
     expect(toldCaller('secret', header, bound)).toBe('203.0.113.7');
     expect(toldCaller('other', header, bound)).toBeUndefined();
     expect(toldCaller(undefined, header, bound)).toBeUndefined();

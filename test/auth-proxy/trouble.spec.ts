@@ -51,7 +51,7 @@ const unavailable = {
   },
 };
 
-test('an API where nobody listens is a clear 503, and the proxy lives but is not ready', async () => {
+test('an unreachable API gives a clear 503; the proxy is live but not ready', async () => {
   const gone = await apiThat(() => undefined);
   await opened.pop()!();
   const proxy = await proxyOf(gone);
@@ -73,7 +73,7 @@ const answers: readonly (readonly [string, RequestListener])[] = [
   ['stops in the middle', (_request, response) => void response.writeHead(200, { 'content-length': 9 }).write('{')],
 ];
 
-test.each(answers)('an API that %s is a clear 503', async (how, answer) => {
+test.each(answers)('an API that %s gives a clear 503', async (how, answer) => {
   const url = await apiThat((request, response) => {
     answer(request, response);
     if (how === 'stops in the middle') setTimeout(() => request.socket.destroy(), 20);
@@ -83,7 +83,7 @@ test.each(answers)('an API that %s is a clear 503', async (how, answer) => {
   expect(refused.text).not.toContain('secret words');
 });
 
-test('an API that does not answer in time is given up', async () => {
+test('gives up on an API that does not respond in time', async () => {
   const url = await apiThat(() => undefined);
   const api = new Api({ url: () => url, secret, clock: Date, answerMs: 50 });
   await expect(api.configuration('00000000-0000-4000-8000-000000000000')).rejects.toMatchObject({
@@ -92,7 +92,7 @@ test('an API that does not answer in time is given up', async () => {
   });
 });
 
-test('the proxy asks for answers no older than the newest that it has had', async () => {
+test('the proxy asks for responses no older than the newest it has received', async () => {
   const configuration = {
     configId: '00000000-0000-4000-8000-000000000000',
     organizationId: 'o',
@@ -119,7 +119,7 @@ describe('before a real API', () => {
     return coordinator;
   };
 
-  test('the proxy by itself serves its configurations, and nothing of the API', async () => {
+  test('a standalone proxy serves its configurations, and nothing of the API', async () => {
     const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
     const proxy = await proxyOf(url);
     expect(await ask(proxy, root.authProxyConfigId)).toMatchObject({
@@ -141,14 +141,14 @@ describe('before a real API', () => {
     expect([await preflight(), await preflight(), await preflight()]).toEqual([204, 204, 429]);
   });
 
-  test('the wrong secret is for the operator to put right, and no caller sees either', async () => {
+  test('a wrong secret is reported to the operator, and callers see neither secret', async () => {
     const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
     const refused = await ask(await proxyOf(url, 'w'.repeat(32)), root.authProxyConfigId);
     expect(refused).toMatchObject({ status: 503, body: { message: textLike('set the same PROXY_SECRET for both') } });
     expect(refused.text).not.toMatch(/s{32}|w{32}/);
   });
 
-  test('a proxy with the wrong secret is not ready, and says so to its operator', async () => {
+  test('a proxy with the wrong secret is not ready, and tells its operator', async () => {
     const { url } = await start({ APP: 'api', PROXY_SECRET: secret });
     const lines: string[] = [];
     const log = new Writable({
@@ -168,7 +168,7 @@ describe('before a real API', () => {
     expect([said, /s{32}|w{32}/.test(lines.join(''))]).toEqual([1, false]);
   });
 
-  test('the proxy by itself has metrics', async () => {
+  test('a standalone proxy has metrics', async () => {
     const { url, root } = await start({ APP: 'api', PROXY_SECRET: secret });
     const proxy = await proxyOf(url);
     await ask(proxy, root.authProxyConfigId);
@@ -176,7 +176,7 @@ describe('before a real API', () => {
     expect(text).toMatch(/countersign_http_request_seconds_count\{route="\/v1\/:name",status="200"\} 1/);
   });
 
-  test('without a secret an API serves no proxy', async () => {
+  test('an API without a secret serves no proxy', async () => {
     const { url } = await start({ APP: 'api' });
     const stamp = await exchange(`${url}/internal/v1/auth-proxy/stamp`, {
       method: 'POST',

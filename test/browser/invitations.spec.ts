@@ -38,7 +38,7 @@ async function userOf(address: string): Promise<object | undefined> {
   return users.find(({ userEmail }) => userEmail === address);
 }
 
-test('whoever is invited makes a passkey on our page and is a user; the secret leaves the address bar', async () => {
+test('an invited person creates a passkey on our page and becomes a user; the secret leaves the address bar', async () => {
   await follow('bob@example.com', 'ACCESS_TYPE_WEB');
   await visitor.page.getByRole('button', { name: 'Create a passkey' }).click();
   await said().filter({ hasText: 'Welcome' }).waitFor();
@@ -52,7 +52,7 @@ test('whoever is invited makes a passkey on our page and is a user; the secret l
   expect(await visitor.page.getByRole('button').count()).toBe(0);
 });
 
-test('a link that was used says so, and makes nobody', async () => {
+test('a used link says so, and creates nobody', async () => {
   await follow('eve@example.com', 'ACCESS_TYPE_WEB');
   const url = visitor.page.url();
   await visitor.page.getByRole('button', { name: 'Create a passkey' }).click();

@@ -87,7 +87,7 @@ describe('in the browser', () => {
 
   afterEach(() => visitor.leave());
 
-  test('somebody signs up with a code and a passkey, and logs in with either', async () => {
+  test('people sign up with a code and a passkey, and log in with either', async () => {
     const contact = newContact();
     await enterWithCode(contact);
     const ann = await whoIsIn();
@@ -122,7 +122,7 @@ describe('in the browser', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  test('somebody signs up with a passkey alone, and comes back with it', async () => {
+  test('people sign up with a passkey alone, and log in with it again', async () => {
     await button('Sign up with a passkey alone').click();
     const ben = await whoIsIn();
     expect(ben.passkeys).toBe(1);
@@ -132,7 +132,7 @@ describe('in the browser', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  test('who wants no passkey has none, and may add one later', async () => {
+  test('people may decline a passkey, and add one later', async () => {
     const contact = newContact();
     const code = await askForCode(contact);
     await field('If I am new, make a passkey too').uncheck();
@@ -148,7 +148,7 @@ describe('in the browser', () => {
     expect(await whoIsIn()).toEqual({ ...cem, passkeys: 1 });
   });
 
-  test('a wrong code is refused in words, and the right one still works', async () => {
+  test('a wrong code is refused with an explanation, and the right one still works', async () => {
     const contact = newContact();
     const code = await askForCode(contact);
     await field('Code').fill(code === '000000000' ? '111111111' : '000000000');
@@ -159,7 +159,7 @@ describe('in the browser', () => {
     expect(await whoIsIn()).toMatchObject({ name: contact });
   });
 
-  test('a passkey that is turned down at sign-up does not cost the code', async () => {
+  test('declining the passkey at sign-up does not use up the code', async () => {
     const contact = newContact();
     await visitor.agrees(false);
     await enterWithCode(contact);
@@ -169,7 +169,7 @@ describe('in the browser', () => {
     expect(await whoIsIn()).toMatchObject({ name: contact, passkeys: 0 });
   });
 
-  test('a passkey that nobody has registered is refused in words', async () => {
+  test('an unregistered passkey is refused with an explanation', async () => {
     await button('Log in with a passkey').click();
     await problem()
       .filter({ hasText: /passkey/i })
@@ -189,7 +189,7 @@ describe('in the browser', () => {
 test.each([
   ['nothing was started yet', undefined, 'start the server first'],
   ['the server is the API alone', { apiUrl: 'http://localhost:1' }, 'names no auth proxy'],
-])('where %s, the page says so and ends', async (_case, root, words) => {
+])('when %s, the page says so and exits', async (_case, root, words) => {
   const empty = await Installation.make();
   try {
     if (root) await writeFile(join(empty.dataDir, 'root.json'), JSON.stringify(root));

@@ -74,7 +74,7 @@ test('what policies allow with two votes waits for the second, and says what to 
   expect(await user.types(['activities', 'list', '--status', 'nonsense'])).toMatchObject({ code: 5 });
 });
 
-test('a denial names the policies, and ends in another way than a request that is wrong', async () => {
+test('a denial names the policies, and has another exit code than an invalid request', async () => {
   await user.json([
     'policies',
     'create',
@@ -172,7 +172,7 @@ test('parameters come from a file, from standard input and from --set, each valu
   expect(answer.activities).toHaveLength(1);
 });
 
-test('wallets are made, used and deleted by name', async () => {
+test('wallets are created, used and deleted by name', async () => {
   const made = await user.types(['wallets', 'create', 'Treasury', '--account', 'ethereum', 'solana']);
   expect(made).toEqual({
     code: 0,
@@ -192,7 +192,7 @@ test('wallets are made, used and deleted by name', async () => {
   expect((await user.types(['wallets'])).out).toBe('There are none.\n');
 });
 
-test('names of others cannot move the cursor, and colours are for terminals', async () => {
+test('others’ names cannot move the cursor, and only terminals get colours', async () => {
   const { userId } = await coordinator.createUser('Eve\u202e');
   const plain = await user.types(['users']);
   expect(plain.out).toContain('Eve�');

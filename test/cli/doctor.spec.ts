@@ -40,7 +40,7 @@ async function findings(env: Readonly<Record<string, string>> = {}): Promise<rea
 
 const like = (pattern: RegExp) => expect.stringMatching(pattern) as string;
 
-test('an installation in order has no problem, and says what is only worth knowing', async () => {
+test('a healthy installation has no problems, and gets hints', async () => {
   const { code, out } = await user.types(['doctor', '--data-dir', 'data']);
   expect(out).toMatch(/^ok {7}Node\.js: 2\d\./);
   expect(out).toMatch(
@@ -133,7 +133,7 @@ test.each<[string, () => Promise<Readonly<Record<string, string>> | void>, objec
   expect(await findings(env ?? {})).toContainEqual(expect.objectContaining({ level: 'problem', ...finding }));
 });
 
-test('an event store that takes less in one append than requests may need is named', async () => {
+test('reports an event store that accepts less in one append than requests may need', async () => {
   const double = await EventStoreDouble.start();
   double.maxAppendBytes = 1024 * 1024;
   try {
@@ -148,7 +148,7 @@ test('an event store that takes less in one append than requests may need is nam
   }
 });
 
-test('a rotation that was interrupted is named, and nothing is changed by looking', async () => {
+test('reports an interrupted rotation, without changing anything', async () => {
   await appendFile(user.path('data', 'kek'), `${randomBytes(32).toString('hex')}\n`);
   const before = await readFile(user.path('data', 'kek'), 'utf8');
   expect(await findings()).toContainEqual({
@@ -160,7 +160,7 @@ test('a rotation that was interrupted is named, and nothing is changed by lookin
   expect(await readFile(user.path('data', 'kek'), 'utf8')).toBe(before);
 });
 
-test('a Node.js that is too old is a problem', async () => {
+test('reports a Node.js that is too old', async () => {
   await mkdir(user.path('empty'));
   expect(versionFinding('18.20.0')).toMatchObject({ level: 'problem', toDo: 'install Node.js 20.19 or newer' });
   expect([versionFinding('20.19.0'), versionFinding('24.1.0')]).toMatchObject([{ level: 'ok' }, { level: 'ok' }]);

@@ -33,7 +33,7 @@ async function registeredKeys(): Promise<readonly string[]> {
   return apiKeys.map(({ credential }) => credential.publicKey);
 }
 
-test('login makes a key of its own, registers it, and says nothing of either private key', async () => {
+test('login creates a key, registers it, and prints neither private key', async () => {
   const { code, out, error } = await user.types(['login', '--data-dir', 'data']);
   expect({ code, error }).toEqual({ code: 0, error: '' });
   expect(out).toMatch(
@@ -64,7 +64,7 @@ test('login makes a key of its own, registers it, and says nothing of either pri
   });
 });
 
-test('what a profile holds is for its user only, and one that others can read is not used', async () => {
+test('only its user may read a profile, and one that others can read is not used', async () => {
   await user.json(['login', '--data-dir', 'data']);
   await user.json(['login', '--data-dir', 'data', '--yes']);
   const folder = user.path('.config', 'countersign');
@@ -127,7 +127,7 @@ test('a key is read from a file or standard input, and no error shows any of it'
   expect(broken.error).not.toContain(half.slice(0, 8));
 });
 
-test('a new user makes the key, and somebody else registers it', async () => {
+test('a new user creates the key, and somebody else registers it', async () => {
   await user.json(['login', '--data-dir', 'data']);
   const place = ['--address', coordinator.url, '--organization', coordinator.organizationId];
   const asked = await user.types(['login', '--profile', 'alice', '--new-key', ...place]);
@@ -149,7 +149,7 @@ test('a new user makes the key, and somebody else registers it', async () => {
   expect(await user.json(['whoami', '--profile', 'alice'])).toMatchObject({ username: 'Alice' });
 });
 
-test('a code by mail makes the key one of a session', async () => {
+test('an e-mailed code makes the key a session key', async () => {
   const { subOrganizationId, rootUserIds } = await coordinator.client.perform(
     'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
     {
@@ -181,7 +181,7 @@ test('a code by mail makes the key one of a session', async () => {
   expect(await user.json(['whoami'])).toMatchObject({ userId: rootUserIds?.[0], username: 'Dana' });
 });
 
-test('what cannot be used is refused with what to type instead, and nothing is replaced without a word', async () => {
+test('invalid input is refused with what to type instead, and nothing is replaced silently', async () => {
   await user.json(['login', '--data-dir', 'data']);
   const before = await readFile(fileOf('default'), 'utf8');
   for (const [words, line] of [
@@ -216,7 +216,7 @@ test('what cannot be used is refused with what to type instead, and nothing is r
   expect(await readFile(fileOf('default'), 'utf8')).toBe(before);
 });
 
-test('a server that is not there, or is something else, is not mistaken for a refusal', async () => {
+test('a missing server, or one of another kind, is not mistaken for a refusal', async () => {
   const place = ['--organization', coordinator.organizationId, '--key-file', 'data/root.json'];
   const gone = await user.types(['login', '--address', 'http://127.0.0.1:9', ...place]);
   expect(gone).toMatchObject({

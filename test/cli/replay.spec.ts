@@ -152,7 +152,7 @@ test('a fork takes one change, at a revision, with a file that says what should 
   expect([code, JSON.parse(out)]).toMatchObject([0, { divergences: [{ userName: 'Alice' }, { userName: 'Bob' }] }]);
 });
 
-test('what history holds does not steer the terminal', async () => {
+test('history cannot control the terminal', async () => {
   const { out } = await replay('--no-tty');
   expect(out).toContain('Mallory\\u{202e}cilA');
   const steps = await replay('--step');
@@ -176,7 +176,7 @@ test('the same is read off an EventStoreDB', async () => {
   }
 });
 
-test('a long history is folded from the nearest state that was kept, and comes out as from the start', async () => {
+test('a long history is folded from the nearest saved state, with the same result as from the start', async () => {
   const store = await SqliteEventStore.openForReading(eventsFile(user.path('data')));
   try {
     const [near, far] = await Promise.all(

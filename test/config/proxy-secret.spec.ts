@@ -10,12 +10,12 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const read = (app: 'all' | 'api' | 'proxy', proxySecretFile: string | undefined, proxySecret?: string) =>
   readProxySecret({ app, proxySecret, proxySecretFile });
 
-test('a secret that is given is taken as it is', async () => {
+test('uses a given secret unchanged', async () => {
   expect(await read('api', join(folder, 'secret'), 'given')).toBe('given');
   expect(await read('all', undefined)).toBeUndefined();
 });
 
-test('of APIs that start at once one makes the file, which only its owner reads, and all have the same secret', async () => {
+test('APIs that start at once share one secret, in a file that only its owner can read', async () => {
   const file = join(folder, 'deep', 'secret');
   const secrets = await Promise.all([1, 2, 3, 4].map(() => read('api', file)));
   expect(new Set(secrets).size).toBe(1);
@@ -25,7 +25,7 @@ test('of APIs that start at once one makes the file, which only its owner reads,
   expect(await readFile(file, 'utf8')).toBe(`${secrets[0]}\n`);
 });
 
-test('a proxy makes no file, and says what to do', async () => {
+test('a proxy creates no file, and says what to do', async () => {
   const file = join(folder, 'secret');
   await expect(read('proxy', file)).rejects.toThrow(/PROXY_SECRET_FILE=.*start the API first, which creates it/);
   await expect(stat(file)).rejects.toThrow('ENOENT');

@@ -24,7 +24,7 @@ describe('a clock that is held against a monotonic one', () => {
     }
   });
 
-  it('is not believed once set back, until it has caught up', () => {
+  it('is not trusted once set back, until it has caught up', () => {
     const { clock, time, pass } = clocks();
     time.wall -= 7_200_000;
     expect(clock.jumped()).toBe(-7_200_000);
@@ -34,7 +34,7 @@ describe('a clock that is held against a monotonic one', () => {
     expect(clock.jumped()).toBe(0);
   });
 
-  it('is believed again when it was set ahead and has run steadily for a minute', () => {
+  it('is trusted again after it was set ahead and has run steadily for a minute', () => {
     const { clock, time, pass } = clocks();
     time.wall += 7_200_000;
     expect(clock.jumped()).toBe(7_200_000);

@@ -115,7 +115,7 @@ describe('a vote', () => {
     expect(again.activity.votes).toHaveLength(2);
   });
 
-  it('of someone whose word cannot count is refused, both ways', async () => {
+  it('of someone whose vote cannot count is refused, both ways', async () => {
     const only = `approvers.any(user, user.id == '${ann.userId}') && approvers.any(user, user.id == '${bob.userId}')`;
     const policyId = await coordinator.createPolicy({ condition: "activity.resource == 'POLICY'", consensus: only });
     const asked = await coordinator.submit(ann.key, 'ACTIVITY_TYPE_DELETE_POLICY', { policyId });
@@ -180,7 +180,7 @@ describe('a rejection', () => {
     expect([code, message]).toEqual(['UNAUTHENTICATED', expect.stringContaining('counter')]);
   });
 
-  it('is open to whoever has approved, the submitter too', async () => {
+  it('is open to everyone who has approved, including the submitter', async () => {
     expect((await vote(ann, reject)).status).toBe('ACTIVITY_STATUS_REJECTED');
   });
 });
@@ -214,7 +214,7 @@ describe('everything is asked again at every vote', () => {
     expect((await vote(eve)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
-  it('an approval with a credential that was taken away, or of a user who is gone, counts no more', async () => {
+  it('an approval with a removed credential, or of a deleted user, no longer counts', async () => {
     await vote(bob);
     const { organization } = await coordinator.loader.load(organizationId);
     const { apiKeyId } = organization.users.get(bob.userId)!.apiKeys[0]!;
@@ -257,7 +257,7 @@ describe('everything is asked again at every vote', () => {
     expect(await votesCast()).toBe(1);
   });
 
-  it('what cannot be done any more fails with the last vote, and says why', async () => {
+  it('what is no longer possible fails with the last vote, and says why', async () => {
     const asked = await coordinator.submit(ann.key, rename, { userId: eve.userId, userName: 'Eva' });
     const joe = await coordinator.createUser('Joe');
     await coordinator.submit(bob.key, approve, { fingerprint: asked.fingerprint });
@@ -270,7 +270,7 @@ describe('everything is asked again at every vote', () => {
     ]);
   });
 
-  it('canApprove and canReject say what would be taken, of every user, before and after', async () => {
+  it('canApprove and canReject predict which votes are accepted, for every user, before and after', async () => {
     const rights = async () => {
       const { organization } = await coordinator.loader.load(organizationId);
       return [ann, bob, eve].map(({ userId }) => coordinator.driver.rights.of(organization, activityId, userId));

@@ -74,7 +74,7 @@ test('200 at the same time, by two writers: each is there once, none is torn', a
   expect(written.map(({ text }) => text).sort()).toEqual([...texts, 'first', 'first'].sort());
 });
 
-test('goes on after a restart, and cuts off what a killed process began', async () => {
+test('continues after a restart, and removes an incomplete line of a killed process', async () => {
   await carry(openOutbox(), { text: 'before' });
   await appendFile(
     join(folder, 'outbox.jsonl'),
@@ -84,13 +84,13 @@ test('goes on after a restart, and cuts off what a killed process began', async 
   expect(((await lines()) as { text: string }[]).map(({ text }) => text)).toEqual(['before', 'after']);
 });
 
-test('a file that is nothing but a beginning is begun again', async () => {
+test('a file with only an incomplete line is started again', async () => {
   await writeFile(join(folder, 'outbox.jsonl'), '{"at":');
   await carry(openOutbox(), {});
   expect(await lines()).toHaveLength(1);
 });
 
-test('whoever moves the file away gets a new one', async () => {
+test('moving the file away creates a new one', async () => {
   const outbox = openOutbox();
   await carry(outbox, { text: 'first' });
   await rename(join(folder, 'outbox.jsonl'), join(folder, 'old.jsonl'));
@@ -98,7 +98,7 @@ test('whoever moves the file away gets a new one', async () => {
   expect(((await lines()) as { text: string }[]).map(({ text }) => text)).toEqual(['second']);
 });
 
-test('a missing folder is made, for its owner only', async () => {
+test('a missing folder is created, for its owner only', async () => {
   const outbox = new Outbox(join(folder, 'one', 'two'), () => now);
   await carry(outbox, {});
   expect((await stat(join(folder, 'one', 'two'))).mode & 0o777).toBe(0o700);

@@ -104,7 +104,7 @@ function refusal(run: () => unknown): CoordinatorError {
 }
 
 describe('a message', () => {
-  it('that goes through is reported once, without its text or recipient', async () => {
+  it('that is sent is reported once, without its text or recipient', async () => {
     const { url, requests } = await gateway(status(200));
     const { made, reports } = await delivery({ url });
     const receipt = await made.send(sms);
@@ -113,7 +113,7 @@ describe('a message', () => {
     expect(made.open).toBe(0);
   });
 
-  it('is tried again in the background, under the same key, until it goes through', async () => {
+  it('is retried in the background, under the same key, until it is sent', async () => {
     const { url, requests } = await gateway(status(503), status(429), status(200));
     const { made, reports, ended } = await delivery({ url });
     const { id, status: first } = await made.send(sms);
@@ -150,7 +150,7 @@ describe('a message', () => {
     expect(JSON.stringify(reports)).not.toMatch(/4xk92mtq7|zoe@/);
   });
 
-  it('that is refused for good is not tried again', async () => {
+  it('that is refused permanently is not retried', async () => {
     const { url, requests } = await gateway(status(400));
     const { made, reports } = await delivery({ url });
     const receipt = await made.send(sms);
@@ -160,7 +160,7 @@ describe('a message', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('is given up after so many attempts', async () => {
+  it('is given up after the maximum number of attempts', async () => {
     const { url, requests } = await gateway(status(500));
     const { made, reports, ended } = await delivery({ url }, { attempts: 3 });
     await made.send(sms);
@@ -171,7 +171,7 @@ describe('a message', () => {
     expect(made.open).toBe(0);
   });
 
-  it('whose attempt gets no answer is tried again', async () => {
+  it('whose attempt gets no answer is retried', async () => {
     const { url, requests } = await gateway(never, status(200));
     const { made, reports, ended } = await delivery({ url }, { attemptMs: 300 });
     expect((await made.send(sms)).status).toBe('queued');
@@ -388,7 +388,7 @@ describe('at the end of the process', () => {
     expect(requests).toHaveLength(4);
   });
 
-  it('what fails once more is reported as abandoned, not lost', async () => {
+  it('what fails again is reported as abandoned, not lost', async () => {
     const { url, requests } = await gateway(status(503));
     const { made, reports } = await delivery({ url }, { firstDelayMs: 600_000, maxDelayMs: 600_000 });
     await made.send(sms);
@@ -428,7 +428,7 @@ describe('at the end of the process', () => {
     expect(made.open).toBe(0);
   });
 
-  it('nothing new is taken', async () => {
+  it('nothing new is accepted', async () => {
     const { url, requests } = await gateway(status(200));
     const { made } = await delivery({ url });
     await Promise.all([made.close(), made.close()]);

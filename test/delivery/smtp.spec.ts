@@ -127,7 +127,7 @@ describe('a mail', () => {
     expect(new Set(received.map(({ session }) => session)).size).toBe(1);
   });
 
-  it('goes over a few connections when there are many', async () => {
+  it('uses a few connections for many messages', async () => {
     const { server, received } = await inbox();
     const send = carrier(server());
     const ids = Array.from({ length: 40 }, (_, index) => `message-${index}`);
@@ -257,7 +257,7 @@ describe('encryption', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('a wrong password is not tried again, and not told', async () => {
+  it('a wrong password is neither retried nor reported', async () => {
     const { server } = await inbox({ plain: true, login });
     const { message: text, retryable } = await failure(carrier(server({ password: 'hunter2' }))());
     expect(text).toBe(`127.0.0.1:${server().port} answered 535 (5.7.8) to AUTH PLAIN`);
@@ -268,7 +268,7 @@ describe('encryption', () => {
 describe('a server that', () => {
   const quick = { connectMs: 2_000, greetingMs: 200, silenceMs: 200 };
 
-  it('is down: again later, and it goes through once it is up', async () => {
+  it('is down: the message is retried, and sent once it is up', async () => {
     const first = await openInbox();
     await first.close();
     const send = carrier(first.server());
@@ -280,7 +280,7 @@ describe('a server that', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('cannot be found: again later', async () => {
+  it('cannot be found: the message is retried', async () => {
     const server = { ...(await rawServer(() => undefined)), host: 'nowhere.invalid' };
     const { message: text, retryable } = await failure(carrier(server)());
     expect(text).toMatch(

@@ -60,7 +60,7 @@ describe('the stages', () => {
     expect(rules.slice(1).sort()).toEqual([...new Set(fromContext)].map((file) => `!${file}`).sort());
   });
 
-  test('what is copied from another stage is made there', () => {
+  test('what is copied from another stage is built there', () => {
     const copied = all('COPY', [final]).filter((words) => words.startsWith('--from='));
     for (const words of copied) {
       const [, stage, path] = /^--from=(\S+) \/app\/(\S+) /.exec(words)!;
@@ -156,7 +156,7 @@ describe('the health check', () => {
     expect(spawnSync('node', ['--check', '-'], { input: args[1]! }).status).toBe(0);
   });
 
-  test('is well with a server that was started, and not with one that has ended', async () => {
+  test('is healthy with a running server, and not with one that has ended', async () => {
     const installation = await Installation.make();
     try {
       const server = await installation.start();
@@ -169,7 +169,7 @@ describe('the health check', () => {
     }
   });
 
-  test.each([503, 404])('is not well with a server that answers %d', async (status) => {
+  test.each([503, 404])('is not healthy with a server that responds %d', async (status) => {
     const { port, asked, close } = await answering(status);
     expect(await healthy(port)).toBe(false);
     expect(asked).toEqual(['/health/ready']);

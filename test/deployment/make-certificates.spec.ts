@@ -68,7 +68,7 @@ test('makes a certificate for each node by its name, keeps the keys closed, and 
   );
 });
 
-test('changes nothing at the second start', () => {
+test('changes nothing on the second start', () => {
   make();
   const before = text('authority', 'ca.crt');
   expect(make()).toEqual({ status: 0, stdout: 'certificates are there already\n', stderr: '' });
@@ -76,7 +76,7 @@ test('changes nothing at the second start', () => {
   expect(text('calls').trim().split('\n')).toHaveLength(3);
 });
 
-test('an attempt that broke off is made again from the start', () => {
+test('an interrupted attempt is repeated from the start', () => {
   expect(make({ EVENTSTORE_ADMIN_PASSWORD: password, FAILS: 'create-node' }).status).toBe(1);
   expect(existsSync(at('authority', 'ca.crt'))).toBe(false);
   expect(make().status).toBe(0);
@@ -88,7 +88,7 @@ test.each([
   ['an empty password', { EVENTSTORE_ADMIN_PASSWORD: '' }],
   ['a short password', { EVENTSTORE_ADMIN_PASSWORD: 'changeit' }],
   ['a password that would not go into a connection string', { EVENTSTORE_ADMIN_PASSWORD: `${password}@` }],
-])('refuses %s, without showing it, and makes nothing', (_, variables) => {
+])('refuses %s, without showing it, and creates nothing', (_, variables) => {
   const { status, stdout, stderr } = make(variables);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toMatch(/^EVENTSTORE_ADMIN_PASSWORD must be 16 or more of [^\n]+: set it in deploy\/\.env [^\n]+\n$/);

@@ -16,14 +16,14 @@ const recorded = readdirSync(golden)
   .flatMap((name) => readFileSync(new URL(name, golden), 'utf8').trim().split('\n'))
   .map((line) => JSON.parse(line) as RecordedEvent);
 
-test('events of all releases are as their schema says, and nothing is in them that it does not say', () => {
+test('events of all releases match their schema, and contain nothing else', () => {
   expect([...new Set(recorded.flatMap(deviations))]).toEqual([]);
   const seen = new Set(recorded.map(({ type }) => type));
   // The mark of a history in a test harness.
   expect(organizationEventTypes.filter((type) => !seen.has(type))).toEqual(['HistoryImported']);
 });
 
-test('the streams beside those of organizations are as the schema says, too', async () => {
+test('streams other than those of organizations also match the schema', async () => {
   await using coordinator: TestCoordinator = await startCoordinator({ settings: { ALLOW_PRIVATE_NETWORK: 'true' } });
   const { client: other } = await coordinator.createUser('Other');
   await coordinator.listenForWebhooks();

@@ -45,7 +45,7 @@ describe('Steps', () => {
     expect([whole.isSpent, other.isSpent]).toEqual([true, true]);
   });
 
-  it('takes up what was spent elsewhere', () => {
+  it('adds what was spent elsewhere', () => {
     const whole = new Steps(10);
     whole.upTo(5).note(20);
     expect(whole.isSpent).toBe(true);

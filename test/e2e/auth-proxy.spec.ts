@@ -280,7 +280,7 @@ describe('what is answered', () => {
     });
   });
 
-  test('account finds a credential, a contact only for who has proved it, and answers {} for nobody', async () => {
+  test('account finds a credential, finds a contact only for someone who has proved it, and returns {} for nobody', async () => {
     const { contact, verificationToken, organizationId } = await signedUp();
     const find = (filterType: string, filterValue: string, more = {}) =>
       call('account', { filterType, filterValue, ...more });
@@ -435,7 +435,7 @@ describe('what is answered', () => {
     }
   });
 
-  test('says what is missing, and passes on what the API says', async () => {
+  test('reports missing fields, and passes on the API’s errors', async () => {
     expect(await call('otp_init', { otpType: 'OTP_TYPE_EMAIL' })).toMatchObject({
       status: 400,
       body: { code: 3, message: 'invalid request: contact: is required', turnkeyErrorCode: 'REQUEST_INVALID' },
@@ -910,7 +910,7 @@ describe('what must not go through', () => {
     expect((await logIn(client.key)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
-  test('nobody logs in to the parent organization', async () => {
+  test('nobody can log in to the parent organization', async () => {
     const key = coordinator.newKey();
     const { organizationId } = coordinator;
     const body = { ...login(key, await verified(newContact(), key), key), organizationId };
@@ -977,7 +977,7 @@ describe('two organizations', () => {
     }
   });
 
-  test('nothing of one is reached with the configuration of the other', async () => {
+  test('nothing of one organization can be reached with the other’s configuration', async () => {
     const key = coordinator.newKey();
     const signup = await as('parent', 'signup_v2', {
       userName: 'Ann',

@@ -198,7 +198,7 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
     expect(activities).toEqual([activity]);
   });
 
-  test('one asks, the poller says that consensus is needed, the other approves', async () => {
+  test('one user asks, the poller reports that consensus is needed, and the other approves', async () => {
     const client = httpClient(alice.key);
     const poll = createActivityPoller({ client, requestFn: client.updateUserName, refreshIntervalMs: 10 });
     const request = rename('Alice by http');
@@ -244,7 +244,7 @@ describe('@turnkey/http with @turnkey/api-key-stamper', () => {
     expect((error as TurnkeyActivityError).activityStatus).toBe('ACTIVITY_STATUS_REJECTED');
   });
 
-  test('a denial is a request error with code 7 and what each policy said', async () => {
+  test('a denial is a request error with code 7 and the outcome of each policy', async () => {
     const error = await thrown(
       httpClient(bob.key).deleteUsers({
         type: 'ACTIVITY_TYPE_DELETE_USERS',

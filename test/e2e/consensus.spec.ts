@@ -119,14 +119,14 @@ describe('votes', () => {
     expect(await nameOf(alice)).toBe('Alice');
   });
 
-  test('who has approved may still reject', async () => {
+  test('users who have approved may still reject', async () => {
     const asked = await ask();
     await bob.client.approve(asked.fingerprint);
     expect(rights(await read(bob.client, asked.id))).toEqual({ canApprove: false, canReject: true });
     expect((await bob.client.reject(asked.fingerprint)).status).toBe('ACTIVITY_STATUS_REJECTED');
   });
 
-  test('on what is finished, or was never asked, are refused', async () => {
+  test('on finished or unknown activities are refused', async () => {
     const done = await coordinator.client.submit('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'done' });
     const votes = ['approve', 'reject'] as const;
     for (const vote of votes) {
@@ -184,7 +184,7 @@ describe('canApprove and canReject', () => {
     expect(rights(await read(bob.client, asked.id))).toEqual({ canApprove: false, canReject: false });
   });
 
-  test('say what a vote would be told', async () => {
+  test('predict the response to a vote', async () => {
     await coordinator.createPolicy({
       policyName: 'Alice and Bob mail',
       condition: "activity.kind == 'UPDATE_USER_EMAIL'",
@@ -215,7 +215,7 @@ describe('time', () => {
     expect(done.votes.map(({ userId }) => userId)).toEqual([alice, bob, carol, alice].map(({ userId }) => userId));
   });
 
-  test('after 24 hours without a word everybody has to approve again', async () => {
+  test('after 24 hours without a vote everybody has to approve again', async () => {
     const asked = await ask();
     await bob.client.approve(asked.fingerprint);
     coordinator.clock.advance('7d');
@@ -226,7 +226,7 @@ describe('time', () => {
 });
 
 describe('what changes between the votes', () => {
-  test('a user who left does not count any more', async () => {
+  test('a deleted user no longer counts', async () => {
     const asked = await ask();
     await bob.client.approve(asked.fingerprint);
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_USERS', { userIds: [bob.userId] });
@@ -293,7 +293,7 @@ describe('what changes between the votes', () => {
     expect((await carol.client.approve(asked.fingerprint)).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
-  test('a denied submit leaves no activity, and tells what each policy said', async () => {
+  test('a denied submit leaves no activity, and returns the outcome of each policy', async () => {
     const forbidding = await coordinator.createPolicy({
       policyName: 'nobody renames',
       effect: 'EFFECT_DENY',
@@ -399,7 +399,7 @@ describe('the root quorum', () => {
   });
 });
 
-test('get_policy_evaluations says for every vote what each policy said, and never changes', async () => {
+test('get_policy_evaluations returns every policy’s outcome for every vote, and never changes', async () => {
   const asked = await ask();
   await bob.client.approve(asked.fingerprint);
   const done = await carol.client.approve(asked.fingerprint);

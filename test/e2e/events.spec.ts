@@ -219,7 +219,7 @@ describe('list_events', () => {
     expect(vote.message).toContain(verificationToken);
   });
 
-  test('refuses cursors and limits that are none', async () => {
+  test('refuses invalid cursors and limits', async () => {
     for (const request of [{ after: '-1' }, { after: 'x' }, { limit: '0' }, { limit: '101' }, { after: 5 }]) {
       expect([request, (await refusal(listOf(coordinator.client, request))).status]).toEqual([request, 400]);
     }
@@ -272,7 +272,7 @@ describe('get_organization_state and compare_states', () => {
     expect(rest.elements).toEqual(now.elements.slice(2));
   });
 
-  test('refuse points that are none, or not there', async () => {
+  test('refuse invalid or unknown points', async () => {
     const one = { revision: '1' };
     for (const [at, words] of [
       [{}, /`?at`?.* must have exactly one of `revision`, `position` and `time`, got 0/],
@@ -295,7 +295,7 @@ describe('get_organization_state and compare_states', () => {
     });
   });
 
-  test('leave out what still opens something, and what a guess could be tried on', async () => {
+  test('omit usable secrets, and digests that would allow guessing', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const exp = Math.floor(coordinator.clock.now() / 1_000) + 600;
     const secret = 'c2lnbmF0dXJlIG9mIGEgbGl2ZSB0b2tlbg';

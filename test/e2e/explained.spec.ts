@@ -184,7 +184,7 @@ describe('a denial names the clause that decided', () => {
     await coordinator.client.submit('ACTIVITY_TYPE_DELETE_POLICIES', { policyIds });
   });
 
-  test('not to whoever is no member yet', async () => {
+  test('not to someone who is not a member yet', async () => {
     await coordinator.client.submit('ACTIVITY_TYPE_CREATE_INVITATIONS', {
       invitations: [
         {

@@ -66,7 +66,7 @@ test('the same seed and the same requests are recorded byte for byte alike, anot
   expect(other).not.toBe(one);
 });
 
-test('ten coordinators side by side know nothing of each other', async () => {
+test('ten coordinators side by side are independent', async () => {
   const names = Array.from({ length: 10 }, (_, index) => `User ${index}`);
   // One seed for all: even ids that are alike must not meet.
   const all = await Promise.all(names.map(() => startCoordinator({ seed: 'same' })));
@@ -149,7 +149,7 @@ test.each(['memory', 'sqlite'] as const)(
   },
 );
 
-test('a restart takes other settings, and refuses those that there are not', async () => {
+test('a restart takes other settings, and refuses unknown ones', async () => {
   await using coordinator = await startCoordinator({ settings: { RATE_LIMIT_PER_CREDENTIAL: '100' } });
   const whoami = () => coordinator.client.query('whoami');
   await coordinator.restart({ settings: { RATE_LIMIT_PER_CREDENTIAL: '1' } });
@@ -229,7 +229,7 @@ describe('builders', () => {
     ]);
   });
 
-  test('what is delivered is there once it has settled', async () => {
+  test('deliveries are available once everything has settled', async () => {
     await coordinator.listenForWebhooks();
     const tagId = await coordinator.createTag('delivered');
     await coordinator.settled();
@@ -286,14 +286,14 @@ describe('builders', () => {
   });
 });
 
-test('webhooks are for those who have said that loopback is meant', async () => {
+test('webhooks require a setting that permits loopback', async () => {
   await using coordinator = await startCoordinator();
   await expect(coordinator.listenForWebhooks()).rejects.toThrow("ALLOW_PRIVATE_NETWORK: 'true'");
 });
 
 const openWorkers = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
 
-test('a setting that cannot be used stops the start and leaves nothing running', async () => {
+test('an invalid setting fails the start and leaves nothing running', async () => {
   const before = openWorkers();
   const start = startCoordinator({ store: 'sqlite', settings: { TRUST_PROXY: 'perhaps' } });
   await expect(start).rejects.toThrow('TRUST_PROXY=perhaps: must be one of true, false');

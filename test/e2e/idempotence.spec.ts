@@ -157,7 +157,7 @@ describe('by another user', () => {
     return { body, asked: await sendBody(alice.client, renameType, body) };
   };
 
-  test('who may approve, it is an approval', async () => {
+  test('of a user who may approve, it is an approval', async () => {
     const { body, asked } = await ask('Alicia');
     const approved = await sendBody(bob.client, renameType, body);
     expect(approved).toMatchObject({ id: asked.id, status: 'ACTIVITY_STATUS_COMPLETED' });
@@ -169,7 +169,7 @@ describe('by another user', () => {
     expect(await sendBody(bob.client, renameType, body)).toEqual(approved);
   });
 
-  test('who may not, it shows the activity and changes nothing', async () => {
+  test('of a user who may not, it shows the activity and changes nothing', async () => {
     const { body, asked } = await ask('Alicia');
     const shown = await sendBody(carol.client, renameType, body);
     expect(shown).toEqual({ ...asked, canApprove: false, canReject: false });

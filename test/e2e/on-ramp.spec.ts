@@ -75,7 +75,7 @@ test('by the names of the specification; the intent is echoed, sealed as it was'
   });
 });
 
-test('what we cannot open is refused at once, and nothing is kept', async () => {
+test('what cannot be opened is refused at once, and nothing is kept', async () => {
   const asked = { onrampProvider: 'FIAT_ON_RAMP_PROVIDER_BETA', publishableApiKey: 'pk' };
   const before = (await coordinator.events()).length;
   // By default the helper seals to a key that is not ours.

@@ -123,7 +123,7 @@ describe('users and credentials', () => {
     expect(await ask('get_authenticator', { authenticatorId })).toEqual({ authenticator: authenticators[0] });
   });
 
-  test('whoami is about the caller, whoever that is', async () => {
+  test('whoami describes the caller, whoever that is', async () => {
     const { alice } = furnished;
     expect(await alice.client.query('whoami')).toEqual({
       organizationId,
@@ -286,7 +286,7 @@ test('list_activity_events: the life of an activity and its effects, chained, at
 });
 
 describe('list_denials', () => {
-  test('who tried what, and why not, the newest first', async () => {
+  test('lists who tried what, and why it was denied, newest first', async () => {
     const own = await startCoordinator({ seed: 'denials' });
     try {
       const alice = await own.createUser('Alice');
@@ -391,7 +391,7 @@ describe('list_activities', () => {
     },
   );
 
-  test('a limit that is a number is refused, as the wire has text', async () => {
+  test('a numeric limit is refused, because the wire has strings', async () => {
     const refused = await refusal(list({ paginationOptions: { limit: 5 } }));
     expect(violations(refused).map(({ field }) => field)).toEqual(['paginationOptions.limit']);
   });
@@ -451,7 +451,7 @@ describe('list_activities', () => {
 });
 
 describe.each(['memory', 'sqlite'] as const)('reading one’s own writes on %s', (store) => {
-  test('whatever was answered is seen by the next question, by whoever asks it', async () => {
+  test('the next query sees everything returned before, whoever sends it', async () => {
     const own = await startCoordinator({ store });
     try {
       for (let index = 0; index < 20; index++) {
@@ -498,7 +498,7 @@ describe('positions', () => {
     });
   };
 
-  test('a submit names its position, and a question may ask for it', async () => {
+  test('a submit names its position, and a query may wait for it', async () => {
     const body = coordinator.client.submitBody('ACTIVITY_TYPE_CREATE_USER_TAG', { userTagName: 'positioned' });
     const { headers } = await coordinator.client.post('/public/v1/submit/create_user_tag', body);
     const position = headers.get('x-position')!;

@@ -345,7 +345,7 @@ describe('parameters', () => {
       { fingerprint: 'sha256:00' },
       [['parameters.fingerprint', /sha256: and 64/]],
     ],
-  ])('%s: the field is named', async (_name, kind, parameters, expected) => {
+  ])('%s: the error names the field', async (_name, kind, parameters, expected) => {
     const answer = await refusal(coordinator.client.submit(`ACTIVITY_TYPE_${kind}`, parameters));
     expect(answer).toMatchObject(invalid);
     const found = violations(answer);
@@ -431,7 +431,7 @@ const ours = new RegExp(
 /** Random bodies of the next test; `LONG=1` sends many. */
 const count = process.env['LONG'] === '1' ? 10_000 : 1_500;
 
-test('random bodies of right and nearly right shape: never a 5xx, never a word about our insides', async () => {
+test('random bodies of right and nearly right shape never cause a 5xx, and never reveal internals', async () => {
   const furnished = await furnish(coordinator);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const privateKey = nodeKey(coordinator.client.key);

@@ -229,7 +229,7 @@ describe('published clients', () => {
     expect(await listed('PUBLIC_KEY', publicKey)).toEqual([createdBy({ result }).subOrganizationId]);
   });
 
-  test('a version that is not taken says which one is', async () => {
+  test('an unsupported version names the supported one', async () => {
     const attempt = parent.submit('ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V3', {
       subOrganizationName: 'V3',
       rootUsers: [{ userName: 'Old', apiKeys: [], authenticators: [] }],
@@ -483,7 +483,7 @@ describe('between parent, sub-organization and siblings', () => {
     }
   });
 
-  test('it has no sub-organizations, neither to create nor to list', async () => {
+  test('it has no sub-organizations, and can neither create nor list any', async () => {
     const attempt = create({ name: 'grandchild' }, child.client);
     expect(await refusal(attempt)).toMatchObject({
       status: 400,

@@ -95,7 +95,7 @@ describe('operators', () => {
     });
   });
 
-  test('read metrics that move', async () => {
+  test('read metrics that change', async () => {
     const read = async () => {
       const { status, headers, text } = await get('/metrics');
       expect(status).toBe(200);

@@ -314,7 +314,7 @@ describe('importing', () => {
     expect((await take(await seal(next, mnemonic), 'In time')).status).toBe('ACTIVITY_STATUS_COMPLETED');
   });
 
-  test('what is no mnemonic is refused without being repeated, and can be sealed again', async () => {
+  test('an invalid mnemonic is refused without being quoted, and can be sealed again', async () => {
     const importBundle = await begin();
     const secret = 'correct horse battery staple '.repeat(3).trim();
     const refused = await refusal(take(await seal(importBundle, secret), 'Staple'));
@@ -413,7 +413,7 @@ describe('deleting', () => {
     });
   });
 
-  test('whatever is done with a wallet while it is deleted, is done or finds it gone', async () => {
+  test('anything done with a wallet during its deletion either succeeds or finds it deleted', async () => {
     for (let round = 0; round < 5; round++) {
       const { walletId, address } = await newWallet();
       const accounts = [ethereumAt("m/44'/60'/0'/0/1"), ethereumAt("m/44'/60'/0'/0/2")];

@@ -88,7 +88,7 @@ async function verificationKeys({ url }: TestCoordinator) {
   return keys.map(({ kid, x }) => ({ keyId: kid, publicKey: Buffer.from(x, 'base64url').toString('hex') }));
 }
 
-test('a token that is alive is told without what proves it', async () => {
+test('a live token is delivered without its signature', async () => {
   const { path } = await endpoint({ types: ['ACTIVITY_TYPE_UPDATE_USER_EMAIL'] });
   const contact = 'told@example.com';
   const asked = { otpType: 'OTP_TYPE_EMAIL', contact, appName: 'Acme' };
@@ -283,7 +283,7 @@ test('what is answered 5xx is tried again eight times in all, later and later, a
   expect(text).toMatch(/countersign_webhook_attempts_total\{outcome="abandoned"\} [1-9]/);
 });
 
-test('a stopped endpoint is told of nothing, neither of what waited nor of what happened meanwhile', async () => {
+test('a paused endpoint is notified of nothing, neither pending nor new events', async () => {
   const { path, endpointId } = await endpoint();
   const change = (isActive: boolean) =>
     coordinator.client.submit('ACTIVITY_TYPE_UPDATE_WEBHOOK_ENDPOINT', { endpointId, isActive });
@@ -446,7 +446,7 @@ test('an operator has deliveries made once more: the same events, to where the e
   }
 }, 300_000);
 
-test('whoever may approve is told by mail that an activity waits, once', async () => {
+test('approvers are notified once by mail that an activity is waiting', async () => {
   const before = coordinator.messages().length;
   const waiting = await rename('Ann who waits');
   await bob.client.approve(waiting.fingerprint);

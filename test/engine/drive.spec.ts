@@ -184,7 +184,7 @@ describe('a queue', () => {
 });
 
 describe('a batch', () => {
-  it('takes everything that waits into one append, each decided on the state left by the one before it', async () => {
+  it('puts everything that is waiting into one append, each decided on the state left by the previous one', async () => {
     const { store, coordinator, tag } = await alone();
     const answers = await asOneBatch(
       coordinator,
@@ -206,7 +206,7 @@ describe('a batch', () => {
     for (const { recorded, again } of redecide(events, coordinator.registry)) expect(again).toEqual(recorded);
   });
 
-  it('lets one of two deletions of the same policy win, and tells the other that it is gone', async () => {
+  it('lets one of two deletions of the same policy win, and tells the other that the policy was deleted', async () => {
     const { store, coordinator } = await alone();
     const policyId = await coordinator.createPolicy({ condition: 'true' });
     const requests = [0, 1].map(() => coordinator.stamp(coordinator.root.key, deletePolicy, { policyId }));
@@ -216,7 +216,7 @@ describe('a batch', () => {
     expect(deletions).toHaveLength(1);
   });
 
-  it('refuses one request without harm to the others, and nothing of it stays', async () => {
+  it('refuses one request without affecting the others, and nothing of it remains', async () => {
     const { store, coordinator, tag } = await alone();
     const nobody = await coordinator.createUser('Nobody');
     const gone = await coordinator.createUser('Gone');
@@ -960,7 +960,7 @@ describe('a denial', () => {
 });
 
 describe('drain', () => {
-  it('resolves when everything that was accepted has been answered', async () => {
+  it('resolves once everything accepted has a response', async () => {
     const { store, coordinator, tag } = await alone();
     store.hold();
     const answered: string[] = [];

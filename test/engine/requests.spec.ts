@@ -104,11 +104,11 @@ test.each([
   expect(refused({ ...submit, ...changes }).message).toMatch(message);
 });
 
-test('a long unknown type is cut in the message', () => {
+test('a long unknown type is truncated in the message', () => {
   expect(refused({ ...submit, type: 'X'.repeat(100_000) }).message.length).toBeLessThan(1_000);
 });
 
-test('every path takes the whole version family of its kind, and no other type', () => {
+test('every path accepts the whole version family of its kind, and no other type', () => {
   for (const [path, versions] of registry.paths) {
     for (const { type } of registry.versions.values()) {
       const { message } = refused({ ...submit, type, parameters: [] }, path);

@@ -60,7 +60,7 @@ test('every code has the status of the client protocol, section 3.2', () => {
   }
 });
 
-test('the body has the four members always, and the category twice', () => {
+test('the body always has the four members, and the category twice', () => {
   expect(answered(new CoordinatorError('NOT_FOUND', 'no such thing')).body).toEqual({
     code: 5,
     message: 'no such thing',
@@ -81,7 +81,7 @@ test('the body has the four members always, and the category twice', () => {
   });
 });
 
-test('what is not available now says when to try again', () => {
+test('an unavailable error says when to try again', () => {
   expect(answered(new CoordinatorError('UNAVAILABLE', 'later')).headers).toEqual({ 'retry-after': '1' });
   expect(answered(new CoordinatorError('INTERNAL', 'never')).headers).toEqual({});
 });
@@ -93,7 +93,7 @@ test.each<[string, unknown]>([
   ['nothing', undefined],
   ['an object', { statusCode: 'x', secret: 'a secret' }],
   ['a server error of another library', Object.assign(new Error('a secret'), { statusCode: 502 })],
-])('%s that nobody meant is 500 with an id that the log has, and not a word more', (_name, thrown) => {
+])('%s that nobody meant gives a 500 with an id from the log, and nothing else', (_name, thrown) => {
   const { status, body, logged } = answered(thrown);
   expect(status).toBe(500);
   expect(body).toEqual({
@@ -111,7 +111,7 @@ test.each([
   [new PayloadTooLargeException(), 400, 3, 'request body is larger than 2 MiB'],
   [Object.assign(new Error('too large'), { statusCode: 413 }), 400, 3, 'request body is larger than 2 MiB'],
   [new BadRequestException('bad header'), 400, 3, 'bad header'],
-])('what the framework refuses is told in our format, and not logged: %s', (thrown, status, code, message) => {
+])('the framework’s refusals use our format, and are not logged: %s', (thrown, status, code, message) => {
   const answer = answered(thrown);
   expect({ status: answer.status, code: answer.body.code, message: answer.body.message }).toEqual({
     status,

@@ -12,7 +12,7 @@ function capturing(level: string) {
   return { logger: createLogger(level, destination), lines };
 }
 
-test('one JSON object a line, without the name of the machine', () => {
+test('writes one JSON object per line, without the name of the machine', () => {
   const { logger, lines } = capturing('info');
   logger.info({ model: 'users' }, 'read model stopped');
   expect(lines).toHaveLength(1);
@@ -20,7 +20,7 @@ test('one JSON object a line, without the name of the machine', () => {
   expect(Object.keys(line).sort()).toEqual(['level', 'model', 'msg', 'time']);
 });
 
-test('secrets are taken out by name, at the top and two levels down', () => {
+test('removes secrets by name, at the top and two levels down', () => {
   const { logger, lines } = capturing('debug');
   const secret = {
     'x-stamp': 'hush',

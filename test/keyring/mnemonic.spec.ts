@@ -138,7 +138,7 @@ describe('reading', () => {
     expect(refusal(text)).toContain(`invalid request: wallet: invalid mnemonic: ${message}`);
   });
 
-  test('a refusal quotes no word and carries no cause that does', () => {
+  test('a refusal quotes no word, and neither does its cause', () => {
     for (const text of [ABANDON.replace('about', 'secretword'), 'abandon '.repeat(12)]) {
       expect(refusal(text)).not.toMatch(/abandon|secretword/);
       try {

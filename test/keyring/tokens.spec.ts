@@ -70,7 +70,7 @@ describe('verification tokens', () => {
     });
   });
 
-  test('come back as they were signed, until they are over', async () => {
+  test('are returned as they were signed, until they expire', async () => {
     const token = await tokens.signVerification(verification);
     expect(await tokens.verifyVerification(token, verification.expiresAt - 1)).toEqual(verification);
     await expect(tokens.verifyVerification(token, verification.expiresAt)).rejects.toThrow('it has expired');
@@ -78,7 +78,7 @@ describe('verification tokens', () => {
     expect(await tokens.verifyVerification(await tokens.signVerification(older), now)).toEqual(older);
   });
 
-  test('of another kind, another server, or changed, are none', async () => {
+  test('of another kind or server, or changed, are refused', async () => {
     const token = await tokens.signVerification(verification);
     const [head, payload, signature] = token.split('.') as [string, string, string];
     const forged = Buffer.from(JSON.stringify({ ...payloadOf(token), contact: 'eve@example.com' })).toString(
@@ -173,7 +173,7 @@ describe('client signatures', () => {
     expect(await tokens.verifyClientSignature({ publicKey, message, signature })).toBe(false);
   });
 
-  test('that cannot be read verify nothing', async () => {
+  test('that are malformed verify nothing', async () => {
     for (const signature of ['', '00', 'zz', 'ff'.repeat(64)]) {
       expect(await tokens.verifyClientSignature({ publicKey: compressed, message, signature })).toBe(false);
     }

@@ -12,7 +12,7 @@ const recorded = (type: string, data: unknown, metadata: unknown): RecordedEvent
 });
 
 describe('upcast', () => {
-  it('returns an event of today as it is', () => {
+  it('returns a current event unchanged', () => {
     const event = recorded('UserCreated', { name: 'Ada' }, { schemaVersion: 1, at: 5 });
     expect(upcast(event)).toBe(event);
   });
@@ -54,13 +54,13 @@ describe('upcast', () => {
       expect(() => upcast(recorded('UserCreated', newest, { schemaVersion: 4 }), lifts)).toThrow('supports at most 3');
     });
 
-    it('leaves the recorded event alone', () => {
+    it('does not change the recorded event', () => {
       const event = recorded('UserCreated', { name: 'Ada' }, { schemaVersion: 1 });
       upcast(event, lifts);
       expect(event).toEqual(recorded('UserCreated', { name: 'Ada' }, { schemaVersion: 1 }));
     });
 
-    it('leaves other types alone', () => {
+    it('does not change other types', () => {
       const event = recorded('UserDeleted', {}, { schemaVersion: 1 });
       expect(upcast(event, lifts)).toBe(event);
       expect(() => upcast(recorded('UserDeleted', {}, { schemaVersion: 2 }), lifts)).toThrow('supports at most 1');

@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'a first start with text that is no key makes nothing at all',
+  'a first start with text that is not a key creates nothing at all',
   async () => {
     const file = join(installation.dataDir, 'secret');
     await writeFile(file, 'correct horse battery staple');
@@ -228,7 +228,7 @@ describe('kek:rotate', () => {
   );
 
   test(
-    'has nothing to do where nothing is kept, and makes nothing',
+    'has nothing to do if nothing is stored, and creates nothing',
     async () => {
       await expectRefused(rotation({ EVENT_STORE: 'memory:' }), /keeps nothing between starts\n$/, 2);
       await expectRefused(rotation(), /\S+events\.db does not exist: set --data-dir or DATA_DIR/, 2);

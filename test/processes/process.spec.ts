@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => installation.remove());
 
 test(
-  'the first start makes a root organization that only its owner can read, and a second one finds it',
+  'the first start creates a root organization whose key only its owner can read, and a second start finds it',
   async () => {
     const first = await installation.start();
     const root = await installation.root();
@@ -144,7 +144,7 @@ test(
 );
 
 test(
-  'killed under load it has lost nothing that it had answered',
+  'killed under load, it loses nothing that it had confirmed',
   async () => {
     const server = await installation.start();
     const client = await installation.client(server.url);

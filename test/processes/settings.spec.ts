@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => installation.remove());
 
 test(
-  'a port in use is told in one line',
+  'a port in use is reported in one line',
   async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  'a bad setting stops the start with one line that names it',
+  'an invalid setting fails the start with one line that names it',
   async () => {
     const bad: readonly (readonly [string, string])[] = [
       ['PORT', '70000'],
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  'a root.json that cannot be read is told, and not overwritten',
+  'an unreadable root.json is reported, and not overwritten',
   async () => {
     await writeFile(join(installation.dataDir, 'root.json'), '{"organizationId":');
     const attempt = installation.run(main);
@@ -87,7 +87,7 @@ test(
 );
 
 test(
-  'in memory the credentials stay the same from start to start, and nothing else',
+  'in memory only the credentials stay the same from start to start',
   async () => {
     const first = await installation.start({ EVENT_STORE: 'memory:' });
     const root = await installation.root();
@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  'settings may stand in .env of the working folder, and the environment is stronger',
+  'settings may be in .env of the working folder, and the environment takes precedence',
   async () => {
     await writeFile(join(installation.dataDir, '.env'), 'LOG_LEVEL=loud\nTRUST_PROXY=perhaps\n');
     const attempt = installation.run(main);
@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  'the tour comes to its end, twice on the same data',
+  'the tour completes, twice on the same data',
   async () => {
     const server = await installation.start();
     for (let count = 0; count < 2; count++) {
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'REQUIRE_DATA makes nothing where nothing is, and starts where something is',
+  'REQUIRE_DATA creates nothing without data, and starts with data',
   async () => {
     for (const settings of [{}, { EVENT_STORE: 'memory:' }]) {
       const attempt = installation.run(main, { REQUIRE_DATA: 'true', ...settings });
@@ -187,7 +187,7 @@ test(
 );
 
 test(
-  'a misspelled setting stops the start with the one that was meant, and so does an argument',
+  'a misspelled setting fails the start and names the one that was meant, and so does an argument',
   async () => {
     const misspelled = installation.run(main, { RATE_LIMIT_PER_ADRESS: '10' });
     const argument = installation.run(main, {}, ['--port=80']);

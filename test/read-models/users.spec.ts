@@ -72,7 +72,7 @@ describe.each([
     await expect(idsOf({ ...own, paginationOptions: { after: ids[0]! } })).rejects.toThrow('is not an element');
   });
 
-  test('takes only ids of its elements', async () => {
+  test('accepts only ids of its elements', async () => {
     const other = id(from === 200 ? 301 : 201);
     for (const wrong of [other, id(999)]) {
       await expect(idsOf({ paginationOptions: { after: wrong } })).rejects.toThrow(

@@ -72,7 +72,7 @@ test.each([
   }
 });
 
-test('is refused when it is no base64, too long, sent twice, or beside another stamp', () => {
+test('is refused if it is not base64, too long, sent twice, or beside another stamp', () => {
   const refused = (message: string) => refusedWith('UNAUTHENTICATED', message, 'SIGNATURE_INVALID');
   expect(() => readStamp({ 'x-stamp-attested': 'ä' })).toThrow(refused('it is not base64url'));
   expect(() => read({ ...members, publicKeyAttestation: 'x'.repeat(14_336) })).toThrow(

@@ -85,7 +85,7 @@ describe('Ed25519 public keys', () => {
   });
 });
 
-test('a key seen on one curve is not taken for one of another', () => {
+test('a key seen on one curve is not mistaken for one on another', () => {
   const onP256 = Buffer.from(p256.getPublicKey(p256.utils.randomSecretKey())).toString('hex');
   apiKeyObject(onP256, 'API_KEY_CURVE_P256');
   const accepted = Array.from({ length: 20 }, () => {

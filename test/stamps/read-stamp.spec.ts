@@ -35,7 +35,7 @@ describe('X-Stamp', () => {
     }
   });
 
-  test('normalises the public key and the letter case of the signature', () => {
+  test('normalizes the public key and the letter case of the signature', () => {
     const shouting = {
       ...members,
       publicKey: key.publicKey.toUpperCase(),
@@ -123,7 +123,7 @@ describe('X-Stamp-WebAuthn', () => {
   });
 });
 
-test('no stamp is answered with the text clients know', () => {
+test('a missing stamp is answered with the text that clients know', () => {
   for (const headers of [{}, { host: 'localhost' }, { 'x-stamp': undefined }, { 'x-stamp': [] }]) {
     expect(() => readStamp(headers)).toThrow(
       refusedWith(
@@ -146,7 +146,7 @@ test.each([
   expect(() => readStamp(headers)).toThrow(reason);
 });
 
-test('decodeBase64 takes every length in both alphabets and no second spelling', () => {
+test('decodeBase64 accepts every length in both alphabets and no second spelling', () => {
   for (let length = 0; length < 40; length++) {
     const bytes = Buffer.alloc(length, 0xfb);
     const [standard, url] = [bytes.toString('base64'), bytes.toString('base64url')];

@@ -257,7 +257,7 @@ describe('verifySignature', () => {
   const messages = Array.from({ length: 50 }, (_, index) => createHash('sha256').update(String(index)).digest());
   const signatures = messages.map((message) => sign('sha256', message, privateKey));
 
-  test('many at once give each its own answer', async () => {
+  test('many at once each get their own result', async () => {
     const answers = await Promise.all(
       messages.map((message, index) =>
         verifySignature('sha256', message, publicKey, signatures[index % 2 === 0 ? index : index - 1] ?? message),

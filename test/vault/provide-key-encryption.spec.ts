@@ -42,7 +42,7 @@ const recorded = async (store: EventStore) =>
   (await eventsOf(store, 'installation-kek')).map(({ type, data }) => [type, (data as { kekId: string }).kekId]);
 
 describe('the first start', () => {
-  it('makes a key that its owner alone can read, and records its id', async () => {
+  it('creates a key that only its owner can read, and records its id', async () => {
     const store = new InMemoryEventStore();
     const keys = await start(store, {});
     expect(await readFile(kekFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
@@ -58,7 +58,7 @@ describe('the first start', () => {
     expect(await recorded(store)).toHaveLength(1);
   });
 
-  it('makes another key each time', async () => {
+  it('creates another key each time', async () => {
     const texts = new Set<string>();
     for (let count = 0; count < 3; count++) {
       await start(new InMemoryEventStore(), {});
@@ -68,26 +68,26 @@ describe('the first start', () => {
     expect(texts.size).toBe(3);
   });
 
-  it('takes the keys of the environment, in any letter case, and makes no file', async () => {
+  it('uses the keys of the environment, in any letter case, and creates no file', async () => {
     const store = new InMemoryEventStore();
     const keys = await start(store, { kek: `${hex(0xab).toUpperCase()}, ${hex(1)}` });
     expect(keys.knownIds).toEqual(keysOf(0xab, 1).knownIds);
     expect([made, await readdir(folder)]).toEqual([[], []]);
   });
 
-  it('takes a file that is there, with or without spaces and empty lines', async () => {
+  it('uses an existing file, with or without spaces and empty lines', async () => {
     await writeFile(kekFile, `\n  ${hex(2)}\r\n\n${hex(1)}`);
     expect((await start(new InMemoryEventStore(), {})).knownIds).toEqual(keysOf(2, 1).knownIds);
     expect(made).toEqual([]);
   });
 
-  it('keeps no key where nothing is kept', async () => {
+  it('keeps no key if nothing is stored', async () => {
     const keys = await start(new InMemoryEventStore(), { kekFile: undefined });
     expect(keys.currentId).toMatch(/^[0-9a-f]{16}$/);
     expect([made, await readdir(folder)]).toEqual([[], []]);
   });
 
-  it('writes the key before the fact, and finds it after a crash between the two', async () => {
+  it('writes the key before the event, and finds it after a crash between the two', async () => {
     const store = new SteeredStore();
     store.faults.set(0, 'unavailable-before');
     await expect(start(store, {})).rejects.toThrow('nothing written');

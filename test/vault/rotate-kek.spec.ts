@@ -109,7 +109,7 @@ describe.each(Object.entries(stores))('a rotation %s', (_kind, make) => {
     await expect(start(store)).rejects.toThrow(`sealed under key-encryption key ${after.currentId}`);
   });
 
-  it('can be done again and again', async () => {
+  it('can be repeated', async () => {
     for (let count = 0; count < 3; count++) {
       expect(await rotate(store)).toMatchObject({ dataKeys: 2 * vaultIds.length, rewrapped: 2 * vaultIds.length });
     }
@@ -171,7 +171,7 @@ describe('with keys in the environment', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('it asks for a new one when there is one only', async () => {
+  it('it asks for a new key if there is only one', async () => {
     const store = new InMemoryEventStore();
     await start(store, { kek: hex(1) });
     await expect(rotate(store, { kek: hex(1) })).rejects.toThrow(

@@ -27,13 +27,13 @@ describe.each(Object.entries(stores))('a vault %s', (_kind, make) => {
 
   afterEach(() => end());
 
-  it('gives back what was sealed, to every coordinator of the store', async () => {
+  it('returns what was sealed, to every coordinator of the store', async () => {
     await seal(vaultOn(store), 'v', ['mnemonic']);
     expect(await reveal(vaultOn(store), 'org', 'v', 'mnemonic')).toBe(secret);
     expect(await vaultOn(store).names('v')).toEqual(['mnemonic']);
   });
 
-  it('keeps nothing in the store that holds the secret or the data key', async () => {
+  it('stores nothing that contains the secret or the data key', async () => {
     await seal(vaultOn(store), 'v', ['mnemonic']);
     const [event] = await eventsOf(store, 'vault-v');
     expect(Object.keys(event!.data as object).sort()).toEqual([
@@ -199,7 +199,7 @@ describe.each(Object.entries(stores))('a vault %s', (_kind, make) => {
     expect(await vaultOn(store, keysOf(2)).verify('v')).toBe(3);
   });
 
-  it('is gone for good when it was shredded, also twice', async () => {
+  it('is gone permanently once shredded, even twice', async () => {
     const vault = vaultOn(store);
     await seal(vault, 'v', ['key']);
     await reveal(vault, 'org', 'v', 'key');

@@ -38,7 +38,7 @@ const jsonValue = fc.letrec((tie) => ({
   ),
 }));
 
-test('gives the text as it came, and what JSON.parse gives', () => {
+test('returns the text unchanged, and the result of JSON.parse', () => {
   fc.assert(
     fc.property(jsonValue.object, fc.constantFrom(undefined, 1, '\t'), (object, indent) => {
       const text = JSON.stringify(object, null, indent);
@@ -99,7 +99,7 @@ test.each([
   ['{"":1,"":2}', '', 6],
   ['{"a":{"x":1},"b":[{"x":1,"x":2}]}', 'x', 25],
   ['{"a":null,"a":1}', 'a', 10],
-])('%s names a member twice', (text, name, at) => {
+])('%s repeats a member', (text, name, at) => {
   expect(refusedWith(text)).toBe(`request body has the member \`${name}\` twice (at character ${at})`);
 });
 
@@ -113,7 +113,7 @@ test.each([
   expect(parse(text).value).toEqual(JSON.parse(text));
 });
 
-test('the name in a message is cut', () => {
+test('the name in a message is truncated', () => {
   const name = 'x'.repeat(5_000);
   expect(refusedWith(`{"${name}":1,"${name}":2}`).length).toBeLessThan(200);
 });
@@ -143,7 +143,7 @@ test('ten thousand values are taken, whatever they are, and no more', () => {
   expect(parseStrictJson(Buffer.from(list(maxJsonValues * 2, '1')), Infinity).value).toBeDefined();
 });
 
-test('two megabytes of anything take no time to speak of', () => {
+test('two megabytes of anything take negligible time', () => {
   const started = performance.now();
   const size = 2 * 1024 * 1024;
   for (const text of [

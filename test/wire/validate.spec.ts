@@ -46,7 +46,7 @@ function violationsOf(plain: object, path?: string): Record<string, string> {
   return {};
 }
 
-test('makes instances of the classes, all the way down', () => {
+test('creates instances of the classes, all the way down', () => {
   const tree = validate(Tree, { size: 1, leaf: { name: 'a' }, leaves: [{ name: 'b' }], notes: ['n'] });
   expect(tree).toBeInstanceOf(Tree);
   expect(tree.leaf).toBeInstanceOf(Leaf);
@@ -59,7 +59,7 @@ test('makes instances of the classes, all the way down', () => {
   });
 });
 
-test('names every bad field, by its place, behind the path', () => {
+test('names every bad field, by its place, after the path', () => {
   expect(
     violationsOf({ id: 'x', size: 10, leaf: { name: '' }, leaves: [{ name: 'abc' }, { name: 'abcd' }] }, 'parameters'),
   ).toEqual({
@@ -117,7 +117,7 @@ test.each<[string, object]>([
   expect(Object.keys(violationsOf({ size: 1, ...members }))).not.toEqual([]);
 });
 
-test('at most twenty are told, and none at length', () => {
+test('at most twenty are reported, none of them at length', () => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x${index}`, 1]));
   expect(Object.keys(violationsOf({ size: 1, ...many }))).toHaveLength(20);
   const [name] = Object.keys(violationsOf({ size: 1, ['y'.repeat(10_000)]: 1 }));

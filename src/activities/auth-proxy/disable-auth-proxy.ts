@@ -7,7 +7,7 @@ class DisableAuthProxyIntent {}
 
 class DisableAuthProxyResult {}
 
-/** Disables the auth proxy at once: configuration, user, key and policy are gone, and the sealed key is shredded. */
+/** Disables the auth proxy at once: configuration, user, key and policy are deleted, and the sealed key is shredded. */
 export const disableAuthProxy = defineActivity({
   type: 'ACTIVITY_TYPE_DISABLE_AUTH_PROXY',
   summary:
@@ -18,7 +18,7 @@ export const disableAuthProxy = defineActivity({
 
   check(_intent, organization) {
     const { userId } = existingAuthProxy(organization);
-    // A policy may grant this activity; the root quorum is not for policies to change.
+    // Policies may grant this activity, but they must not change the root quorum.
     if (organization.rootQuorum.userIds.includes(userId)) {
       throw new CoordinatorError(
         'FAILED_PRECONDITION',
@@ -29,7 +29,7 @@ export const disableAuthProxy = defineActivity({
 
   decide(_intent, { organization }) {
     const { configId, vaultId, userId, policyId } = existingAuthProxy(organization);
-    // User and policy can be deleted like others; then the rest still goes.
+    // User and policy can be deleted on their own; the rest is then still deleted.
     const events: OrganizationEvent[] = [{ type: 'AuthProxyDisabled', data: { configId, vaultId } }];
     if (organization.policies.has(policyId)) events.push({ type: 'PolicyDeleted', data: { policyId } });
     if (organization.users.has(userId)) events.push({ type: 'UserDeleted', data: { userId } });

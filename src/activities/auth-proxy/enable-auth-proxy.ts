@@ -16,8 +16,8 @@ class EnableAuthProxyResult {
 }
 
 /**
- * Enables the auth proxy: a user of its own with a sealed key, a policy for just what it does, and a configuration. One
- * that is enabled stays as it is.
+ * Enables the auth proxy: a user with a sealed key, a policy for exactly what the proxy does, and a configuration. If
+ * it is already enabled, nothing changes.
  */
 export const enableAuthProxy = defineActivity({
   type: 'ACTIVITY_TYPE_ENABLE_AUTH_PROXY',

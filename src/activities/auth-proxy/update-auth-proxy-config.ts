@@ -140,7 +140,7 @@ class UpdateAuthProxyConfigResult {
   configId!: string;
 }
 
-/** Updates the configuration of the auth proxy; fields that are not sent stay unchanged. */
+/** Updates the configuration of the auth proxy; omitted fields stay unchanged. */
 export const updateAuthProxyConfig = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_AUTH_PROXY_CONFIG',
   summary: 'Updates the configuration of the auth proxy; omitted fields stay unchanged.',
@@ -172,7 +172,7 @@ export const updateAuthProxyConfig = defineActivity({
   },
 });
 
-/** Empty texts remove what was said. Numbers are kept as the decimal strings that the proxy answers and sends. */
+/** Empty strings clear a setting. Numbers are kept as the decimal strings that the proxy returns and sends. */
 function changed(settings: AuthProxySettings, intent: UpdateAuthProxyConfigIntent): AuthProxySettings {
   const {
     otpExpirationSeconds,
@@ -202,7 +202,7 @@ function changed(settings: AuthProxySettings, intent: UpdateAuthProxyConfigInten
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== '')) as unknown as AuthProxySettings;
 }
 
-/** An event holds plain JSON and no instances of wire classes. */
+/** Events hold plain JSON, not instances of wire classes. */
 function jsonOf<Value extends object>(value: Value): Record<string, string> {
   return JSON.parse(JSON.stringify(value)) as Record<string, string>;
 }

@@ -30,8 +30,8 @@ class CreateReadOnlySessionResult {
 }
 
 /**
- * Lets whoever stamps read their organization for a while without stamping (client protocol, section 8.5). What is recorded
- * is the public half: whoever reads the activity later, in a backup too, cannot ask in the user's name.
+ * Lets the caller read their organization for a while without stamping (client protocol, section 8.5). Only the public
+ * half is recorded: someone who reads the activity later, even in a backup, cannot query in the user's name.
  */
 export const createReadOnlySession = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_READ_ONLY_SESSION',

@@ -29,7 +29,7 @@ class CreateReadWriteSessionIntentV2 extends SessionParams {
   @Flag({ optional: true, about: "Deletes the user's keys from other read-write sessions." })
   invalidateExisting?: boolean;
 
-  /** Of the first version, which names the user so. */
+  /** The first version names the user here. */
   email?: string;
 }
 
@@ -54,8 +54,8 @@ class CreateReadWriteSessionResult {
 }
 
 /**
- * Gives a key that soon ends to whoever stamps. Nobody gets one for somebody else, whatever policies say: the right to log
- * people in would be the right to be each of them.
+ * Gives the caller a short-lived key. Nobody gets one for another user, whatever policies say: the right to log people
+ * in would be the right to be each of them.
  */
 export const createReadWriteSession = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_READ_WRITE_SESSION_V2',
@@ -103,7 +103,7 @@ export const createReadWriteSession = defineActivity({
   },
 });
 
-/** The user who asks, who must be the one that is named. @throws {CoordinatorError} PERMISSION_DENIED */
+/** The caller, who must be the named user. @throws {CoordinatorError} PERMISSION_DENIED */
 function submitterAsked(
   { userId, email }: CreateReadWriteSessionIntentV2,
   organization: OrganizationView,

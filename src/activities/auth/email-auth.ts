@@ -58,7 +58,7 @@ const lift = ({ emailCustomization, ...rest }: EmailAuthIntent): EmailAuthIntent
   emailCustomization: { ...emailCustomization, appName: emailCustomization?.appName ?? '' },
 });
 
-/** Sends new credentials to a user by e-mail, sealed to a key that the user's client holds. */
+/** Sends new credentials to a user by e-mail, sealed to a key held by the user's client. */
 export const emailAuth = defineActivity({
   type: 'ACTIVITY_TYPE_EMAIL_AUTH_V3',
   resultKey,
@@ -84,7 +84,7 @@ export const emailAuth = defineActivity({
     const { organizationId } = organization;
     const { email: to, targetPublicKey } = intent;
     const words = parentsWords(context);
-    // The parent's link is for codes: it would not know what to do with credentials.
+    // The parent's link is for codes: its page could not handle credentials.
     const { appName, magicLinkTemplate, ...looks } = words
       ? { ...words.emailCustomization, appName: words.appName, magicLinkTemplate: undefined }
       : intent.emailCustomization;
@@ -122,7 +122,7 @@ export const emailAuth = defineActivity({
   afterwards: ({ message }, { delivery }) => void delivery.enqueue(message),
 });
 
-/** The result names the user, so an address of nobody cannot be answered as if it were somebody's. */
+/** The result names the user, so the response to an unknown address must differ. */
 function userToReach(organization: OrganizationView, email: string): User {
   const user = userOfContact(organization, 'email', email);
   if (user) return user;

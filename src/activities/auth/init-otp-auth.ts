@@ -33,8 +33,8 @@ class InitOtpAuthResult {
 }
 
 /**
- * Sends a one-time code to a user's contact, for otp_auth. For a contact that no user has everything is the same, only that
- * nothing is sent: neither the answer nor the events tell whether there is such a user.
+ * Sends a one-time code to a user's contact, for otp_auth. For a contact that no user has, everything is the same
+ * except that nothing is sent: neither the response nor the events reveal whether there is such a user.
  */
 export const initOtpAuth = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_OTP_AUTH_V3',

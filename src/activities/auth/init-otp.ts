@@ -14,7 +14,7 @@ import {
 } from './otp-params.js';
 
 class InitOtpIntentV3 extends OtpParams {
-  /** Older versions know of no key to seal the code to. Not a field of the wire. */
+  /** Older versions have no key to seal the code to. Not a wire field. */
   readonly withoutTarget?: true;
 }
 
@@ -28,7 +28,7 @@ class InitOtpResult {
 
 const resultKey = 'initOtpResult';
 
-/** Sends a one-time code to a contact, for verify_otp. Whether somebody has the contact does not matter. */
+/** Sends a one-time code to a contact, for verify_otp, whether or not anyone has the contact. */
 export const initOtp = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_OTP_V3',
   resultKey: 'initOtpResultV2',

@@ -11,7 +11,7 @@ import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import { sessionKeyEvents, SessionSeconds, sessionSeconds } from './session-keys.js';
 
-/** What every login with a key of the client's own asks for (client protocol, section 1.5). */
+/** Fields of every login with the client's own key (client protocol, section 1.5). */
 export class LoginParams {
   @Hex({ max: 130, about: "The client's P-256 key, which can stamp for the user from now on." })
   publicKey!: string;
@@ -26,7 +26,7 @@ export class LoginParams {
   sessionProfileId?: string;
 }
 
-/** What policies read of a login. */
+/** What policies see of a login. */
 export const loginPolicyParams = <Intent extends LoginParams>() =>
   ({
     session_profile_id: { type: { kind: 'string' }, from: ({ sessionProfileId = '' }: Intent) => sessionProfileId },
@@ -37,7 +37,7 @@ export class LoginResult {
   session!: string;
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT for a key that is none, or a session profile */
+/** @throws {CoordinatorError} INVALID_ARGUMENT for an invalid key, or for a session profile */
 export function checkLogin({ publicKey, sessionProfileId }: LoginParams): void {
   parsePublicKey('CURVE_P256', publicKey, 'parameters.publicKey');
   if (sessionProfileId) {
@@ -48,7 +48,7 @@ export function checkLogin({ publicKey, sessionProfileId }: LoginParams): void {
   }
 }
 
-/** A session for a user, whose key `decide` is about to record. */
+/** A session for a user, for a key that `decide` is about to record. */
 export interface PreparedSession {
   readonly userId: string;
   /** The session token (client protocol, section 1.5). */
@@ -72,14 +72,14 @@ export async function preparedSession(
   return { userId, session };
 }
 
-/** What `preparedSession` gave. */
+/** Output of `preparedSession`. */
 export function recalledSession(recorded: RecordedActivity<LoginResult>): PreparedSession {
   return { userId: recorded.first('ApiKeyCreated').userId, session: recorded.result.session };
 }
 
 /**
  * The events by which a login gives its key to the user it was prepared for.
- * @throws {CoordinatorError} ABORTED when it would go to another user by now; as `sessionKeyEvents`
+ * @throws {CoordinatorError} ABORTED if it would now go to another user; otherwise like `sessionKeyEvents`
  */
 export function loginEvents(
   context: DecideContext,
@@ -96,7 +96,7 @@ export function loginEvents(
     .events;
 }
 
-/** The user whom a verified identity belongs to. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
+/** The user with a verified identity. @throws {CoordinatorError} INVALID_ARGUMENT INVALID_OIDC_TOKEN */
 export function userOfIdentity(
   organization: OrganizationView,
   identity: Pick<OidcIdentity, 'issuer' | 'audience' | 'subject'>,

@@ -24,8 +24,8 @@ class OauthLoginIntent extends LoginParams {
 }
 
 /**
- * Makes the client's key a key of the user who has logged in at an OpenID provider. An identity that nobody has yet becomes
- * one of the user who has proved its e-mail address, where the parent has listed its audience.
+ * Makes the client's key a key of the user who logged in at an OpenID provider. An identity that nobody has yet is
+ * added to the user who has proved its e-mail address, if the parent lists its audience.
  */
 export const oauthLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH_LOGIN',
@@ -55,7 +55,7 @@ export const oauthLogin = defineActivity({
 
   recall: ({ oidcToken }, recorded) => ({
     identity: claimedIdentity(oidcToken),
-    // Asked for only where the login has given the user the identity.
+    // Requested only if the login adds the identity to the user.
     email: recorded.all('OauthProviderCreated').length > 0 ? claimsOf(oidcToken)['email'] : undefined,
     ...recalledTokens(recorded),
     ...recalledSession(recorded),
@@ -81,7 +81,7 @@ export const oauthLogin = defineActivity({
 
 type Identity = Omit<NamedIdentity, 'providerName'>;
 
-/** The user who has the identity, or else has proved the e-mail address that it may be linked by. */
+/** The user with the identity, or else the user who has proved the e-mail address that it may be linked by. */
 function userOfLogin(organization: OrganizationView, identity: Identity, email: string | undefined): User {
   const isKnown = organization.oauthOwners.has(oauthIdentity(identity));
   const linked = isKnown || email === undefined ? undefined : userOfContact(organization, 'email', email, 'verified');

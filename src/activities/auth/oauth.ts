@@ -34,7 +34,7 @@ class OauthResult {
   credentialBundle!: string;
 }
 
-/** Gives credentials to the user who has logged in at an OpenID provider (specification, 4.3.1). */
+/** Gives credentials to the user who logged in at an OpenID provider (specification, 4.3.1). */
 export const oauth = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH',
   summary: 'Issues credentials to the user identified by the OIDC token.',
@@ -52,7 +52,7 @@ export const oauth = defineActivity({
     const { issuer, audience, subject } = verified;
     const identity = { issuer, audience, subject };
     const recorded = recordedTokens([verified]);
-    // Before a key is made for nobody.
+    // Before a key is created for nobody.
     userOfIdentity(organization, identity);
     return { identity, ...recorded, key: await loginSecrets.newApiKey(targetPublicKey) };
   },

@@ -34,7 +34,7 @@ class Oauth2AuthenticateResult {
   oidcToken!: string;
 }
 
-/** Names that the clients' users know from the messages (client protocol, section 8.4). */
+/** Names that users of the clients know from the messages (client protocol, section 8.4). */
 const required = [
   ['authCode', 'auth_code'],
   ['redirectUri', 'redirect_uri'],
@@ -43,8 +43,8 @@ const required = [
 ] as const;
 
 /**
- * Asks an OAuth 2.0 provider who somebody is, and says it in an OIDC token of ours. The provider takes a code once: after
- * a failure in between, the person must be sent there again.
+ * Asks an OAuth 2.0 provider who someone is, and returns that as an OIDC token of ours. The provider accepts a code
+ * only once: if a later step fails, the person must be sent there again.
  */
 export const oauth2Authenticate = defineActivity({
   type: 'ACTIVITY_TYPE_OAUTH2_AUTHENTICATE',
@@ -70,7 +70,7 @@ export const oauth2Authenticate = defineActivity({
 
   recall: (_intent, recorded) => recorded.result.oidcToken,
 
-  // What others read proves nothing (docs/adr/0027).
+  // A recorded token must prove nothing (docs/adr/0027).
   decide: (_intent, _context, token) => ({ events: [], result: { oidcToken: withoutSignature(token) } }),
 
   reveal: (_result, _ports, appended) => Promise.resolve(appended && { oidcToken: appended.prepared }),

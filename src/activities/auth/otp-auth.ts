@@ -42,7 +42,7 @@ class OtpAuthResult {
   credentialBundle?: string;
 }
 
-/** Gives credentials to the user whose contact has received a code. A wrong code counts, and the third locks it. */
+/** Gives credentials to the user whose contact received a code. A wrong code counts, and the third locks the code. */
 export const otpAuth = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_AUTH',
   summary: "Exchanges a correct code from init_otp_auth for the user's credentials.",

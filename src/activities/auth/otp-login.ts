@@ -44,19 +44,19 @@ class OtpLoginIntent extends OtpLoginParams {
 }
 
 class OtpLoginIntentV2 extends OtpLoginParams {
-  /** Required of this version; a lifted one may lack it. */
+  /** Required in this version; a lifted one may lack it. */
   @Nested(() => ClientSignature, { about: 'Signature by the key that the token is bound to.' })
   clientSignature?: ClientSignature;
 
-  /** The first version takes tokens that whoever holds them can use. Not a field of the wire. */
+  /** The first version accepts tokens that any holder can use. Not a wire field. */
   readonly takesUnboundToken?: true;
 }
 
 const resultKey = 'otpLoginResult';
 
 /**
- * Makes the client's key a key of the user who has proved the contact, as this organization or its parent has attested. The
- * first login by a contact that the parent's own members have asserted proves it.
+ * Makes the client's key a key of the user who has proved the contact, as attested by this organization or its parent.
+ * The first login by a contact that the parent's own members asserted proves it.
  */
 export const otpLogin = defineActivity({
   type: 'ACTIVITY_TYPE_OTP_LOGIN_V2',
@@ -91,7 +91,7 @@ export const otpLogin = defineActivity({
     );
     checkTokenUnused(organization, claims, 'USAGE_TYPE_LOGIN');
     const { user, isProvedNow } = userOfLogin(organization, claims);
-    // What proves a contact is a token that nobody can have read anywhere.
+    // To prove a contact, a token must never have been readable by anyone else.
     if (isProvedNow) await checkTokenNeverUsed(claims, { organizations });
     else await checkUnboundUnused(claims, { organizations }, (usage) => usage !== 'USAGE_TYPE_SIGNUP');
     await checkUnboundLeadsHere(claims, { organizations }, organization, isProvedNow);
@@ -117,16 +117,16 @@ export const otpLogin = defineActivity({
   },
 });
 
-/** Who logs in, and whether the token is what first proves the contact here. */
+/** Who logs in, and whether the token first proves the contact here. */
 interface OfLogin {
   readonly user: User;
   readonly isProvedNow: boolean;
 }
 
 /**
- * The user whose contact a token proves: one that was proved before, or one that the parent's own members have asserted, as
- * one that anybody else has written down may be anybody's (docs/adr/0037).
- * @throws {CoordinatorError} NOT_FOUND, or FAILED_PRECONDITION where such logins are switched off
+ * The user whose contact a token proves: a contact that was proved before, or asserted by the parent's own members. One
+ * that anyone else wrote down may belong to anyone (docs/adr/0037).
+ * @throws {CoordinatorError} NOT_FOUND, or FAILED_PRECONDITION if such logins are switched off
  */
 function userOfLogin(organization: OrganizationView, { verificationType, contact }: ProvedContact): OfLogin {
   checkOtpLogin(organization, verificationType);

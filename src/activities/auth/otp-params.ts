@@ -23,7 +23,7 @@ import type { PreparePorts } from '../../ports/prepare.js';
 
 const otpTypes = ['OTP_TYPE_EMAIL', 'OTP_TYPE_SMS'] as const satisfies readonly OtpType[];
 
-/** How a mail is changed; who asks is said beside it. */
+/** Customization of a mail; the requester's name is a separate field. */
 export class EmailLooks {
   @Text({ optional: true, about: 'https URL of a logo, shown instead of the name.' })
   logoUrl?: string;
@@ -38,7 +38,7 @@ export class EmailLooks {
   templateId?: string;
 }
 
-/** How a mail is changed, in older versions with the name of who asks. */
+/** Customization of a mail in older versions, including the requester's name. */
 export class OlderEmailLooks extends EmailLooks {
   @Text({
     optional: true,
@@ -53,7 +53,7 @@ class SmsLooks {
   template?: string;
 }
 
-/** Who a mail comes from (specification, 4.3.3). */
+/** The sender of a mail (specification, 4.3.3). */
 export class MailSender {
   @Email({
     optional: true,
@@ -69,7 +69,7 @@ export class MailSender {
   replyToEmailAddress?: string;
 }
 
-/** What every version says of a code to send. */
+/** Fields common to every version of a code to send. */
 export class OtpRecipient extends MailSender {
   @OneOf(otpTypes, { about: 'Channel: e-mail or SMS.' })
   otpType!: OtpType;
@@ -88,7 +88,7 @@ export class OtpRecipient extends MailSender {
   userIdentifier?: string;
 }
 
-/** A code to send, with its looks. */
+/** A code to send, with the customization of its message. */
 export class OtpLooks extends OtpRecipient {
   @Whole({ ...otpLengths, optional: true, about: `Length of the code; default ${otpLengths.usual}.` })
   otpLength?: number;
@@ -100,7 +100,7 @@ export class OtpLooks extends OtpRecipient {
   alphanumeric?: boolean;
 }
 
-/** Life of a code, as all but the oldest versions take it. */
+/** Lifetime of a code, in all but the oldest versions. */
 const OtpSeconds = () =>
   DecimalString({
     optional: true,
@@ -109,7 +109,7 @@ const OtpSeconds = () =>
     about: `Lifetime of the code in seconds; default ${otpLifeSeconds.usual}.`,
   });
 
-/** A code to send, as newest versions say it. */
+/** A code to send, in the newest versions. */
 export class OtpParams extends OtpLooks {
   @Label({
     about:
@@ -124,7 +124,7 @@ export class OtpParams extends OtpLooks {
   expirationSeconds?: string;
 }
 
-/** A code to send, as the first version of init_otp says it. */
+/** A code to send, in the first version of init_otp. */
 export class OlderOtpParams extends OtpLooks {
   @Nested(() => OlderEmailLooks, { optional: true, about: 'Appearance of the e-mail.' })
   emailCustomization?: OlderEmailLooks;
@@ -133,7 +133,7 @@ export class OlderOtpParams extends OtpLooks {
   expirationSeconds?: string;
 }
 
-/** The name of who asks, taken out of where older versions have it. */
+/** The requester's name, from where older versions have it. */
 export function liftCustomization<Params extends { readonly emailCustomization?: OlderEmailLooks }>({
   emailCustomization,
   ...rest
@@ -142,7 +142,7 @@ export function liftCustomization<Params extends { readonly emailCustomization?:
   return { ...rest, appName, emailCustomization: customization };
 }
 
-/** Refuses a login by a code of that kind where it is switched off. @throws {CoordinatorError} FAILED_PRECONDITION */
+/** Refuses a login by a code of that kind if it is switched off. @throws {CoordinatorError} FAILED_PRECONDITION */
 export function checkOtpLogin(organization: OrganizationView, otpType: OtpType): void {
   const feature: Readonly<Record<OtpType, FeatureName>> = {
     OTP_TYPE_EMAIL: 'FEATURE_NAME_OTP_EMAIL_AUTH',
@@ -155,7 +155,7 @@ export function checkOtpLogin(organization: OrganizationView, otpType: OtpType):
 export const contactKind = (otpType: OtpType): ContactKind => (otpType === 'OTP_TYPE_EMAIL' ? 'email' : 'phone-number');
 
 /**
- * Refuses what no message could be made of.
+ * Refuses input from which no message could be built.
  * @throws {CoordinatorError} INVALID_ARGUMENT that names the field
  */
 export function checkOtpParams({ otpType, contact, emailCustomization = {}, smsCustomization }: OtpParams): void {
@@ -170,7 +170,8 @@ export function checkOtpParams({ otpType, contact, emailCustomization = {}, smsC
 }
 
 /**
- * Refuses a message of a sub-organization to anybody but its own users: it may belong to anybody (security rule R6).
+ * Refuses a message of a sub-organization to anyone but its own users, because the sub-organization may belong to
+ * anyone (security rule R6).
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 export function checkOwnContact(organization: OrganizationView, kind: ContactKind, contact: string): void {
@@ -183,7 +184,7 @@ export function checkOwnContact(organization: OrganizationView, kind: ContactKin
   );
 }
 
-/** The members of a mail that say who it comes from. */
+/** The members of a mail that name its sender. */
 export function senderOf({
   sendFromEmailAddress,
   sendFromEmailSenderName,
@@ -204,14 +205,15 @@ export interface MadeOtp {
   readonly targetBundle?: string;
 }
 
-/** A code before it is recorded. The code itself is in the message and nowhere else. */
+/** A code before it is recorded. The code itself is only in the message. */
 export interface PreparedOtp extends MadeOtp {
-  /** Undefined for nobody to be reached: the code is known to nobody then. */
+  /** Undefined if nobody is to be reached: then nobody knows the code. */
   readonly message: OutgoingMessage | undefined;
 }
 
 /**
- * Makes a code, its message, and with `withTarget` a key to seal it to. Takes the same time whether it `isDelivered`.
+ * Creates a code, its message, and with `withTarget` a key to seal it to. Takes the same time whether or not it
+ * `isDelivered`.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many sends, or what delivery refuses
  */
 export async function prepareOtp(
@@ -225,7 +227,7 @@ export async function prepareOtp(
   const { otpLength = otpLengths.usual, alphanumeric = true, contact } = params;
   const sender = messageSender(context, contactKind(params.otpType), contact);
   checkOtpSends(organization, { userIdentifier: identifierOf(params), contact }, now, sender);
-  // For everybody alike, or it would tell who is reached.
+  // For every contact alike, or it would reveal who is reached.
   await contactLimits.count({ contact, sender, organizationId });
   const otpId = newId();
   const code = loginSecrets.newCode(otpLength, alphanumeric ? 'bech32' : 'digits', contact);
@@ -235,13 +237,13 @@ export async function prepareOtp(
     otpId,
     expiresAt: now + lifeOf(params) * 1000,
   };
-  // Refused before there is a code that nobody could get; and for everybody alike, or it would tell who is reached.
+  // Refused before a code exists that nobody could get; and for every contact alike, or it would reveal who is reached.
   delivery.check(message);
   const target = withTarget ? await loginSecrets.startOtpTarget(organizationId) : {};
   return { otpId, codeHash, message: isDelivered ? message : undefined, ...target };
 }
 
-/** A code that was sent; its message is nowhere. */
+/** A code that was sent; its message is kept nowhere. */
 export function recalledOtp(
   recorded: RecordedActivity<{ otpId: string; otpEncryptionTargetBundle?: string }>,
 ): MadeOtp {
@@ -249,13 +251,13 @@ export function recalledOtp(
   return { otpId, codeHash, ...presentMembers({ vaultId, targetBundle: recorded.result.otpEncryptionTargetBundle }) };
 }
 
-/** Hash of the code that a guess was. One that failed has another than the code has; which one does not matter. */
+/** Hash of the code that was guessed. A wrong guess has a different hash from the code's; which one does not matter. */
 export function recalledGuess(otpId: string, recorded: RecordedActivity, { otps }: OrganizationView): string {
   const isWrong = recorded.all('OtpGuessFailed').length > 0;
   return isWrong ? '' : (otps.get(otpId)?.codeHash ?? '');
 }
 
-/** The events of a code that is sent. @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many */
+/** The events of sending a code. @throws {CoordinatorError} RESOURCE_EXHAUSTED for too many */
 export function otpEvents(
   params: OtpParams,
   purpose: 'verify' | 'auth',
@@ -272,7 +274,7 @@ export function otpEvents(
   return otpSent(organization, { ...facts, ...presentMembers({ vaultId }) }, now, sender);
 }
 
-/** Sends a code that is recorded. @throws {CoordinatorError} when delivery takes no more */
+/** Sends a recorded code. @throws {CoordinatorError} if delivery accepts no more */
 export function sendOtp({ message }: PreparedOtp, { delivery }: PreparePorts): void {
   if (message) delivery.enqueue(message);
 }
@@ -281,7 +283,7 @@ const lifeOf = ({ expirationSeconds }: OtpParams): number => Number(expirationSe
 
 const identifierOf = ({ userIdentifier, contact }: OtpParams): string => userIdentifier || contactKey(contact);
 
-/** The words of a request. */
+/** The texts in a request. */
 function wordsOf(params: OtpParams): MessageWords {
   const { appName, emailCustomization = {}, smsCustomization, ...rest } = params;
   const { sendFromEmailAddress, sendFromEmailSenderName, replyToEmailAddress } = rest;

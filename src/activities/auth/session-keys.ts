@@ -14,10 +14,10 @@ import { longestLifeSeconds } from '../credentials/credential-params.js';
 import type { DecideContext } from '../define-activity.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
-/** Life of a key that a login makes, in seconds, unless it says otherwise (specification, section 8). */
+/** Default lifetime of a key created by a login, in seconds (specification, section 8). */
 const defaultLifeSeconds = 15 * 60;
 
-/** What a key is called unless the login says otherwise, before ` - ` and the time (specification, 4.3.1 and 4.3.2). */
+/** Default name of such a key, before ` - ` and the time (specification, 4.3.1 and 4.3.2). */
 const names: Readonly<Record<LoginCredentialType, string>> = {
   CREDENTIAL_TYPE_LOGIN: 'Login',
   CREDENTIAL_TYPE_OTP_AUTH_KEY_P256: 'OTP Auth',
@@ -26,7 +26,7 @@ const names: Readonly<Record<LoginCredentialType, string>> = {
   CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256: 'Read Write Session',
 };
 
-/** The field of a login that says how long its key lives. */
+/** The field of a login that sets the lifetime of its key. */
 export function SessionSeconds() {
   return DecimalString({
     optional: true,
@@ -36,25 +36,25 @@ export function SessionSeconds() {
   });
 }
 
-/** A key that a login makes. */
+/** A key created by a login. */
 interface SessionKey {
   /** Hex. */
   readonly publicKey: string;
   readonly curve: ApiKeyCurve;
-  /** The class of the login, which `invalidateExisting` speaks of. */
+  /** The class of the login, to which `invalidateExisting` applies. */
   readonly credentialType: LoginCredentialType;
   readonly apiKeyName?: string | undefined;
-  /** Decimal; 900 unless given. */
+  /** Decimal; 900 by default. */
   readonly expirationSeconds?: string | undefined;
   readonly invalidateExisting?: boolean | undefined;
 }
 
-/** The life of a session in seconds, from what its login asks for. */
+/** The lifetime of a session in seconds, as its login requests it. */
 export function sessionSeconds(expirationSeconds: string | undefined): number {
   return expirationSeconds === undefined ? defaultLifeSeconds : Number(expirationSeconds);
 }
 
-/** A key that was made for a user and sealed to a key of the client's. */
+/** A key created for a user and sealed to a key of the client. */
 export function recalledKey(recorded: RecordedActivity<{ credentialBundle?: string }>) {
   return {
     publicKey: recorded.first('ApiKeyCreated').publicKey,
@@ -63,8 +63,9 @@ export function recalledKey(recorded: RecordedActivity<{ credentialBundle?: stri
 }
 
 /**
- * The events by which a login gives its key to a user (client protocol, section 1.5). With `invalidateExisting` the user's
- * other keys of the same class go; when there is no room for another expiring key, those that are over, then the oldest.
+ * The events by which a login gives its key to a user (client protocol, section 1.5). With `invalidateExisting`, the
+ * user's other keys of the same class are deleted. If there is no room for another expiring key, expired ones are
+ * deleted first, then the oldest.
  * @throws {CoordinatorError} INVALID_ARGUMENT for a key of another curve, ALREADY_EXISTS for one that is taken
  */
 export function sessionKeyEvents(
@@ -75,7 +76,7 @@ export function sessionKeyEvents(
   const normalized = normalizePublicKey(publicKey, curve);
   const isInTheWay = (key: ApiKey): boolean =>
     (invalidateExisting && key.credentialType === credentialType) ||
-    // A client that logs in again with the same key; a key of another kind must not change what it is.
+    // A client that logs in again with the same key; a key of another kind must not change its kind.
     (key.publicKey === normalized && (key.credentialType === credentialType || isExpired(key, now)));
   const gone = apiKeys.filter(isInTheWay);
   const kept = apiKeys.filter((key) => !isInTheWay(key));

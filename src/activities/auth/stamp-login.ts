@@ -15,8 +15,8 @@ import { checkTokenUnused, tokenUsed } from './verification.js';
 class StampLoginIntent extends LoginParams {}
 
 /**
- * Makes the client's key a key of whoever has stamped the request: with a key, a passkey, or a token that vouches for the
- * key. A verification token serves for one login, as with otp_login.
+ * Makes the client's key a key of the user who stamped the request: with a key, a passkey, or a token that vouches for
+ * the key. A verification token serves one login, as with otp_login.
  */
 export const stampLogin = defineActivity({
   type: 'ACTIVITY_TYPE_STAMP_LOGIN',

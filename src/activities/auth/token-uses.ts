@@ -4,7 +4,10 @@ import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
-/** What an OIDC token was recorded for. It logs in as often as its key asks; it registers only what nobody has read yet. */
+/**
+ * What an OIDC token was recorded for. It may log in repeatedly with its key, but register only if nobody could have
+ * read it.
+ */
 type OidcUsage = 'USAGE_TYPE_OIDC_LOGIN' | 'USAGE_TYPE_OIDC_REGISTRATION';
 
 /** An OIDC token that is about to be recorded. */
@@ -15,17 +18,17 @@ export interface RecordedTokens {
   readonly tokens?: readonly RecordedToken[];
 }
 
-/** What is remembered of tokens of a request. */
+/** What is remembered of a request's tokens. */
 export function recordedTokens(verified: readonly OidcIdentity[]): RecordedTokens {
   return verified.length > 0 ? { tokens: verified.map(({ tokenId, expiresAt }) => ({ tokenId, expiresAt })) } : {};
 }
 
-/** The OIDC tokens that a request has recorded. */
+/** The OIDC tokens recorded by a request. */
 export function recalledTokens(recorded: RecordedActivity): RecordedTokens {
   return { tokens: recorded.all('OidcTokenUsed') };
 }
 
-/** What a token says, unchecked: of one that was verified before it was recorded. */
+/** Claims of a token, unchecked: it was verified before it was recorded. */
 export function claimsOf(token: string): Readonly<Partial<Record<string, string>>> {
   return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Partial<Record<string, string>>;
 }
@@ -35,13 +38,13 @@ export function oidcTokensUsed(tokens: readonly RecordedToken[], usage: OidcUsag
   return tokens.map(({ tokenId, expiresAt }) => ({ type: 'OidcTokenUsed', data: { tokenId, usage, expiresAt } }));
 }
 
-/** A token of three parts without its signature: what others may read of it. */
+/** A token of three parts without its signature: the part that others may read. */
 export function withoutSignature(token: string): string {
   return token.slice(0, token.lastIndexOf('.') + 1);
 }
 
 /**
- * Refuses a token that was recorded before, anywhere: whoever reads it there must not register it as theirs.
+ * Refuses a token that was recorded anywhere before: someone who read it there must not register it as theirs.
  * @throws {CoordinatorError} FAILED_PRECONDITION
  */
 export async function checkNeverUsed(

@@ -23,7 +23,7 @@ export class ClientSignature {
   signature!: string;
 }
 
-/** What a verification token may be used for, once each. */
+/** The purposes of a verification token, each good once. */
 export type TokenUsage = 'USAGE_TYPE_LOGIN' | 'USAGE_TYPE_SIGNUP' | 'USAGE_TYPE_UPDATE_CONTACT';
 
 interface ProvedRequest {
@@ -31,13 +31,13 @@ interface ProvedRequest {
   readonly clientSignature?: ClientSignature;
 }
 
-/** What a decision asks of a verification token. */
+/** What a decision needs from a verification token. */
 export type ProvedContact = Pick<
   VerificationClaims,
   'tokenId' | 'verificationType' | 'contact' | 'organizationId' | 'expiresAt'
 >;
 
-/** What a token says that was verified before it was recorded. */
+/** Claims of a token that was verified before it was recorded. */
 export function recalledContact(verificationToken: string): ProvedContact {
   const { id, verification_type: type, contact, organization_id: issuer, exp } = claimsOf(verificationToken);
   return {
@@ -50,8 +50,8 @@ export function recalledContact(verificationToken: string): ProvedContact {
 }
 
 /**
- * What a verification token says that this organization, or the parent for it, has issued (client protocol, 8.1).
- * @throws {CoordinatorError} INVALID_ARGUMENT unless it is one, and not over
+ * Claims of a verification token issued by this organization, or by the parent for it (client protocol, 8.1).
+ * @throws {CoordinatorError} INVALID_ARGUMENT if it is invalid or expired
  */
 export async function verifiedToken(
   verificationToken: string,
@@ -69,7 +69,7 @@ export async function verifiedToken(
   return claims;
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT for a token that whoever holds it can use, where such are not taken */
+/** @throws {CoordinatorError} INVALID_ARGUMENT for a token that any holder can use, where those are not accepted */
 export function checkBound(claims: VerificationClaims, intent: { readonly takesUnboundToken?: true }): void {
   if (claims.publicKey !== undefined || intent.takesUnboundToken) return;
   throw invalidField(
@@ -79,8 +79,8 @@ export function checkBound(claims: VerificationClaims, intent: { readonly takesU
 }
 
 /**
- * Refuses to log in to the organization that has issued a token for whoever asked its auth proxy: a mailbox would be enough
- * to become one of its members.
+ * Refuses a login to the organization that issued the token if it was requested through the auth proxy: otherwise a
+ * mailbox would be enough to become one of its members.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkLogsInHere(
@@ -96,8 +96,8 @@ export function checkLogsInHere(
 }
 
 /**
- * Whoever reads a token that is bound to no key can use it, so it serves one sign-up and one login, or one change of a
- * contact, wherever that is recorded.
+ * Anyone who reads a token that is bound to no key can use it, so it serves one sign-up and one login, or one change of
+ * a contact, wherever that is recorded.
  * @throws {CoordinatorError} FAILED_PRECONDITION
  */
 export async function checkUnboundUnused(
@@ -109,9 +109,9 @@ export async function checkUnboundUnused(
 }
 
 /**
- * A token that is bound to no key logs in to one organization only: where its contact was proved first under the parent that
- * has issued it, as whoever has read the token may have proved the contact in another one; where nobody has proved it yet,
- * one in which the parent has recorded it (`isProvedNow`).
+ * A token that is bound to no key logs in to one organization only: the one under the issuing parent in which its
+ * contact was proved first, because someone who read the token may have proved the contact in another. If nobody has
+ * proved it yet, one in which the parent has recorded it (`isProvedNow`).
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export async function checkUnboundLeadsHere(
@@ -132,7 +132,8 @@ export async function checkUnboundLeadsHere(
 }
 
 /**
- * What proves a contact from now on must be a token that nobody can have read: one that was never recorded, anywhere.
+ * To prove a contact, a token must never have been readable by anyone else, so it must never have been recorded
+ * anywhere.
  * @throws {CoordinatorError} FAILED_PRECONDITION
  */
 export async function checkTokenNeverUsed(
@@ -148,10 +149,11 @@ const ofVerification = {
 } as const;
 
 /**
- * What the verification token of a change of contact says, which must prove the new one; undefined without a token. There
- * is no place for a signature by the key that it may be bound to, so it must never have been used for anything, and be the
- * one that was told in the answer to the code: whoever reads how a code was verified can have the token told again.
- * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a token that was used
+ * Claims of the verification token of a contact change, which must prove the new contact; undefined without a token.
+ * The request has no field for a signature by the key that the token may be bound to, so the token must be unused, and
+ * be the one returned in the response to the code: anyone who reads how a code was verified can have the token returned
+ * again.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, or FAILED_PRECONDITION for a used token
  */
 export async function verifiedChange(
   { verificationToken, ...contacts }: { readonly verificationToken?: string } & SignupUser,
@@ -175,7 +177,10 @@ export async function verifiedChange(
   return claims;
 }
 
-/** The events by which a changed contact counts as proved; none without a token. @throws {CoordinatorError} as `verifiedChange` */
+/**
+ * The events by which a changed contact counts as proved; none without a token. @throws {CoordinatorError} as
+ * `verifiedChange`
+ */
 export function changeProved(
   organization: OrganizationView,
   userId: string,
@@ -187,9 +192,9 @@ export function changeProved(
 }
 
 /**
- * What the verification token of a sign-up says, its signature by the client checked against what is asked for; undefined
+ * Claims of the verification token of a sign-up, with the client's signature checked against the request; undefined
  * without a token.
- * @throws {CoordinatorError} INVALID_ARGUMENT unless the token is ours, of this organization, and signed for
+ * @throws {CoordinatorError} INVALID_ARGUMENT unless the token is ours, for this organization, and signed for
  */
 export async function verifiedSignup(
   request: ProvedRequest,
@@ -228,8 +233,8 @@ export async function verifiedSignup(
 }
 
 /**
- * Checks the client's signature over its usage of a token. A token without a key (older flows) needs none.
- * @param isSame whether the signed message asks for what the request asks for
+ * Checks the client's signature over its use of a token. A token without a key (older flows) needs none.
+ * @param isSame whether the signed message asks for the same as the request
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export async function checkClientSignature(
@@ -259,7 +264,7 @@ export async function checkClientSignature(
   if (!isSame(signed)) throw invalidField(`${field}.message`, 'does not match the request');
 }
 
-/** @throws {CoordinatorError} FAILED_PRECONDITION when the token has been used for this before */
+/** @throws {CoordinatorError} FAILED_PRECONDITION if the token was already used for this */
 export function checkTokenUnused(
   { usedTokens }: OrganizationView,
   { tokenId }: Pick<ProvedContact, 'tokenId'>,
@@ -280,7 +285,7 @@ export function tokenUsed(
   return { type: 'VerificationTokenUsed', data: { tokenId, usage, expiresAt } };
 }
 
-/** The event by which a user's contact counts as proved, if it is the one that the token proves. */
+/** The event by which a user's contact counts as proved, if the token proves it. */
 export function provenContact(
   userId: string,
   user: { readonly userEmail?: string; readonly userPhoneNumber?: string },
@@ -310,7 +315,7 @@ interface SignupUser {
   readonly oauthProviders?: readonly unknown[];
 }
 
-/** Whether a signed sign-up asks for this user. Members that are absent, null or empty are the same. */
+/** Whether a signed sign-up asks for this user. Absent, null and empty members are equal. */
 function saysThisUser(signed: unknown, user: SignupUser): boolean {
   if (typeof signed !== 'object' || signed === null) return false;
   const { email, phoneNumber, apiKeys, authenticators, oauthProviders } = signed as Readonly<Record<string, unknown>>;
@@ -323,7 +328,7 @@ function saysThisUser(signed: unknown, user: SignupUser): boolean {
   );
 }
 
-/** Equal as JSON, whatever the order of members; null and undefined members are absent. */
+/** Equality as JSON, regardless of the order of members; null and undefined members are absent. */
 function sameJson(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((element, index) => sameJson(element, other[index]));

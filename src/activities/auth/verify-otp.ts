@@ -7,7 +7,7 @@ import { defineActivity } from '../define-activity.js';
 import { recalledGuess } from './otp-params.js';
 import { claimsOf, withoutSignature } from './token-uses.js';
 
-/** Life of a verification token in seconds (client protocol, section 8.1). */
+/** Lifetime of a verification token in seconds (client protocol, section 8.1). */
 const tokenLifeSeconds = { max: 86_400, usual: 3_600 } as const;
 
 class VerifyOtpParams {
@@ -43,7 +43,7 @@ class VerifyOtpIntentV2 extends VerifyOtpParams {
   })
   encryptedOtpBundle!: string;
 
-  /** What the first version says in the clear. Not a field of the wire. */
+  /** Sent in plaintext in the first version. Not a wire field. */
   readonly plain?: { readonly code: string; readonly publicKey?: string };
 }
 
@@ -54,7 +54,7 @@ class VerifyOtpResult {
 
 const resultKey = 'verifyOtpResult';
 
-/** Turns a code into a proof of the contact that it was sent to. A wrong code counts, and the third locks it. */
+/** Exchanges a code for a proof of the contact it was sent to. A wrong code counts, and the third locks the code. */
 export const verifyOtp = defineActivity({
   type: 'ACTIVITY_TYPE_VERIFY_OTP_V2',
   resultKey,
@@ -94,7 +94,7 @@ export const verifyOtp = defineActivity({
     const { code, publicKey } = plain ?? (await loginSecrets.openOtpBundle(place, encryptedOtpBundle));
     const codeHash = await loginSecrets.hashCode(otpId, code);
     if (!isCodeOf(otp, codeHash)) return { codeHash, verificationToken: undefined };
-    // Members are known; whoever asks the auth proxy is not, and neither is one who is no member any more.
+    // Members are known. Callers of the auth proxy are not, nor is anyone who is no longer a member.
     const isOfMembers = [otp.askedBy, submitterId].every(
       (userId) => userId !== undefined && organization.users.has(userId) && !isAuthProxyUser(organization, userId),
     );
@@ -124,7 +124,7 @@ export const verifyOtp = defineActivity({
     if (!isCodeOf(otp, codeHash) || verificationToken === undefined) {
       return { events: wrongGuess(otp), failure: invalidOtpCode() };
     }
-    // What others read proves nothing (docs/adr/0027).
+    // A recorded token must prove nothing (docs/adr/0027).
     const result = { verificationToken: withoutSignature(verificationToken) };
     return { events: [otpEnded(otp, 'used')], result };
   },
@@ -132,7 +132,7 @@ export const verifyOtp = defineActivity({
   async reveal({ verificationToken: recorded }, { tokens }, appended) {
     const verificationToken = appended?.prepared.verificationToken;
     if (verificationToken !== undefined) return { verificationToken };
-    // Only who has the key can use one that is bound to it, whoever is told.
+    // Only the holder of the key can use a token bound to it, whoever receives it.
     return isBound(recorded)
       ? { verificationToken: await tokens.signVerificationAgain(withoutSignature(recorded)) }
       : undefined;

@@ -6,7 +6,7 @@ class ApproveActivityIntent {
   fingerprint!: string;
 }
 
-/** A vote for an activity that waits for votes; the answer is that activity. */
+/** A vote to approve a waiting activity; the response is that activity. */
 export const approveActivity = defineVote({
   type: 'ACTIVITY_TYPE_APPROVE_ACTIVITY',
   summary: 'Approves an activity that is waiting for votes, and returns it.',

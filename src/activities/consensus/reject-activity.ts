@@ -6,7 +6,7 @@ class RejectActivityIntent {
   fingerprint!: string;
 }
 
-/** A vote against an activity that waits for votes; the answer is that activity. */
+/** A vote to reject a waiting activity; the response is that activity. */
 export const rejectActivity = defineVote({
   type: 'ACTIVITY_TYPE_REJECT_ACTIVITY',
   summary: 'Rejects an activity that is waiting for votes, and returns it.',

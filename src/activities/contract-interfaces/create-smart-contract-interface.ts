@@ -40,7 +40,7 @@ function toRead({ type, smartContractInterface: json }: CreateSmartContractInter
   return { kind: 'interface', type: isEthereum ? 'ETHEREUM' : 'SOLANA', json };
 }
 
-/** Says how calls of a contract are to be read, so that policies can speak of function names and arguments. */
+/** Uploads the interface of a contract, so that policies can refer to function names and arguments of its calls. */
 export const createSmartContractInterface = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SMART_CONTRACT_INTERFACE',
   summary: 'Uploads the ABI or IDL of a contract, so that policies can refer to its functions.',

@@ -13,7 +13,7 @@ class DeleteSmartContractInterfaceResult {
   smartContractInterfaceId!: string;
 }
 
-/** Deletes the interface of a contract; policies can no longer read the functions it is called by. */
+/** Deletes the interface of a contract; policies can no longer read the functions of its calls. */
 export const deleteSmartContractInterface = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_SMART_CONTRACT_INTERFACE',
   summary: 'Deletes the interface of a contract; policies can no longer refer to its functions.',

@@ -24,7 +24,7 @@ class CreateApiKeysResult {
   apiKeyIds!: string[];
 }
 
-/** Adds API keys to a user. A full set of expiring keys makes room: those that are over go first, then the oldest. */
+/** Adds API keys to a user. A full set of expiring keys makes room: expired ones are deleted first, then the oldest. */
 export const createApiKeys = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_API_KEYS_V2',
   resultKey: 'createApiKeysResult',

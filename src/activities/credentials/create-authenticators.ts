@@ -48,7 +48,7 @@ export const createAuthenticators = defineActivity({
       lift: ({ userId, authenticators }: CreateAuthenticatorsIntent): CreateAuthenticatorsIntentV2 => ({
         userId,
         authenticators: authenticators.map((params, index) => {
-          // Two names for one user: whichever was believed, a policy could have been asked about the other.
+          // With two fields naming the user, policies could have been asked about the wrong one.
           if (params.userId !== userId) {
             throw invalidField(
               `${field}[${index}].userId`,

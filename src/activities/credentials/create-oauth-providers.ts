@@ -34,18 +34,18 @@ class CreateOauthProvidersResult {
   providerIds!: string[];
 }
 
-/** What `prepare` gives. */
+/** Output of `prepare`. */
 export interface Registered extends RecordedTokens {
   readonly identities: readonly NamedIdentity[];
-  /** Where the parent has asked: the address that the token of each vouches for. */
+  /** If the parent submitted it: the address that each token vouches for. */
   readonly linkingEmails?: readonly (string | undefined)[];
 }
 
 const field = 'parameters.oauthProviders';
 
 /**
- * Adds OpenID identities to a user. A parent may give one to a user of a sub-organization whose
- * proved e-mail address the token vouches for (client protocol 1.4).
+ * Adds OpenID identities to a user. A parent may add one to a user of a sub-organization whose proved e-mail address
+ * the token vouches for (client protocol 1.4).
  */
 export const createOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH_PROVIDERS_V2',
@@ -86,7 +86,7 @@ export const createOauthProviders = defineActivity({
   decide({ userId }, context, { identities, tokens = [], linkingEmails = [] }) {
     const { organization, submitterId } = context;
     const user = existingUser(organization, userId);
-    // Whoever is nobody here is of the parent.
+    // A caller who is nobody here belongs to the parent.
     const isParents = !organization.users.has(submitterId);
     if (isParents) {
       for (const index of identities.keys()) checkLinkedByEmail(user, linkingEmails[index], `${field}[${index}]`);

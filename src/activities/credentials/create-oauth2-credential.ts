@@ -10,7 +10,7 @@ class CreateOauth2CredentialResult {
   oauth2CredentialId!: string;
 }
 
-/** Registers an application at an OAuth 2.0 provider, its secret kept in the vault. */
+/** Registers an application at an OAuth 2.0 provider, with its secret in the vault. */
 export const createOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_OAUTH2_CREDENTIAL',
   summary: 'Registers an OAuth 2.0 application.',

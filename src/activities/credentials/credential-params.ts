@@ -26,7 +26,7 @@ import type { NamedIdentity } from './oauth-params.js';
 
 const curves = Object.keys(apiKeyCredentialType) as readonly ApiKeyCurve[];
 
-/** A hundred years: whoever wants more wants a key that lasts. */
+/** A hundred years: for longer, a key without an expiry is meant. */
 export const longestLifeSeconds = 100 * 365 * 24 * 60 * 60;
 
 const transports = [
@@ -60,7 +60,7 @@ export class ApiKeyParamsV2 extends ApiKeyParams {
   curveType!: ApiKeyCurve;
 }
 
-/** What a browser gives back when it has made a passkey (WebAuthn level 3, section 5.1.1). */
+/** What a browser returns for a new passkey (WebAuthn level 3, section 5.1.1). */
 export class Attestation {
   @Base64Url({ max: 256, about: 'Id of the credential, base64url.' })
   credentialId!: string;
@@ -155,12 +155,12 @@ export class AuthenticatorParams {
   challenge!: string;
 }
 
-/** The first version had no curve to choose. */
+/** The first version had no choice of curve. */
 export function liftApiKey(params: ApiKeyParams): ApiKeyParamsV2 {
   return { ...params, curveType: 'API_KEY_CURVE_P256' };
 }
 
-/** The same registration in the newer shape. @throws {CoordinatorError} INVALID_ARGUMENT when its two ids differ */
+/** The same registration in the newer shape. @throws {CoordinatorError} INVALID_ARGUMENT if its two ids differ */
 export function liftAuthenticator(params: AuthenticatorParams, field: string): AuthenticatorParamsV2 {
   const { authenticatorName, challenge, attestation } = params;
   const { id, rawId, response } = attestation;
@@ -174,8 +174,8 @@ export function liftAuthenticator(params: AuthenticatorParams, field: string): A
 }
 
 /**
- * Verifies the registrations of one user, made where passkeys of the organization may be used; of a sub-organization that
- * is to be, its parent. `field` names their list in errors.
+ * Verifies the registrations of one user, created where passkeys of the organization may be used; for a future
+ * sub-organization, where those of its parent may. `field` names their list in errors.
  * @throws {CoordinatorError} INVALID_ARGUMENT for one that does not verify, RESOURCE_EXHAUSTED for too many
  */
 export async function verifyAuthenticators(
@@ -185,7 +185,7 @@ export async function verifyAuthenticators(
   field: string,
   limits: Limits,
 ): Promise<readonly VerifiedRegistration[]> {
-  // Before any of the costly work: more than one user may have is refused whoever the user is.
+  // Before the costly work: more than one user may have is refused whoever the user is.
   checkRoom(limits, 'authenticators', 0, authenticators.length, field);
   if (authenticators.length === 0) return [];
   const origins = await passkeyOrigins(organization);
@@ -199,7 +199,7 @@ export async function verifyAuthenticators(
   );
 }
 
-/** What `verifyAuthenticators` gave for a user, from the events of the passkeys. */
+/** The result of `verifyAuthenticators` for a user, from the events of the passkeys. */
 export function recalledAuthenticators(recorded: RecordedActivity, owner: string): readonly VerifiedRegistration[] {
   return recorded
     .all('AuthenticatorCreated')
@@ -208,8 +208,8 @@ export function recalledAuthenticators(recorded: RecordedActivity, owner: string
 }
 
 /**
- * Makes the events by which users get credentials. One of these serves a whole decision, so that a key that the request
- * gives to two users is noticed.
+ * Creates the events by which users get credentials. One instance serves a whole decision, so that it notices a key
+ * given to two users.
  */
 export function newCredentials({
   organization,
@@ -241,7 +241,7 @@ export function newCredentials({
 
   return {
     /**
-     * Gives API keys to a user. When there is no room for another expiring key, those that are over go first, then the
+     * Gives API keys to a user. If there is no room for another expiring key, expired ones are deleted first, then the
      * oldest (client protocol 1.5).
      * @throws {CoordinatorError} INVALID_ARGUMENT, ALREADY_EXISTS, RESOURCE_EXHAUSTED
      */
@@ -282,7 +282,7 @@ export function newCredentials({
     },
 
     /**
-     * Gives passkeys to a user; `verified` has what `verifyAuthenticators` made of `params`.
+     * Gives passkeys to a user; `verified` is the result of `verifyAuthenticators` for `params`.
      * @throws {CoordinatorError} ALREADY_EXISTS, RESOURCE_EXHAUSTED
      */
     authenticators(
@@ -364,7 +364,7 @@ function normalizedKey(publicKey: string, curve: ApiKeyCurve, field: string): st
   }
 }
 
-/** The same refusal with the field it is about. */
+/** The same refusal, naming its field. */
 function inField(field: string, error: unknown): unknown {
   if (!(error instanceof CoordinatorError) || error.code !== 'INVALID_ARGUMENT') return error;
   return invalidField(field, error.message.replace(/^invalid request: /, ''));

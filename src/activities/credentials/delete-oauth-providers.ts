@@ -16,7 +16,7 @@ class DeleteOauthProvidersResult {
   providerIds!: string[];
 }
 
-/** Takes identities at OpenID providers away from a user; keys that were made by them live on to their end. */
+/** Removes OpenID identities from a user; keys created by logins with them remain valid until they expire. */
 export const deleteOauthProviders = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_OAUTH_PROVIDERS',
   summary: 'Removes OpenID identities from a user.',

@@ -12,7 +12,7 @@ class DeleteOauth2CredentialResult {
   oauth2CredentialId!: string;
 }
 
-/** Forgets an application at an OAuth 2.0 provider; its secret is shredded. */
+/** Deletes an application at an OAuth 2.0 provider; its secret is shredded. */
 export const deleteOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_OAUTH2_CREDENTIAL',
   summary: 'Deletes an OAuth 2.0 application and its secret.',

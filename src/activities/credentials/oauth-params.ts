@@ -8,7 +8,7 @@ import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
-/** Longest OIDC token, in characters: 16 KiB, and base64 around them. */
+/** Longest OIDC token, in characters: 16 KiB in base64. */
 export const maxOidcToken = 22_528;
 
 class OidcClaims {
@@ -48,25 +48,28 @@ export class OauthProviderParamsV2 {
   oidcClaims?: OidcClaims;
 }
 
-/** An identity with the name that it was given here. */
+/** An identity with the name it has here. */
 export interface NamedIdentity extends Pick<OidcIdentity, 'issuer' | 'audience' | 'subject'> {
   readonly providerName: string;
 }
 
-/** What a list of providers comes to. */
+/** The identities and tokens in a list of providers. */
 interface VerifiedIdentities extends RecordedTokens {
   readonly identities: readonly NamedIdentity[];
-  /** What the token of each says; undefined for one without a token. */
+  /** Claims of each token; undefined where there is no token. */
   readonly proved?: readonly (OidcIdentity | undefined)[];
 }
 
-/** For whom identities are registered: users of sub-organizations, or members of the organization whose client ids count. */
+/**
+ * Whose identities are registered: those of users of sub-organizations, or of members of the organization whose client
+ * ids count.
+ */
 interface Registrars {
   readonly clientIds: ClientIds;
   readonly isOfSubOrganization: boolean;
 }
 
-/** The client ids that count for users of an organization: its parent's, where it has one. */
+/** The client ids that count for users of an organization: its parent's, if it has one. */
 export async function registrarsOf(
   organization: OrganizationView,
   { organizations }: Pick<PreparePorts, 'organizations'>,
@@ -77,9 +80,9 @@ export async function registrarsOf(
 }
 
 /**
- * The identities behind a list of providers: each proved by its own token, or by claims that name the person of a proved
+ * The identities in a list of providers, each proved by its own token, or by claims that name the person of a proved
  * one for another client id of the parent (client protocol 6.3, docs/adr/0026). `field` names the list in errors.
- * @throws {CoordinatorError} INVALID_ARGUMENT for what is not proved, FAILED_PRECONDITION for a token that was used before
+ * @throws {CoordinatorError} INVALID_ARGUMENT for what is not proved, FAILED_PRECONDITION for a used token
  */
 export async function verifiedIdentities(
   providers: readonly OauthProviderParamsV2[],
@@ -94,7 +97,7 @@ export async function verifiedIdentities(
       `${field}: a user may have at most ${most} OAuth providers, got ${providers.length}; send fewer`,
     );
   }
-  // One after the other: a token that is refused costs no request to the issuers of those behind it.
+  // In order: once a token is refused, the issuers of later ones are not asked.
   const proved: (OidcIdentity | undefined)[] = [];
   for (const { oidcToken } of providers) {
     proved.push(oidcToken ? await ports.oidc.verify(oidcToken, 'registration') : undefined);
@@ -107,7 +110,7 @@ export async function verifiedIdentities(
   return { identities, proved, ...recordedTokens(tokens) };
 }
 
-/** The identities that `verifiedIdentities` gave for a user, from their events. */
+/** The result of `verifiedIdentities` for a user, from their events. */
 export function recalledIdentities(recorded: RecordedActivity, owner: string): readonly NamedIdentity[] {
   return recorded
     .all('OauthProviderCreated')
@@ -115,7 +118,7 @@ export function recalledIdentities(recorded: RecordedActivity, owner: string): r
     .map(({ providerName, issuer, audience, subject }) => ({ providerName, issuer, audience, subject }));
 }
 
-/** The identity that a token says it is of, which was verified when the token was recorded. */
+/** The identity in a token that was verified when it was recorded. */
 export function claimedIdentity(oidcToken: string): Omit<NamedIdentity, 'providerName'> {
   const { iss, aud, sub } = claimsOf(oidcToken);
   return { issuer: iss!, audience: aud!, subject: sub! };
@@ -133,7 +136,7 @@ function namedIdentities(
     if (own) {
       if (oidcClaims) throw invalidField(`${where}.oidcClaims`, 'cannot be combined with oidcToken: send one of them');
       const { issuer, audience, subject } = own;
-      // A member's application is the organization's own affair; whoever signs up chooses theirs.
+      // A member's application is the organization's own affair; people who sign up choose theirs.
       const isFree = !own.isIssuedHere && (!registrars.isOfSubOrganization || registrars.clientIds.listed.length === 0);
       if (!isFree) checkClientId(audience, own, registrars, `${where}.oidcToken`);
       return { providerName, issuer, audience, subject };
@@ -147,13 +150,13 @@ function namedIdentities(
         `no oidcToken in the list proves issuer \`${iss}\` and subject \`${sub}\`: send one for the same person`,
       );
     }
-    // Whoever runs an app has tokens of everybody who logs in to it: they must not speak for another app.
+    // The operator of an app has tokens of everyone who logs in to it: those must not speak for another app.
     for (const audience of [aud, by.audience]) checkClientId(audience, by, registrars, `${where}.oidcClaims`);
     return { providerName, issuer: iss, audience: aud, subject: sub };
   });
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT for the audience of an application that is not the parent's */
+/** @throws {CoordinatorError} INVALID_ARGUMENT if the audience is not one of the parent's applications */
 function checkClientId(
   audience: string,
   { isIssuedHere }: OidcIdentity,

@@ -19,8 +19,8 @@ export class Oauth2CredentialParams {
 }
 
 /**
- * Refuses an application that is there already: logins find it by provider and client id. `except` is the one that is
- * changed.
+ * Refuses an application that already exists, because logins find it by provider and client id. `except` is the one
+ * being changed.
  * @throws {CoordinatorError} INVALID_ARGUMENT, ALREADY_EXISTS
  */
 export function checkApplicationNew(
@@ -28,7 +28,7 @@ export function checkApplicationNew(
   { provider, clientId }: Oauth2CredentialParams,
   except?: string,
 ): void {
-  // It becomes the audience of tokens, which must be readable in an error or a log.
+  // It becomes the audience of tokens, which must be readable in errors and logs.
   if (/[\p{Cc}\p{Cs}]/u.test(clientId))
     throw invalidField('parameters.clientId', 'must not contain control characters');
   for (const { oauth2CredentialId, ...known } of oauth2Credentials.values()) {

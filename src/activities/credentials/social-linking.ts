@@ -5,9 +5,10 @@ import type { OidcIdentity } from '../../ports/oidc.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 
 /**
- * The e-mail address by which an identity may become one of a user who has proved the same address: the issuer is one that
- * is trusted to know whose address it is, says that it is verified, and the audience is a client id that the parent has
- * listed (`socialLinkingClientIds`), as whoever runs an app gets tokens of everybody who logs in to it. Undefined otherwise.
+ * The e-mail address by which an identity may be linked to a user who has proved the same address: the issuer is
+ * trusted to know the owner of the address and says that it is verified, and the audience is a client id listed by the
+ * parent (`socialLinkingClientIds`), because the operator of an app gets tokens of everyone who logs in to it.
+ * Undefined otherwise.
  */
 export async function linkingEmail(
   { verifiedEmail, audience }: OidcIdentity,
@@ -20,8 +21,8 @@ export async function linkingEmail(
 }
 
 /**
- * A parent gives a user of a sub-organization no way in but one that the user's own proved address vouches for (client
- * protocol 1.4): otherwise whoever administers the parent could become anybody.
+ * A parent gives a user of a sub-organization no way in except one that the user's own proved address vouches for
+ * (client protocol 1.4): otherwise an administrator of the parent could become anyone.
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 export function checkLinkedByEmail(user: User, email: string | undefined, field: string): void {

@@ -13,7 +13,7 @@ class UpdateOauth2CredentialResult {
   oauth2CredentialId!: string;
 }
 
-/** Replaces what is known of an application at an OAuth 2.0 provider; the secret it had is shredded. */
+/** Replaces an application at an OAuth 2.0 provider; its old secret is shredded. */
 export const updateOauth2Credential = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_OAUTH2_CREDENTIAL',
   summary: 'Replaces the provider, client id and secret of an OAuth 2.0 application.',

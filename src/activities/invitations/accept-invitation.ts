@@ -34,7 +34,7 @@ class AcceptInvitationResult {
   userId!: string;
 }
 
-/** Makes whoever has the link of an invitation a user; the key of the link stamps the request, once. */
+/** Makes the holder of an invitation link a user; the key in the link stamps the request, once. */
 export const acceptInvitation = defineActivity({
   type: 'ACTIVITY_TYPE_ACCEPT_INVITATION',
   summary: 'Accepts an invitation and creates the user; stamped with the key of its link.',
@@ -61,7 +61,7 @@ export const acceptInvitation = defineActivity({
         'the invitation is for the API: send an API key instead of a passkey',
       );
     }
-    // One that ends by itself would leave a user whom nobody can be.
+    // A key that expires would leave a user whom nobody can log in as.
     const lasting = apiKeys.filter(({ expirationSeconds }) => expirationSeconds === undefined);
     if (authenticators.length + lasting.length > 0) return;
     throw accessType === 'ACCESS_TYPE_WEB'
@@ -89,7 +89,7 @@ export const acceptInvitation = defineActivity({
     const credentials = newCredentials(context);
     const added = credentials.apiKeys(owner, apiKeys, 'parameters.apiKeys').events;
     for (const [index, event] of added.entries()) {
-      // It was in a mail, and must be good for nothing once it has served.
+      // It was in a mail, and must be worthless once used.
       if (event.type === 'ApiKeyCreated' && event.data.publicKey === invitation.publicKey) {
         throw invalidField(`parameters.apiKeys[${index}].publicKey`, 'is the key of the link: generate your own');
       }

@@ -46,7 +46,7 @@ class CreateInvitationsResult {
   invitationIds!: string[];
 }
 
-/** Invites people by mail; whoever accepts becomes a user. The key of each link is in its mail and nowhere else. */
+/** Invites people by mail; those who accept become users. The key of each link exists only in its mail. */
 export const createInvitations = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_INVITATIONS',
   summary: 'Invites people by e-mail to become users.',
@@ -80,7 +80,7 @@ export const createInvitations = defineActivity({
     return invitations.map(({ receiverUserName, receiverUserEmail: to, accessType, senderUserId }) => {
       const [invitationId, userId] = [newId(), newId()];
       const { organizationId, name: organizationName } = organization;
-      // The page that the link leads to greets by this name, which a sub-organization may write anything into.
+      // The page behind the link greets with this name, and a sub-organization could choose anything.
       const greeted = words ? '' : receiverUserName;
       const { publicKey, url } = links.newLink({
         organizationId,
@@ -153,7 +153,7 @@ export const createInvitations = defineActivity({
 });
 
 /**
- * Whoever has a sub-organization could invite anybody, so its parent decides whether it invites at all.
+ * The owner of a sub-organization could invite anyone, so its parent decides whether it may invite at all.
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 function checkMayInvite({ organizationId, parentOrganizationId }: OrganizationView, parent?: OrganizationView): void {
@@ -166,7 +166,7 @@ function checkMayInvite({ organizationId, parentOrganizationId }: OrganizationVi
   );
 }
 
-/** @throws {CoordinatorError} ALREADY_EXISTS: a second user with the address could no longer log in by it */
+/** @throws {CoordinatorError} ALREADY_EXISTS: with two users for one address, neither could log in by it */
 function checkNobodyHas({ users }: OrganizationView, address: string, field: string): void {
   for (const { userId, userEmail } of users.values()) {
     if (userEmail === undefined || contactKey(userEmail) !== address) continue;

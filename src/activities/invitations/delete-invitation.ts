@@ -12,7 +12,7 @@ class DeleteInvitationResult {
   invitationId!: string;
 }
 
-/** Withdraws an invitation; its link is good for nothing from then on. */
+/** Withdraws an invitation; its link no longer works. */
 export const deleteInvitation = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_INVITATION',
   summary: 'Withdraws an invitation that nobody has accepted; its link stops working at once.',

@@ -3,7 +3,7 @@ import { Uuid } from '../../wire/fields.js';
 import { defineActivity } from '../define-activity.js';
 
 class DeleteFiatOnRampCredentialIntent {
-  // The clients spell it so here, and otherwise in the result.
+  // The clients use this spelling here, and another one in the result.
   @Uuid({ about: 'The account to delete.' })
   fiatOnrampCredentialId!: string;
 }
@@ -13,7 +13,7 @@ class DeleteFiatOnRampCredentialResult {
   fiatOnRampCredentialId!: string;
 }
 
-/** Forgets an account at a fiat on-ramp; its keys are shredded. */
+/** Deletes an account at a fiat on-ramp; its keys are shredded. */
 export const deleteFiatOnRampCredential = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_FIAT_ON_RAMP_CREDENTIAL',
   summary: 'Deletes a fiat on-ramp account and its keys.',

@@ -8,10 +8,10 @@ import {
 import { OneOf, Text } from '../../wire/fields.js';
 import type { PreparePorts } from '../../ports/prepare.js';
 
-/** Longest sealed key that is opened: base58 takes time that grows with the square of its length. */
+/** Longest sealed key that is decoded: base58 takes time quadratic in the length. */
 const maxSealedLength = 8_192;
 
-/** An account at a fiat on-ramp; an empty text is the same as none. */
+/** An account at a fiat on-ramp; an empty string means none. */
 export class OnRampCredentialParams {
   @OneOf(onRampProviderNames, { about: 'The clients write ALPHA for COINBASE and BETA for MOONPAY.' })
   onrampProvider!: OnRampProviderName;
@@ -37,10 +37,10 @@ export class OnRampCredentialParams {
   encryptedPrivateApiKey?: string;
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT when something is missing that the provider needs */
+/** @throws {CoordinatorError} INVALID_ARGUMENT if something that the provider needs is missing */
 export function checkOnRampParams(intent: OnRampCredentialParams): void {
   for (const name of ['projectId', 'publishableApiKey'] as const) {
-    // They are shown in lists and logs, and sent in headers and addresses.
+    // These appear in lists and logs, and are sent in headers and URLs.
     if (/[\p{Cc}\p{Cs}]/u.test(intent[name] ?? '')) {
       throw invalidField(`parameters.${name}`, 'must not contain control characters');
     }
@@ -51,7 +51,7 @@ export function checkOnRampParams(intent: OnRampCredentialParams): void {
   }
 }
 
-/** Seals the keys of an account for us, in a new vault, whose id it gives. */
+/** Seals the keys of an account in a new vault, and returns the vault's id. */
 export function keepOnRampKeys(
   { encryptedSecretApiKey, encryptedPrivateApiKey }: OnRampCredentialParams,
   { onRampSecrets }: PreparePorts,
@@ -63,7 +63,7 @@ export function keepOnRampKeys(
   });
 }
 
-/** What events say of an account, as it was asked for. */
+/** What events record of an account, as requested. */
 export function onRampFacts({ onrampProvider, projectId, publishableApiKey }: OnRampCredentialParams) {
   return { onrampProvider, publishableApiKey, ...presentMembers({ projectId: projectId || undefined }) };
 }

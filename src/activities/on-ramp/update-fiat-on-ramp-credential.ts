@@ -4,7 +4,7 @@ import { defineActivity } from '../define-activity.js';
 import { checkOnRampParams, keepOnRampKeys, OnRampCredentialParams, onRampFacts } from './on-ramp-params.js';
 
 class UpdateFiatOnRampCredentialIntent extends OnRampCredentialParams {
-  // The clients spell it so here, and otherwise in the result.
+  // The clients use this spelling here, and another one in the result.
   @Uuid({ about: 'The account to change.' })
   fiatOnrampCredentialId!: string;
 }
@@ -14,7 +14,7 @@ class UpdateFiatOnRampCredentialResult {
   fiatOnRampCredentialId!: string;
 }
 
-/** Replaces all that is known of an account at a fiat on-ramp but its mode; the keys it had are shredded. */
+/** Replaces everything about an account at a fiat on-ramp except its mode; its old keys are shredded. */
 export const updateFiatOnRampCredential = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_FIAT_ON_RAMP_CREDENTIAL',
   summary: 'Replaces the provider, project and keys of a fiat on-ramp account; sandbox mode stays the same.',

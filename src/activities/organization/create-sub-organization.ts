@@ -49,14 +49,14 @@ class CreateSubOrganizationResult {
   rootUserIds?: string[];
 }
 
-/** What is decided on; of older history there is less. */
+/** What the decision uses; older history has less of it. */
 export interface RecalledSubOrganization extends CreateSubOrganizationResult, RecordedTokens {
   readonly claims: ProvedContact | undefined;
-  /** What earlier releases prepared has none in it, and is decided again without. */
+  /** Earlier releases prepared none, and those decisions are made again without. */
   readonly founding?: readonly OrganizationEvent[] | undefined;
 }
 
-/** What `prepare` gives. */
+/** Output of `prepare`. */
 export interface PreparedSubOrganization extends RecalledSubOrganization {
   readonly rootUserIds: string[];
   readonly derived: ReturnType<typeof derivedIn>;
@@ -64,7 +64,7 @@ export interface PreparedSubOrganization extends RecalledSubOrganization {
 
 const rootUsersField = 'parameters.rootUsers';
 
-/** Which feature each flag switches off; all are on in a sub-organization unless it says otherwise. */
+/** The feature that each flag switches off; by default, all are on in a sub-organization. */
 const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, FeatureName])[] = [
   ['disableEmailRecovery', 'FEATURE_NAME_EMAIL_RECOVERY'],
   ['disableEmailAuth', 'FEATURE_NAME_EMAIL_AUTH'],
@@ -73,8 +73,9 @@ const switches: readonly (readonly [keyof CreateSubOrganizationIntentV8, Feature
 ];
 
 /**
- * Creates an organization under this one. What it begins with is in this organization's event, and its own stream is
- * written from that: what is refused here has never been (docs/adr/0030-what-is-refused-did-not-happen.md).
+ * Creates an organization under this one. This organization's event contains everything it begins with, and its own
+ * stream is written from that event: what is refused here never existed
+ * (docs/adr/0030-what-is-refused-did-not-happen.md).
  */
 export const createSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V8',
@@ -139,7 +140,7 @@ export const createSubOrganization = defineActivity({
   },
 });
 
-/** @throws {CoordinatorError} when the users cannot be created, or could never reach their quorum */
+/** @throws {CoordinatorError} if the users cannot be created, or could never reach their quorum */
 function checkRootUsers(
   rootUsers: CreateSubOrganizationIntentV8['rootUsers'],
   threshold: number,
@@ -152,7 +153,7 @@ function checkRootUsers(
       `\`${threshold}\` cannot be reached by ${rootUsers.length} root users`,
     );
   }
-  // The same makers as below, with nothing that has to be asked of the world.
+  // The same factories as below, without anything that needs the outside world.
   const credentials = newCredentials({ organization: emptyOrganization(), newId: () => '', now: 0, limits });
   for (const [index, { apiKeys = [] }] of rootUsers.entries()) {
     credentials.apiKeys({ userId: '', apiKeys: [] }, apiKeys, `${rootUsersField}[${index}].apiKeys`);
@@ -170,7 +171,7 @@ function checkRootUsers(
   }
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION when the token is none, or was used before */
+/** @throws {CoordinatorError} INVALID_ARGUMENT, FAILED_PRECONDITION if the token is invalid or used */
 async function signupClaims(
   intent: CreateSubOrganizationIntentV8,
   ports: PreparePorts,
@@ -185,8 +186,8 @@ async function signupClaims(
 }
 
 /**
- * Everything a sub-organization begins with. `tokens` gets the OIDC tokens of the request.
- * @throws {CoordinatorError} when it could not be founded so
+ * Everything a sub-organization begins with. `tokens` collects the OIDC tokens of the request.
+ * @throws {CoordinatorError} if it could not be founded this way
  */
 async function foundingEvents(
   intent: CreateSubOrganizationIntentV8,
@@ -258,7 +259,7 @@ async function walletEvents(
   ];
 }
 
-/** What is answered follows from what it begins with. */
+/** The result, derived from what it begins with. */
 function resultOf(events: readonly OrganizationEvent[]) {
   const rootUserIds = events.flatMap((event) => (event.type === 'UserCreated' ? [event.data.userId] : []));
   const created = events.find((event) => event.type === 'WalletCreated');
@@ -269,7 +270,7 @@ function resultOf(events: readonly OrganizationEvent[]) {
   return { rootUserIds, wallet: { walletId: created.data.walletId, addresses } };
 }
 
-/** Addresses of a first wallet, which are in the other organization's stream. */
+/** Addresses of a first wallet, which are only in the other organization's stream. */
 function derivedIn(events: readonly OrganizationEvent[]) {
   return events.flatMap((event) =>
     event.type === 'WalletAccountsCreated'

@@ -18,8 +18,8 @@ class DeleteSubOrganizationResult {
 }
 
 /**
- * Deletes the sub-organization it is submitted in, for good. Policies may ask for more approvals or forbid it; that one of
- * its own root users asks for it is not theirs to waive (client protocol 9.4).
+ * Deletes the sub-organization that it is submitted in, permanently. Policies may require more approvals or forbid it,
+ * but cannot waive that one of its own root users submits it (client protocol 9.4).
  */
 export const deleteSubOrganization = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_SUB_ORGANIZATION',

@@ -5,7 +5,7 @@ import { featureNames, type FeatureName } from '../../domain/organization/settin
 import { isPasskeyOrigin } from '../../domain/passkey-origins.js';
 import { OneOf, Text } from '../../wire/fields.js';
 
-/** A switch of the organization and its value. */
+/** A feature of the organization and its value. */
 export class Feature {
   @OneOf(featureNames)
   name!: FeatureName;
@@ -15,7 +15,7 @@ export class Feature {
 }
 
 /**
- * Refuses a value that the feature could not work with: a wrong list of origins would lock every passkey out.
+ * Refuses a value that the feature could not work with: an invalid list of origins would lock out every passkey.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkFeatureValue(name: FeatureName, value: string): void {
@@ -38,7 +38,7 @@ export function checkFeatureValue(name: FeatureName, value: string): void {
 }
 
 /**
- * Refuses a way to log in that a sub-organization has switched off; organizations without a parent have no such switch.
+ * Refuses a login method that a sub-organization has switched off; organizations without a parent have no such switch.
  * @throws {CoordinatorError} FAILED_PRECONDITION
  */
 export function checkLoginFeature(

@@ -28,8 +28,8 @@ class ReleaseContactResult {
 }
 
 /**
- * Ends what a contact is good for in a sub-organization, as its parent's members know that it has become somebody else's
- * (security rule R4, docs/adr/0036): nobody logs in by it and no look-up leads there, until it is proved anew.
+ * Revokes a contact in a sub-organization because the parent's members know that it now belongs to someone else
+ * (security rule R4, docs/adr/0036): nobody can log in by it and no look-up leads there until it is proved again.
  */
 export const releaseContact = defineActivity({
   type: 'ACTIVITY_TYPE_RELEASE_CONTACT',
@@ -39,7 +39,7 @@ export const releaseContact = defineActivity({
   result: ReleaseContactResult,
   policy: { resource: 'CONTACT', action: 'DELETE' },
   params: {
-    // In one spelling, or a policy about a contact would be evaded by its letters.
+    // Normalized, or a policy about a contact could be evaded by its spelling.
     contact: { type: { kind: 'string' }, from: ({ contact }) => contactKey(contact) },
     leave_unreachable: { type: { kind: 'bool' }, from: ({ leaveUnreachable = false }) => leaveUnreachable },
   },
@@ -59,7 +59,9 @@ export const releaseContact = defineActivity({
   },
 });
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT for what is no contact, NOT_FOUND when nobody has it, or has it released */
+/**
+ * @throws {CoordinatorError} INVALID_ARGUMENT for an invalid contact, NOT_FOUND if nobody has it, or it was released
+ */
 function usersToRelease(
   organization: OrganizationView,
   contact: string,
@@ -78,7 +80,7 @@ function usersToRelease(
   );
 }
 
-/** @throws {CoordinatorError} FAILED_PRECONDITION that says how it can be done all the same */
+/** @throws {CoordinatorError} FAILED_PRECONDITION that says how to do it anyway */
 function checkStaysReachable(organization: OrganizationView, events: readonly OrganizationEvent[], now: number): void {
   try {
     checkQuorumReachable(organization, events, now);

@@ -5,7 +5,7 @@ import { ApiKeyParams, ApiKeyParamsV2, AuthenticatorParamsV2, liftApiKey } from 
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
 import { maxAccountsAtOnce, WalletAccountParams } from '../wallets/wallet-params.js';
 
-/** Root users and intents of every wire version of create_sub_organization that can be taken (client protocol 6.2, 6.3). */
+/** Root users and intents of every accepted wire version of create_sub_organization (client protocol 6.2, 6.3). */
 
 class RootUser {
   @Label({ about: 'The name of the user; need not be unique.' })
@@ -151,7 +151,7 @@ export class CreateSubOrganizationIntentV8 extends SubOrganizationSignup {
   @ListOf(() => RootUserParamsV5, { min: 1, about: rootUsersAbout })
   rootUsers!: RootUserParamsV5[];
 
-  /** No field of the wire: version 7 takes verification tokens that are bound to no key too (client protocol 6.3). */
+  /** Not a wire field: version 7 also accepts verification tokens that are bound to no key (client protocol 6.3). */
   takesUnboundToken?: true;
 }
 
@@ -166,7 +166,7 @@ function refuseVersion(version: string, why: string): never {
   throw new CoordinatorError('UNIMPLEMENTED', `${version} is not supported: ${why}; send ${newest}`);
 }
 
-/** The older versions. The first and the third are refused: what they ask for has no counterpart in the newest. */
+/** The older versions. The first and the third are refused: what they ask for has no equivalent in the newest. */
 export const olderVersions = [
   {
     type: 'ACTIVITY_TYPE_CREATE_SUB_ORGANIZATION_V7',

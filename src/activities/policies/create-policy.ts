@@ -75,7 +75,7 @@ class CreatePolicyResult {
 
 const type = 'ACTIVITY_TYPE_CREATE_POLICY_V3';
 
-/** Selectors have no counterpart in the policy language: guessing one could allow what nobody meant to allow. */
+/** Selectors have no equivalent in the policy language: a guess could allow what nobody meant to allow. */
 function refuseSelectors(): never {
   throw new CoordinatorError(
     'UNIMPLEMENTED',

@@ -12,10 +12,10 @@ import type { Clause, Policy } from '../../domain/policy/types.js';
 import { Label, OneOf, Text } from '../../wire/fields.js';
 import type { DecideContext } from '../define-activity.js';
 
-/** What a policy does when it applies. */
+/** The effect of a policy that applies. */
 export const effects: readonly Policy['effect'][] = ['EFFECT_ALLOW', 'EFFECT_DENY'];
 
-/** One new policy, as `create_policy` takes it alone and `create_policies` in a list. */
+/** One new policy, for `create_policy` and in the list of `create_policies`. */
 export class CreatePolicyIntentV3 {
   @Label({ about: 'The name of the policy; must be unique within the organization.' })
   policyName!: string;
@@ -37,8 +37,8 @@ export class CreatePolicyIntentV3 {
 }
 
 /**
- * The events that create these policies, all or none, and their ids in the order given.
- * @throws {CoordinatorError} RESOURCE_EXHAUSTED, INVALID_ARGUMENT for a name that is taken or a clause that is wrong
+ * The events that create these policies, all or none, and their ids in the given order.
+ * @throws {CoordinatorError} RESOURCE_EXHAUSTED, INVALID_ARGUMENT for a name that is taken or an invalid clause
  */
 export function policiesCreated(
   policies: readonly CreatePolicyIntentV3[],
@@ -68,11 +68,11 @@ export function policiesCreated(
   return { policyIds: events.map(({ data }) => data.policyId), events };
 }
 
-/** Clauses by name, of a policy that is written. */
+/** Clauses by name, of a policy being written. */
 type Clauses = { readonly [Name in Clause]?: string };
 
 /**
- * Refuses clauses that would be too long together with those of the other policies, before any is read.
+ * Refuses clauses that would be too long in total with those of the other policies, before any is parsed.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkRoom(
@@ -92,8 +92,7 @@ export function checkRoom(
 }
 
 /**
- * Refuses clauses with which a request, with lists as long as policies are reckoned with, could use up its steps: it
- * would be denied whatever it is.
+ * Refuses clauses that could use up a request's steps, for lists of the assumed sizes: every request would be denied.
  * @throws {CoordinatorError} INVALID_ARGUMENT for one that could alone, RESOURCE_EXHAUSTED for all together
  */
 export function checkBudget(
@@ -141,7 +140,7 @@ function charactersOf({ condition = '', consensus = '', time = '' }: Clauses): n
 }
 
 /**
- * Parses and type-checks the clauses that are there, and looks up what they compare with; `where` is put behind the reason.
+ * Parses and type-checks the clauses that are present, and looks up their literals; `where` is appended to the reason.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkClauses(

@@ -36,7 +36,7 @@ class UpdatePolicyResultV2 {
   policyId!: string;
 }
 
-/** Updates a policy; fields that are not sent stay unchanged. */
+/** Updates a policy; omitted fields stay unchanged. */
 export const updatePolicy = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_POLICY_V2',
   summary: 'Updates a policy; omitted fields stay unchanged.',
@@ -56,7 +56,7 @@ export const updatePolicy = defineActivity({
     const existing = existingPolicy(organization, policyId);
     const clauses = presentMembers({ condition: policyCondition, consensus: policyConsensus, time });
     const changes = { ...presentMembers({ policyName, effect: policyEffect, notes: policyNotes }), ...clauses };
-    // All of them are optional by the specification (4.3.4): whoever sends none changes nothing.
+    // The specification (4.3.4) makes all of them optional, so a request without any changes nothing.
     if (Object.keys(changes).length === 0) return { events: [], result: { policyId } };
     if (policyName !== undefined) checkPolicyNameFree(organization, policyName, policyId);
     const written = [{ ...existing, ...clauses }];

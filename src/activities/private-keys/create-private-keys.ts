@@ -40,7 +40,7 @@ class CreatePrivateKeysResult {
   privateKeyIds!: string[];
 }
 
-/** Creates private keys of their own, derived from nothing. */
+/** Creates independent private keys, not derived from a seed. */
 export const createPrivateKeys = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_PRIVATE_KEYS_V2',
   summary: 'Creates private keys that belong to no wallet.',

@@ -17,7 +17,7 @@ class DeletePrivateKeyTagsResult {
   privateKeyIds!: string[];
 }
 
-/** Deletes private key tags; whichever key carries one no longer does. */
+/** Deletes private key tags, and removes them from all keys. */
 export const deletePrivateKeyTags = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEY_TAGS',
   summary: 'Deletes private key tags and removes them from all private keys.',

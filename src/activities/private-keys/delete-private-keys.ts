@@ -16,7 +16,10 @@ class DeletePrivateKeysResult {
   privateKeyIds!: string[];
 }
 
-/** Deletes private keys for good: what they were sealed in is shredded. Policies see no `private_key`: it may be many. */
+/**
+ * Deletes private keys permanently: their vaults are shredded. Policies see no `private_key`, because there may be
+ * several.
+ */
 export const deletePrivateKeys = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_PRIVATE_KEYS',
   summary: 'Deletes private keys for good and shreds their secrets.',

@@ -26,7 +26,7 @@ class ExportPrivateKeyResult {
   exportBundle!: string;
 }
 
-/** Hands out a private key, sealed to a key of the caller's; it is marked as exported from then on. */
+/** Exports a private key, sealed to a key of the caller; it counts as exported from then on. */
 export const exportPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_EXPORT_PRIVATE_KEY',
   summary: "Exports a private key, sealed to the caller's target key.",

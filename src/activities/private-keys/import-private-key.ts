@@ -33,7 +33,7 @@ class ImportPrivateKeyResult {
   addresses!: AddressResult[];
 }
 
-/** Takes in a private key that a user has sealed to the target key of a waiting import, which ends with it. */
+/** Imports a private key that a user has sealed to the target key of a pending import, which then ends. */
 export const importPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_IMPORT_PRIVATE_KEY',
   summary: 'Imports a private key, encrypted to the target key from init_import_private_key.',

@@ -13,7 +13,7 @@ class InitImportPrivateKeyResult {
   importBundle!: string;
 }
 
-/** Makes a target key for one import of a private key by one user. */
+/** Creates a target key for one import of a private key by one user. */
 export const initImportPrivateKey = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_PRIVATE_KEY',
   summary: 'Starts the import of a private key: creates the target key to encrypt it to for import_private_key.',

@@ -8,7 +8,7 @@ import type { NewPrivateKey } from '../../ports/keyring.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 import { addressFormats } from '../wallets/wallet-params.js';
 
-/** An address as results have it. */
+/** An address as results show it. */
 export class AddressResult {
   @OneOf(addressFormats, { about: 'Address format.' })
   format!: AddressFormat;
@@ -17,7 +17,7 @@ export class AddressResult {
   address!: string;
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT for a format that keys of the curve have no address in, or one named twice */
+/** @throws {CoordinatorError} INVALID_ARGUMENT for a format that does not fit the curve, or that is listed twice */
 export function checkAddressFormats(formats: readonly AddressFormat[], curve: Curve, field: string): void {
   for (const [index, format] of formats.entries()) {
     const at = `${field}[${index}]`;
@@ -26,7 +26,7 @@ export function checkAddressFormats(formats: readonly AddressFormat[], curve: Cu
   }
 }
 
-/** What is recorded of a key that has been sealed. */
+/** What is recorded of a sealed key. */
 export function privateKeyCreated(
   asked: {
     readonly privateKeyId: string;

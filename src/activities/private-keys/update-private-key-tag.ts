@@ -28,7 +28,7 @@ class UpdatePrivateKeyTagResult {
   privateKeyTagId!: string;
 }
 
-/** Renames a private key tag, and says which keys come to carry it and which no longer do. */
+/** Renames a private key tag, and adds it to and removes it from keys. */
 export const updatePrivateKeyTag = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_PRIVATE_KEY_TAG',
   summary: 'Renames a private key tag, and adds it to or removes it from private keys.',

@@ -39,7 +39,7 @@ export class SignRawPayloadResult {
   v!: string;
 }
 
-/** How payloads become the bytes that are signed. */
+/** How payloads become the bytes to sign. */
 export class PayloadParams {
   @OneOf(payloadEncodings, { about: encodingAbout })
   encoding!: PayloadEncoding;
@@ -48,7 +48,7 @@ export class PayloadParams {
   hashFunction!: HashFunction;
 }
 
-/** What the intents of raw payloads have alike. */
+/** Fields common to the intents of raw payloads. */
 interface RawIntent extends PayloadParams {
   readonly signWith: string;
 }
@@ -62,7 +62,7 @@ export function payloadReader<Intent extends RawIntent>(
 ) {
   const readings = new Readings<Intent, PayloadsToRead>();
 
-  /** What there is to read, once it is clear that this key can sign it. */
+  /** What to read, once it is clear that this key can sign it. */
   const toRead = (intent: Intent, key: SigningKey): PayloadsToRead => {
     const { encoding, hashFunction } = intent;
     checkEncoding(encoding, hashFunction, key);
@@ -70,19 +70,19 @@ export function payloadReader<Intent extends RawIntent>(
     const payloads = payloadsOf(intent);
     return { kind: 'payloads', encoding, hashFunction, payloads, fields: payloads.map((_, index) => fieldOf(index)) };
   };
-  // What is read is the same for every key that can sign it.
+  // The reading is the same for every key that can sign it.
   const read = (intent: Intent, key: SigningKey) => readings.of(intent, '', toRead(intent, key));
 
   return {
-    /** What policies read as `activity.params` (client protocol 9.3). */
+    /** What policies see as `activity.params` (client protocol 9.3). */
     params: {
       encoding: { type: text, literals: payloadEncodings, from: ({ encoding }: Intent) => encoding },
       hash_function: { type: text, literals: hashFunctions, from: ({ hashFunction }: Intent) => hashFunction },
     },
 
     /**
-     * The key, and what it signs for each payload, in order: digests, or messages for Ed25519. One bad payload refuses
-     * them all, before anything is signed.
+     * The key, and what it signs for each payload, in order: digests, or messages for Ed25519. One invalid payload
+     * refuses all of them, before anything is signed.
      * @throws {CoordinatorError} NOT_FOUND without the key, INVALID_ARGUMENT naming the payload
      */
     read(intent: Intent, organization: OrganizationView): { key: SigningKey; parts: readonly BytesToSign[] } {
@@ -91,7 +91,7 @@ export function payloadReader<Intent extends RawIntent>(
       return { key, parts: signed.map((bytes) => ({ bytes, addressFormat: key.addressFormat })) };
     },
 
-    /** What policies read of the key, and of each payload that is not like another. @throws {CoordinatorError} as `read` does */
+    /** What policies see of the key, and of each distinct payload. @throws {CoordinatorError} as `read` does */
     payloads(intent: Intent, organization: OrganizationView): readonly RequestPart[] {
       const key = signingKeyOf(organization, intent.signWith);
       const resources = keyResources(key, organization);
@@ -103,7 +103,10 @@ export function payloadReader<Intent extends RawIntent>(
       });
     },
 
-    /** What is to be read in a thread of its own before `read` and `payloads` are asked. @throws {CoordinatorError} as `read` does */
+    /**
+     * What a separate thread has to read before `read` and `payloads` are called. @throws {CoordinatorError} as `read`
+     * does
+     */
     ahead(intent: Intent, organization: OrganizationView, steps: Steps): ToReadAhead | undefined {
       return readings.ahead(intent, '', toRead(intent, signingKeyOf(organization, intent.signWith)), steps);
     },
@@ -111,8 +114,8 @@ export function payloadReader<Intent extends RawIntent>(
 }
 
 /**
- * What policies on typed data and authorizations read of a payload that is not sent as one. How a payload is written is
- * the requester's to choose, and the bytes may be the digest of anything; only a key that cannot sign such data has none.
+ * What policies on typed data and authorizations see of a payload sent in another encoding. The requester chooses the
+ * encoding, and the bytes may be the digest of anything, so this is absent only for a key that cannot sign such data.
  */
 function opaqueTo(encoding: PayloadEncoding, { curve, addressFormat }: SigningKey): PolicyValue | undefined {
   if (curve !== 'CURVE_SECP256K1' || signsWithSchnorr(addressFormat)) return undefined;

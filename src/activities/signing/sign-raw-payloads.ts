@@ -5,7 +5,7 @@ import { defineActivity } from '../define-activity.js';
 import { PayloadParams, payloadReader, SignRawPayloadResult } from './payload-params.js';
 import { checkStillSignsWith, signAll, signingPolicy, signWithAbout } from './signing-params.js';
 
-/** Payloads that one activity may have signed: half a second of one core, and an event well below 1 MiB. */
+/** Maximum payloads of one activity: half a second of one core, and an event well below 1 MiB. */
 const maxPayloads = 1_000;
 
 class SignRawPayloadsIntent extends PayloadParams {
@@ -21,7 +21,7 @@ class SignRawPayloadsResult {
   signatures!: SignRawPayloadResult[];
 }
 
-/** What `prepare` gives. */
+/** Output of `prepare`. */
 export interface Signed {
   readonly key: SigningKey;
   readonly signatures: readonly RawSignature[];

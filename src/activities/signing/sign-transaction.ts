@@ -42,7 +42,7 @@ class SignTransactionResult {
   signedTransaction!: string;
 }
 
-/** Signs a transaction that it understands, so that policies can speak of what is in it. */
+/** Signs only transactions that it can decode, so that policies can refer to their contents. */
 export const signTransaction = defineActivity({
   type: 'ACTIVITY_TYPE_SIGN_TRANSACTION_V2',
   resultKey: 'signTransactionResult',

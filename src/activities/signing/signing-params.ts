@@ -6,13 +6,13 @@ import type { PolicyValue } from '../../domain/policy/types.js';
 import type { KeyringPort, RawSignature } from '../../ports/keyring.js';
 import { walletAccountValue, walletValue } from '../wallets/wallet-params.js';
 
-/** What `signWith` may be, for the reference. */
+/** Allowed values of `signWith`, for the reference. */
 export const signWithAbout = 'Address of a wallet account or private key, or id of a private key.';
 
-/** Policies of signing speak of this pair (client protocol 9.6), for keys of wallets too. */
+/** Policies on signing refer to this pair (client protocol 9.6), also for keys of wallets. */
 export const signingPolicy = { resource: 'PRIVATE_KEY', action: 'SIGN' } as const;
 
-/** What policies read of the key that is to sign (client protocol 9.3). */
+/** What policies see of the signing key (client protocol 9.3). */
 export function keyResources(
   { owner }: SigningKey,
   organization: OrganizationView,
@@ -24,18 +24,18 @@ export function keyResources(
   return { private_key: { id: privateKeyId, tags: privateKeyTags, imported, exported, label: privateKeyName } };
 }
 
-/** Whether a key signs with BIP-340 when it is named by an address of that format. */
+/** Whether a key named by an address of that format signs with BIP-340. */
 export function signsWithSchnorr(format: AddressFormat | undefined): boolean {
   return format !== undefined && /^ADDRESS_FORMAT_(?:SPARK_|BITCOIN_.*_P2TR$)/.test(format);
 }
 
-/** Something to sign: 32 bytes for ECDSA and BIP-340, a whole message for Ed25519. The format says which of them. */
+/** Something to sign: 32 bytes for ECDSA and BIP-340, a whole message for Ed25519, depending on the format. */
 export interface BytesToSign {
   readonly bytes: Uint8Array;
   readonly addressFormat: AddressFormat | undefined;
 }
 
-/** Signs everything with one key; signatures are in the order of `parts`. */
+/** Signs everything with one key; the signatures are in the order of `parts`. */
 export async function signAll(
   keyring: Pick<KeyringPort, 'sign'>,
   organizationId: string,
@@ -53,8 +53,7 @@ export async function signAll(
 }
 
 /**
- * Refuses what was signed with a key that is no longer the one that `signWith` names: it was not this one that the
- * decision is about.
+ * Refuses signatures by a key that `signWith` no longer names: the decision is not about that key.
  * @throws {CoordinatorError} NOT_FOUND, ABORTED
  */
 export function checkStillSignsWith(organization: OrganizationView, signWith: string, signedBy: SigningKey): void {

@@ -33,19 +33,19 @@ export interface TransactionIntent {
   readonly type: TransactionType;
 }
 
-/** A transaction that was understood, for one key. */
+/** A decoded transaction, for one key. */
 interface UnderstoodTransaction {
   readonly parts: readonly BytesToSign[];
-  /** Takes one signature for each of the parts; gives hex as the published clients expect it of this chain. */
+  /** Takes one signature for each of the parts; returns hex as the published clients expect it for this chain. */
   assemble(signatures: readonly RawSignature[]): string;
-  /** By namespace, as policies read it (client protocol 9.3). */
+  /** By namespace, as policies see it (client protocol 9.3). */
   resources(organization: OrganizationView): Readonly<Record<string, PolicyValue>>;
 }
 
 interface Chain {
   readonly name: TransactionToRead['chain'];
   readonly curve: Curve;
-  /** Address formats that a key may be named by, beside its id. */
+  /** Address formats by which a key may be named, besides its id. */
   readonly formats: RegExp;
 }
 
@@ -72,7 +72,7 @@ const chains: Readonly<Record<Exclude<TransactionType, 'TRANSACTION_TYPE_TEMPO'>
   },
 };
 
-/** What was read, for the key that is to sign it. */
+/** The decoded transaction, for the signing key. */
 function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransaction {
   const { addressFormat } = key;
   const publicKey = Buffer.from(key.publicKey, 'hex');
@@ -109,7 +109,7 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
       return {
         parts: inputs.map(({ digest, script }) => ({
           bytes: digest,
-          // The network does not matter to a signature.
+          // A signature does not depend on the network.
           addressFormat: `ADDRESS_FORMAT_BITCOIN_MAINNET_${script}` as const,
         })),
         assemble: (signatures) =>
@@ -128,7 +128,7 @@ function understood(read: ReadTransaction, key: SigningKey): UnderstoodTransacti
 
 const readings = new Readings<TransactionIntent, TransactionToRead>();
 
-/** What there is to read, once it is clear that this key can sign it, and what it is known by. */
+/** What to read, once it is clear that this key can sign it, and the name to cache it by. */
 function toRead(
   { type, unsignedTransaction }: TransactionIntent,
   key: SigningKey,
@@ -162,9 +162,9 @@ function toRead(
 }
 
 /**
- * The transaction, understood, and the key that is to sign it.
- * @throws {CoordinatorError} NOT_FOUND without the key; INVALID_ARGUMENT when the key does not fit the chain or has nothing
- * to sign, when the transaction cannot be read, and for TRANSACTION_TYPE_TEMPO
+ * The decoded transaction, and the key that signs it.
+ * @throws {CoordinatorError} NOT_FOUND without the key; INVALID_ARGUMENT if the key does not fit the chain or has
+ * nothing to sign, if the transaction cannot be decoded, and for TRANSACTION_TYPE_TEMPO
  */
 export function readTransaction(
   intent: TransactionIntent,
@@ -175,7 +175,10 @@ export function readTransaction(
   return { key, transaction: understood(readings.of(intent, name, job), key) };
 }
 
-/** What is to be read in a thread of its own before the others here are asked. @throws {CoordinatorError} as `readTransaction` */
+/**
+ * What a separate thread has to read before the other functions here are called. @throws {CoordinatorError} as
+ * `readTransaction`
+ */
 export function transactionAhead(
   intent: TransactionIntent,
   organization: OrganizationView,
@@ -185,7 +188,7 @@ export function transactionAhead(
   return readings.ahead(intent, name, job, steps);
 }
 
-/** What policies read of the key and of the transaction. @throws {CoordinatorError} as `readTransaction` does */
+/** What policies see of the key and of the transaction. @throws {CoordinatorError} as `readTransaction` does */
 export function transactionResources(
   intent: TransactionIntent,
   organization: OrganizationView,
@@ -202,8 +205,8 @@ function bitcoinFormat(
 }
 
 /**
- * The network whose addresses policies read. A PSBT names none, and a signature is as good on every one: it is mainnet for
- * a key that has an address there, whatever name it was called by, and for one that has no address at all.
+ * The network whose addresses policies see. A PSBT names none, and a signature is valid on every one: it is mainnet for
+ * a key that has an address there, whichever name was used for it, and for one that has no address at all.
  */
 function bitcoinNetworkOf(
   { owner, publicKey, addressFormat }: SigningKey,
@@ -220,7 +223,7 @@ function bitcoinNetworkOf(
   return others.length === 0 ? network : (bitcoinFormat(addressFormat)?.network ?? 'MAINNET');
 }
 
-/** The interfaces of the contracts that a transaction calls, the oldest first; the others need not be read. */
+/** The interfaces of the contracts that a transaction calls, oldest first; others need not be read. */
 function calledInterfaces(
   chain: TransactionToRead['chain'],
   unsignedTransaction: string,

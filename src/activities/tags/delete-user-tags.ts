@@ -17,7 +17,7 @@ class DeleteUserTagsResult {
   userIds!: string[];
 }
 
-/** Deletes user tags; whoever carries one no longer does. */
+/** Deletes user tags, and removes them from all users. */
 export const deleteUserTags = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_USER_TAGS',
   summary: 'Deletes user tags and removes them from all users.',

@@ -23,7 +23,7 @@ class UpdateUserTagResult {
   userTagId!: string;
 }
 
-/** Renames a user tag, and says who comes to carry it and who no longer does. */
+/** Renames a user tag, and adds it to and removes it from users. */
 export const updateUserTag = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_USER_TAG',
   summary: 'Renames a user tag, and adds it to or removes it from users.',

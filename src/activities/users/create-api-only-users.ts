@@ -19,7 +19,7 @@ class CreateApiOnlyUsersResult {
   userIds!: string[];
 }
 
-/** Creates users that have API keys and no other way to authenticate. */
+/** Creates users with API keys and no other way to authenticate. */
 export const createApiOnlyUsers = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_API_ONLY_USERS',
   summary: 'Creates users who can authenticate only with API keys.',

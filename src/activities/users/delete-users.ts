@@ -27,7 +27,7 @@ export const deleteUsers = defineActivity({
   decide({ userIds }, { organization }) {
     const events = userIds.map((userId) => {
       existingUser(organization, userId);
-      // A policy may grant this activity; the root quorum is not for policies to change.
+      // Policies may grant this activity, but they must not change the root quorum.
       if (organization.rootQuorum.userIds.includes(userId)) {
         throw new CoordinatorError(
           'FAILED_PRECONDITION',

@@ -11,13 +11,13 @@ import type { UserParamsV4 } from './user-params.js';
 
 type Credentials = ReturnType<typeof newCredentials>;
 
-/** What was found to be true of a new user's credentials outside. */
+/** External verification results for a new user's credentials. */
 export interface ProvedCredentials extends RecordedTokens {
   readonly authenticators: Parameters<Credentials['authenticators']>[2];
   readonly identities: Parameters<Credentials['oauthProviders']>[1];
 }
 
-/** What was found of the users that were created, in order. The tokens of each stand behind the user's other events. */
+/** The verification results for the created users, in order. The tokens of each follow the user's other events. */
 export function recalledUsers(recorded: RecordedActivity): readonly ProvedCredentials[] {
   const starts = [...recorded.events.keys()].filter((index) => recorded.events[index]!.type === 'UserCreated');
   return starts.map((start, index) => {
@@ -33,7 +33,7 @@ export function recalledUsers(recorded: RecordedActivity): readonly ProvedCreden
 
 /**
  * The events that create users with their credentials and tags, and the users' ids. `field` names the list in errors.
- * @throws {CoordinatorError} for a tag that is not there and for credentials that are taken or twice
+ * @throws {CoordinatorError} for a tag that does not exist, and for credentials that are taken or repeated
  */
 export function newUsers(
   users: readonly UserParamsV4[],

@@ -30,7 +30,7 @@ class UpdateUserResult {
   userId!: string;
 }
 
-/** Updates a user; fields that are not sent stay unchanged. */
+/** Updates a user; omitted fields stay unchanged. */
 export const updateUser = defineActivity({
   type: 'ACTIVITY_TYPE_UPDATE_USER',
   summary: 'Updates a user; omitted fields stay unchanged.',

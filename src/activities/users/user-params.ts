@@ -9,7 +9,7 @@ import {
 } from '../credentials/credential-params.js';
 import { OauthProviderParams, OauthProviderParamsV2 } from '../credentials/oauth-params.js';
 
-/** What every version says of a new user. */
+/** Fields of a new user in every version. */
 export class NamedUserParams {
   @Label({ about: 'The name of the user; need not be unique.' })
   userName!: string;

@@ -57,7 +57,7 @@ export const createWalletAccounts = defineActivity({
     return { addresses: derived.map(({ address }) => address), derived };
   },
 
-  // Accounts that are not kept leave nothing but their addresses.
+  // Accounts that are not persisted leave only their addresses.
   recall: (_intent, recorded) => ({ addresses: recorded.result.addresses, derived: recalledAccounts(recorded) }),
 
   derivedBeside: ({ walletId, persist = true }, organizationId, { derived }) =>

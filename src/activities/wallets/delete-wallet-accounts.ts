@@ -23,7 +23,7 @@ class DeleteWalletAccountsResult {
   walletAccountIds!: string[];
 }
 
-/** Removes accounts from their wallets; the wallets keep what the accounts are derived from. */
+/** Removes accounts from their wallets; the wallets keep their seeds. */
 export const deleteWalletAccounts = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WALLET_ACCOUNTS',
   summary:
@@ -54,7 +54,7 @@ export const deleteWalletAccounts = defineActivity({
   },
 });
 
-/** The accounts by the wallets they are of, in the order asked. @throws {CoordinatorError} naming the first unknown one */
+/** The accounts by their wallets, in the requested order. @throws {CoordinatorError} naming the first unknown one */
 function byWallet(
   organization: OrganizationView,
   walletAccountIds: readonly string[],
@@ -75,7 +75,7 @@ function byWallet(
   return wallets;
 }
 
-/** The code that clients know is no category of ours, so it stands in the details (client protocol 4.3.10). */
+/** The code that clients know is not one of our categories, so it is in the details (client protocol 4.3.10). */
 function notExported({ walletAccountId, address }: WalletAccount): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',

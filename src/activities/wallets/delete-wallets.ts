@@ -17,7 +17,7 @@ class DeleteWalletsResult {
   walletIds!: string[];
 }
 
-/** Deletes wallets for good: their vaults are shredded. */
+/** Deletes wallets permanently: their vaults are shredded. */
 export const deleteWallets = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WALLETS',
   summary:

@@ -20,12 +20,12 @@ export function checkTargetPublicKey(targetPublicKey: string): void {
 /** The type of `activity.params.target_public_key`. */
 export const targetPublicKeyType: PolicyType = { kind: 'string', hex: 'always' };
 
-/** What policies read there: the uncompressed form, however it was sent. */
+/** What policies see: the uncompressed form, in whichever form it was sent. */
 export function targetPublicKeyValue(targetPublicKey: string): string {
   try {
     return uncompressed(targetPublicKey);
   } catch (error) {
-    // The check refuses it, and has not run yet.
+    // The check, which runs later, refuses it.
     if (error instanceof CoordinatorError) return targetPublicKey;
     throw error;
   }

@@ -23,7 +23,7 @@ class ExportWalletAccountResult {
   exportBundle!: string;
 }
 
-/** Hands the private key of a wallet account to the holder of a target key. */
+/** Exports the private key of a wallet account to the holder of a target key. */
 export const exportWalletAccount = defineActivity({
   type: 'ACTIVITY_TYPE_EXPORT_WALLET_ACCOUNT',
   summary: 'Exports the private key of a wallet account, sealed to a target key of the caller.',
@@ -75,7 +75,10 @@ export const exportWalletAccount = defineActivity({
   },
 });
 
-/** The oldest account of that address. @throws {CoordinatorError} NOT_FOUND in the words that clients know (client protocol 3.4) */
+/**
+ * The oldest account with that address. @throws {CoordinatorError} NOT_FOUND in the words that clients know (client
+ * protocol 3.4)
+ */
 function accountAt({ organizationId, addresses, walletAccounts }: OrganizationView, address: string): WalletAccount {
   const owners = addresses.get(address) ?? addresses.get(address.toLowerCase()) ?? [];
   for (const owner of owners) {

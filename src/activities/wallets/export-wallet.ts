@@ -29,7 +29,7 @@ class ExportWalletResult {
   exportBundle!: string;
 }
 
-/** Hands the mnemonic of a wallet to the holder of a target key. */
+/** Exports the mnemonic of a wallet to the holder of a target key. */
 export const exportWallet = defineActivity({
   type: 'ACTIVITY_TYPE_EXPORT_WALLET',
   summary: 'Exports the mnemonic of a wallet, sealed to a target key of the caller.',

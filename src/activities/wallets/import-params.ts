@@ -4,7 +4,7 @@ import { checkLimit, type Limits } from '../../domain/organization/limits.js';
 import type { OrganizationView } from '../../domain/organization/organization.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
-/** The import of a kind that waits for a user's bundle; there is one at most. */
+/** The pending import of a kind for a user; there is at most one. */
 export function pendingImportOf(
   organization: OrganizationView,
   userId: string,
@@ -16,7 +16,10 @@ export function pendingImportOf(
   return undefined;
 }
 
-/** Whether a user may begin an import, in the place of one of that kind that waits. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
+/**
+ * Whether a user may start an import, replacing a pending one of that kind. @throws {CoordinatorError}
+ * RESOURCE_EXHAUSTED
+ */
 export function checkRoomForImport(
   organization: OrganizationView,
   userId: string,
@@ -27,13 +30,13 @@ export function checkRoomForImport(
   checkLimit(limits, 'imports', organization.imports.size, isReplaced ? 0 : 1);
 }
 
-/** An import that was begun. */
+/** A started import. */
 export function recalledImport(recorded: RecordedActivity<{ importBundle: string }>) {
   const { vaultId, targetPublicKey } = recorded.first('ImportStarted');
   return { vaultId, targetPublicKey, importBundle: recorded.result.importBundle };
 }
 
-/** As `pendingImportOf`. @throws {CoordinatorError} FAILED_PRECONDITION when none waits */
+/** Like `pendingImportOf`. @throws {CoordinatorError} FAILED_PRECONDITION if none is pending */
 export function existingImport(
   organization: OrganizationView,
   userId: string,

@@ -36,7 +36,7 @@ class ImportWalletResult {
   addresses!: string[];
 }
 
-/** Takes in a wallet from its mnemonic, and ends the import that it was sealed for. */
+/** Imports a wallet from its mnemonic, and ends the import that it was sealed for. */
 export const importWallet = defineActivity({
   type: 'ACTIVITY_TYPE_IMPORT_WALLET',
   summary:

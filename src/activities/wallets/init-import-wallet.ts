@@ -17,7 +17,7 @@ class InitImportWalletResult {
   importBundle!: string;
 }
 
-/** Makes a target key for one import of a wallet. */
+/** Creates a target key for one import of a wallet. */
 export const initImportWallet = defineActivity({
   type: 'ACTIVITY_TYPE_INIT_IMPORT_WALLET',
   summary: 'Starts the import of a wallet: creates the target key to encrypt the mnemonic to, for one import.',

@@ -29,7 +29,7 @@ export const updateWallet = defineActivity({
 
   decide({ walletId, walletName }, { organization }) {
     existingWallet(organization, walletId);
-    // Optional by the specification (4.3.12): whoever sends none changes nothing.
+    // Optional by the specification (4.3.12), so a request without it changes nothing.
     if (walletName === undefined) return { events: [], result: { walletId } };
     checkWalletNameFree(organization, walletName, walletId);
     return { events: [{ type: 'WalletUpdated', data: { walletId, walletName } }], result: { walletId } };

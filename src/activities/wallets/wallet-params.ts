@@ -9,12 +9,12 @@ import { Label, OneOf, Text } from '../../wire/fields.js';
 import type { AccountToDerive, DerivedAccount } from '../../ports/keyring.js';
 import type { RecordedActivity } from '../recorded-activity.js';
 
-/** Accounts that one activity may create. */
+/** Maximum accounts created by one activity. */
 export const maxAccountsAtOnce = 100;
 
 export const addressFormats = Object.keys(ADDRESS_FORMATS) as readonly AddressFormat[];
 
-/** An account as a client asks for it (client protocol 6.3, create_wallet). */
+/** An account as a client requests it (client protocol 6.3, create_wallet). */
 export class WalletAccountParams {
   @OneOf(CURVES, { about: 'The curve of its key; must suit the address format.' })
   curve!: Curve;
@@ -32,7 +32,7 @@ export class WalletAccountParams {
   name?: string;
 }
 
-/** The asked accounts with their paths in the one spelling. @throws {CoordinatorError} naming the first that cannot be */
+/** The requested accounts with normalized paths. @throws {CoordinatorError} naming the first that is impossible */
 export function accountsToDerive(
   accounts: readonly WalletAccountParams[],
   field = 'parameters.accounts',
@@ -45,7 +45,7 @@ export function accountsToDerive(
 }
 
 /**
- * Refuses an account that the wallet has already, or that is asked for twice: same curve, path and address format.
+ * Refuses an account that the wallet already has, or that is requested twice: same curve, path and address format.
  * @throws {CoordinatorError} ALREADY_EXISTS
  */
 export function checkAccountsNew(
@@ -57,7 +57,7 @@ export function checkAccountsNew(
   const paths = new Set(accounts.map(({ path }) => path));
   const known = new Set<string>();
   for (const account of walletId === undefined ? [] : accountsOf(organization, walletId)) {
-    // A wallet may have very many accounts; what is at other paths is not worth a key.
+    // A wallet may have very many accounts; only those on requested paths get a key.
     if (paths.has(account.path)) known.add(keyOf(account));
   }
   for (const [index, account] of accounts.entries()) {
@@ -73,7 +73,7 @@ export function checkAccountsNew(
   }
 }
 
-/** What is recorded of derived accounts, in the order they were asked for. */
+/** What is recorded of derived accounts, in the requested order. */
 export function accountFacts(
   asked: readonly WalletAccountParams[],
   derived: readonly DerivedAccount[],
@@ -90,7 +90,7 @@ export function accountFacts(
   }));
 }
 
-/** Accounts that were derived and kept. */
+/** Accounts that were derived and persisted. */
 export function recalledAccounts(recorded: RecordedActivity): readonly DerivedAccount[] {
   return recorded.all('WalletAccountsCreated').flatMap(({ accounts }) =>
     accounts.map(({ curve, path, addressFormat, address, publicKey }) => {
@@ -99,7 +99,7 @@ export function recalledAccounts(recorded: RecordedActivity): readonly DerivedAc
   );
 }
 
-/** A wallet that was sealed, with its first accounts. */
+/** A sealed wallet with its first accounts. */
 export function recalledWallet(recorded: RecordedActivity) {
   return { vaultId: recorded.first('WalletCreated').vaultId, accounts: recalledAccounts(recorded) };
 }
@@ -110,8 +110,8 @@ export function walletValue({ walletId, walletName, imported, exported }: Wallet
 }
 
 /**
- * An account as policies see it. Other accounts of the wallet may be the same key under other addresses: whoever names one
- * of them has the key all the same, so whether a policy means this account is in doubt when it has one of those.
+ * An account as policies see it. Other accounts of the wallet may be the same key under other addresses, and whoever
+ * names one of them uses the same key. So for such an account it is in doubt whether a policy means it.
  */
 export function walletAccountValue(account: WalletAccount, { walletAccounts }: OrganizationView): PolicyValue {
   const { address, walletId, curve, publicKey } = account;
@@ -128,7 +128,7 @@ export function walletAccountValue(account: WalletAccount, { walletAccounts }: O
   return { address: new AmbiguousText(address, 'the account has the same key as the account at that address', mayBe) };
 }
 
-/** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of so many words */
+/** @throws {CoordinatorError} INVALID_ARGUMENT unless BIP-39 has mnemonics of this length */
 export function checkMnemonicLength(mnemonicLength: number | undefined, field = 'parameters.mnemonicLength'): void {
   if (mnemonicLength === undefined || MNEMONIC_LENGTHS.includes(mnemonicLength)) return;
   throw invalidField(field, `\`${mnemonicLength}\` is not one of ${MNEMONIC_LENGTHS.join(', ')}`);

@@ -31,7 +31,7 @@ class CreateWebhookEndpointResult {
   webhookEndpoint!: WebhookEndpointShape;
 }
 
-/** Has updates delivered to a URL from now on. */
+/** Registers a URL for deliveries from now on. */
 export const createWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_CREATE_WEBHOOK_ENDPOINT',
   summary: 'Creates a webhook endpoint: from now on, signed updates are delivered to its URL.',
@@ -47,11 +47,11 @@ export const createWebhookEndpoint = defineActivity({
 
   prepare: ({ url }, { webhookTargets }) => webhookTargets.check(url),
 
-  // It only looks whether deliveries could go there.
+  // Only checks whether deliveries could go there.
   recall: (): void => undefined,
 
   decide({ url, name, subscriptions = [] }, { organization, newId }) {
-    // Nothing else could ever subscribe it to anything.
+    // Nothing else could ever add a subscription.
     const wanted: WebhookSubscriptionParams[] =
       subscriptions.length > 0 ? subscriptions : [{ eventType: 'ACTIVITY_UPDATES' }];
     const endpoint: WebhookEndpoint = {

@@ -12,7 +12,7 @@ class DeleteWebhookEndpointResult {
   endpointId!: string;
 }
 
-/** Deletes a webhook endpoint and everything that waits to be delivered to it. */
+/** Deletes a webhook endpoint and all its pending deliveries. */
 export const deleteWebhookEndpoint = defineActivity({
   type: 'ACTIVITY_TYPE_DELETE_WEBHOOK_ENDPOINT',
   summary: 'Deletes a webhook endpoint and drops its pending deliveries.',

@@ -47,7 +47,7 @@ export const updateWebhookEndpoint = defineActivity({
     if (url !== undefined) await webhookTargets.check(url);
   },
 
-  // It only looks whether deliveries could go there.
+  // Only checks whether deliveries could go there.
   recall: (): void => undefined,
 
   decide({ endpointId, url, name, isActive }, { organization }) {

@@ -14,7 +14,7 @@ class WebhookSubscriptionOptions {
   isActive?: boolean;
 }
 
-/** What a new endpoint is to be told of. */
+/** The events that a new endpoint subscribes to. */
 export class WebhookSubscriptionParams extends WebhookSubscriptionOptions {
   @OneOf(['ACTIVITY_UPDATES'], {
     about: 'Other event types are refused: they concern chains, which this server does not watch.',
@@ -22,7 +22,7 @@ export class WebhookSubscriptionParams extends WebhookSubscriptionOptions {
   eventType!: WebhookEventType;
 }
 
-/** What an endpoint is told of. */
+/** The subscriptions of an endpoint. */
 class WebhookSubscriptionShape extends WebhookSubscriptionOptions {
   @OneOf(webhookEventTypes, { about: 'Only ACTIVITY_UPDATES is delivered.' })
   eventType!: WebhookEventType;
@@ -53,7 +53,7 @@ export class WebhookEndpointShape {
 export const maxWebhookUrl = 2_048;
 
 /**
- * What can be said of a URL without asking anybody; the rest is for `WebhookTargetPort`.
+ * Checks of a URL that need no network; the rest is for `WebhookTargetPort`.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkWebhookUrl(text: string): void {
@@ -62,7 +62,7 @@ export function checkWebhookUrl(text: string): void {
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw refuse(`must be an absolute URL such as https://app.example.com/hooks, got \`${text.slice(0, 64)}\``);
   }
-  // It would be shown to everybody who may read the organization, and sent on as nobody expects.
+  // Everyone who may read the organization would see it, and it would be forwarded in unexpected ways.
   if (url.username !== '' || url.password !== '') throw refuse('must not contain a user or password: leave them out');
   if (url.hash !== '') throw refuse('must not have a fragment, because fragments are not sent');
 }

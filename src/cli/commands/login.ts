@@ -87,7 +87,7 @@ async function login(terminal: Terminal, options: LoginOptions): Promise<Outcome
       ? await byEmail(terminal, email, options, before)
       : await byKey(terminal, options);
   await profiles.write(name, outcome.profile);
-  // Nobody knows a new key yet: who had a profile that works goes on with it.
+  // Nobody knows a new key yet: a profile that already works stays current.
   const isUsed = !newKey || before === undefined;
   if (isUsed) await profiles.use(name);
   const { address, organizationId, apiKeyId, userId, key } = outcome.profile;
@@ -119,11 +119,11 @@ function awaitingRegistration(options: LoginOptions, before: Profile | undefined
   };
 }
 
-/** What the profile in use says of where and which. */
+/** Address and organization of the current profile. */
 const foundIn = (before: Profile | undefined) =>
   before === undefined ? {} : { apiUrl: before.address, organizationId: before.organizationId };
 
-/** Where, and which organization: as said, else as the file with the key or the profile in use says. */
+/** Address and organization: as given, otherwise from the key file or the current profile. */
 function placeOf(
   { address, organization }: LoginOptions,
   found: { readonly apiUrl?: string; readonly organizationId?: string },
@@ -187,7 +187,7 @@ async function givenKey(terminal: Terminal, { keyFile, dataDir }: LoginOptions):
   );
 }
 
-/** The text is a secret: no error shows any of it. */
+/** The text is a secret: no error may quote it. */
 function keyIn(text: string, file: string): GivenKey {
   const trimmed = text.trim();
   if (/^[0-9a-f]{64}$/i.test(trimmed)) return { key: apiKeyPairFromPrivate(trimmed) };
@@ -211,14 +211,14 @@ function keyIn(text: string, file: string): GivenKey {
   };
 }
 
-/** The key of this machine becomes a key of the session, as that of a browser does. */
+/** The key of this machine becomes a session key, like that of a browser. */
 async function byEmail(
   terminal: Terminal,
   email: string,
   options: LoginOptions,
   before: Profile | undefined,
 ): Promise<LoggedIn> {
-  // The code says whose sub-organization it is, where it leads to one only.
+  // The code determines the sub-organization, if it leads to only one.
   const place = placeOf(options, { ...foundIn(before), organizationId: '' });
   const { authProxy = place.address, authProxyConfig } = options;
   if (authProxyConfig === undefined) throw new BadUsage('add --auth-proxy-config, the id of the configuration');
@@ -250,7 +250,7 @@ async function byEmail(
   };
 }
 
-/** What a token says of itself; its issuer has just handed it over, so nobody need verify it here. */
+/** A token's claims; its issuer has just returned it, so there is no need to verify it here. */
 function claimsOf<Claims>(token: string): Claims {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims;
 }

@@ -28,7 +28,7 @@ interface DeleteOptions extends ProfileOptions {
   readonly yes?: boolean;
 }
 
-/** `countersign policies`, and what is under it. */
+/** `countersign policies` and its subcommands. */
 export function mountPolicies(policies: CliCommand): void {
   const { terminal } = policies;
   withProfile(policies.command('list', { isDefault: true }))

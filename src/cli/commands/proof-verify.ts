@@ -91,7 +91,7 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** The proof itself, or what an answer has under a name. */
+/** The proof itself, or the member of a response that holds it. */
 function unwrapped<Proof>(value: unknown, name: string): Proof {
   const isObject = typeof value === 'object' && value !== null;
   if (!isObject) throw new BadUsage(`a proof must be a JSON object, got ${JSON.stringify(value)}`);

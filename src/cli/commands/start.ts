@@ -31,7 +31,7 @@ export function mountStart(parent: CliCommand): void {
     .performs((options: StartOptions) => start(parent.terminal, options));
 }
 
-/** The coordinator is a process of its own: what Node.js may have of the memory can only be said at the start of one. */
+/** The coordinator is a separate process, because Node.js accepts memory limits only when a process starts. */
 async function start(terminal: Terminal, { dataDir, port, json }: StartOptions): Promise<void> {
   const env = {
     ...terminal.env,
@@ -40,12 +40,12 @@ async function start(terminal: Terminal, { dataDir, port, json }: StartOptions):
   };
   readConfig(environment(env));
   const main = fileURLToPath(new URL('../../main.js', import.meta.url));
-  // Without a bound of a container it is 0, or larger than any machine.
+  // Without a container limit it is 0, or larger than any machine.
   const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
   const child = spawn(process.execPath, [...flagsFor(memory), main], {
     cwd: terminal.surroundings.cwd,
     env,
-    // The channel ends with this process, however that ends, and the coordinator with it.
+    // The channel closes when this process ends, however it ends, and the coordinator ends with it.
     stdio: ['ignore', json ? 'ignore' : 'inherit', 'inherit', 'ipc'],
   });
   if (json) child.on('message', (started) => terminal.out(`${asJson(started)}\n`));

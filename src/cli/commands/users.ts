@@ -24,7 +24,7 @@ interface DeleteOptions extends ProfileOptions {
   readonly yes?: boolean;
 }
 
-/** `countersign users`, and what is under it. */
+/** `countersign users` and its subcommands. */
 export function mountUsers(users: CliCommand): void {
   const { terminal } = users;
   withProfile(users.command('list', { isDefault: true }))

@@ -38,7 +38,7 @@ interface SignOptions extends ProfileOptions {
   readonly hash: string;
 }
 
-/** `countersign wallets`, and what is under it. */
+/** `countersign wallets` and its subcommands. */
 export function mountWallets(wallets: CliCommand): void {
   const { terminal } = wallets;
   withProfile(wallets.command('list', { isDefault: true }))

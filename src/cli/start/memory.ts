@@ -1,9 +1,9 @@
 const mebibyte = 1024 * 1024;
 
 /**
- * What Node.js is to be told of the memory that this process may have. Half of it is for the heap, 8 GiB at most: the rest is
- * for bodies, the caches of SQLite, and the system. Node by itself takes a quarter, whatever a container allows. New objects
- * get more room than usual: a batch of decisions makes many that end with it.
+ * Node.js flags for the memory available to this process. Half is for the heap, 8 GiB at most: the rest is for bodies,
+ * SQLite's caches, and the system. By default Node takes a quarter, whatever a container allows. New objects get more
+ * space than usual, because a batch of decisions creates many that die with it.
  * @param bytes memory of the machine, or of the container
  */
 export function flagsFor(bytes: number): readonly string[] {

@@ -7,7 +7,7 @@ import { verify } from '../verify.js';
 import type { Cast } from './people.js';
 import type { Stage } from './stage.js';
 
-/** What the tour has done, told again from what is recorded, with the commands that anybody has; then all of it verified. */
+/** Retells the tour from what is recorded, using commands that everyone has; then verifies all of it. */
 export async function again(
   { title, say, note }: Stage,
   terminal: Terminal,
@@ -42,7 +42,7 @@ export async function again(
   if (exitCode !== exitCodes.done) throw new Error('the store does not verify');
 }
 
-/** How the reader calls this program: by npm in a clone, by npx in a project, or as it is. */
+/** How the reader runs this program: by npm in a clone, by npx in a project, or directly. */
 function programAsTyped({ env }: Terminal): string {
   if (env['npm_lifecycle_event'] === 'tour') return 'node dist/cli/countersign.js';
   return env['npm_command'] === 'exec' ? 'npx countersign' : 'countersign';

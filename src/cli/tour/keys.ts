@@ -3,7 +3,7 @@ import { ApiError } from '../../client/stamping-client.js';
 import type { Cast } from './people.js';
 import type { Stage } from './stage.js';
 
-/** A wallet, a signature that two treasurers must agree to, and an export that only its receiver can open. */
+/** A wallet, a signature that two treasurers must approve, and an export that only its receiver can open. */
 export async function keys(stage: Stage, apiUrl: string, cast: Cast, run: string): Promise<void> {
   const { title, say, note, dim, green, yellow } = stage;
   const { client, alice, bob, aliceId, bobId } = cast;
@@ -103,7 +103,7 @@ export async function keys(stage: Stage, apiUrl: string, cast: Cast, run: string
   }
 }
 
-/** Libraries that verify from outside are there for development; without them the story is shorter. */
+/** Libraries that verify independently are development dependencies; without them the story is shorter. */
 async function optional<Library>({ note }: Stage, load: () => Promise<Library>): Promise<Library | undefined> {
   try {
     return await load();

@@ -11,7 +11,7 @@ interface Proxy {
   readonly authProxyConfigId: string;
 }
 
-/** Somebody signs up with an e-mailed code through the auth proxy, logs in, acts, and changes the phone number. */
+/** Someone signs up with an e-mailed code through the auth proxy, logs in, acts, and changes the phone number. */
 export async function login(
   { title, say, note, dim, green }: Stage,
   apiUrl: string,
@@ -95,7 +95,7 @@ export async function login(
   say(`   ${green(changed.status)}  ${phone}`);
 }
 
-/** The code of a message that lies in the outbox; where mail is really sent, only its receiver has it. */
+/** The code of a message in the outbox; if mail is really sent, only its receiver has it. */
 async function codeFor(otpId: string, dataDir: string): Promise<string> {
   const file = join(dataDir, 'outbox.jsonl');
   for (let tries = 0; tries < 100; tries++) {

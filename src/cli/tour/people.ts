@@ -3,7 +3,7 @@ import { ApiError, StampingClient } from '../../client/stamping-client.js';
 import { generateApiKeyPair } from '../../stamps/sign.js';
 import type { Stage } from './stage.js';
 
-/** Who takes part in the rest of the story. */
+/** The people in the rest of the story. */
 export interface Cast {
   readonly client: StampingClient;
   readonly alice: StampingClient;
@@ -16,7 +16,7 @@ export interface Cast {
   readonly activityId: string;
 }
 
-/** Users, a policy of four eyes, votes, a denial, and the events behind it. `run` keeps names apart from earlier tours. */
+/** Users, a four-eyes policy, votes, a denial, and the events behind it. `run` keeps names apart from earlier tours. */
 export async function people(stage: Stage, apiUrl: string, client: StampingClient, run: string): Promise<Cast> {
   const { title, say, note, dim, green, red, yellow } = stage;
   const { organizationId } = client;

@@ -6,7 +6,7 @@ interface Chapter {
   readonly lines: string[];
 }
 
-/** How the tour tells its story: on the terminal as it goes, or for a program in the end. */
+/** How the tour is told: on the terminal as it runs, or for a program at the end. */
 export interface Stage {
   readonly chapters: readonly Chapter[];
   title(text: string): void;
@@ -19,7 +19,7 @@ export interface Stage {
   yellow(text: string): string;
 }
 
-/** Opens a stage; told on the terminal unless it is for a program, and in colours where there are any. */
+/** Opens a stage; on the terminal unless it is for a program, and in colour where supported. */
 export function openStage(terminal: Terminal, { isForProgram }: { readonly isForProgram: boolean }): Stage {
   const chapters: Chapter[] = [];
   const inStyle = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow') => (text: string) =>

@@ -1,7 +1,7 @@
 /** A fact about an activity, signed by the coordinator that decided it (client protocol 7.8). */
 export interface AppProof {
   readonly scheme: typeof appProofScheme;
-  /** The key of the boot that has signed: names its boot proof. */
+  /** The key of the boot that signed it, which names its boot proof. */
   readonly publicKey: string;
   /** JSON; exactly these characters are signed. */
   readonly proofPayload: string;
@@ -11,7 +11,7 @@ export interface AppProof {
 
 export const appProofScheme = 'SIGNATURE_SCHEME_EPHEMERAL_KEY_P256';
 
-/** An address and what it was derived from: a path of a wallet, or a private key of its own. */
+/** An address and what it was derived from: a path of a wallet, or an independent private key. */
 export interface DerivedAddress {
   readonly organizationId: string;
   readonly walletId?: string;

@@ -6,7 +6,7 @@ import type { LimitsOfDecision } from '../organization/limits.js';
 import type { OtpType } from '../organization/otps.js';
 import type { AppProof } from './app-proof.js';
 
-/** Statuses as the wire names them. CREATED exists for completeness and is never answered. */
+/** Statuses as the wire names them. CREATED exists for completeness and is never returned. */
 export const activityStatuses = [
   'ACTIVITY_STATUS_CREATED',
   'ACTIVITY_STATUS_PENDING',
@@ -21,7 +21,7 @@ export type ActivityStatus = (typeof activityStatuses)[number];
 
 export type VoteSelection = 'VOTE_SELECTION_APPROVED' | 'VOTE_SELECTION_REJECTED';
 
-/** What a token has proved of whoever stamped with the key that it is bound to (client protocol, section 1.3). */
+/** What a token proves about the holder of the key that it is bound to (client protocol, section 1.3). */
 export type Attestation =
   | {
       readonly kind: 'contact';
@@ -30,7 +30,7 @@ export type Attestation =
       readonly contact: string;
       /** The organization that issued the verification token. */
       readonly organizationId: string;
-      /** Its own members have asked for the code, so that the token opens the issuer itself too. */
+      /** Its own members requested the code, so the token is also valid for the issuer itself. */
       readonly logsInToIssuer?: true;
       /** Milliseconds since the epoch. */
       readonly expiresAt: number;
@@ -38,8 +38,8 @@ export type Attestation =
   | { readonly kind: 'identity'; readonly issuer: string; readonly audience: string; readonly subject: string };
 
 /**
- * One user's word on an activity, with everything needed to verify it again from the event alone: what was signed,
- * with which key, and the signature. The submitter's is the first.
+ * One user's vote on an activity, with everything needed to verify it again from the event alone: what was signed, with
+ * which key, and the signature. The submitter's vote is the first.
  */
 export interface Vote {
   readonly voteId: string;
@@ -47,18 +47,18 @@ export interface Vote {
   readonly selection: VoteSelection;
   /** The exact request body that was stamped, as text. */
   readonly message: string;
-  /** Fingerprint of that body: makes a repeated vote the same vote. */
+  /** Fingerprint of that body: a repeated vote is the same vote. */
   readonly fingerprint: string;
   /** Lower-case hex; for a passkey the COSE key, base64url. */
   readonly publicKey: string;
   /** Hex as stamped; for a passkey base64url. */
   readonly signature: string;
   readonly scheme: string;
-  /** Our id of the API key or authenticator that stamped; of an attested stamp, of the identity or the token. */
+  /** Our id of the API key or authenticator that stamped; for an attested stamp, of the identity or the token. */
   readonly credentialId: string;
-  /** Whose word it is when the key itself is nobody's. */
+  /** Whose vote it is if the key itself belongs to no user. */
   readonly attestation?: Attestation;
-  /** What a passkey signs besides the challenge; absent for API keys. */
+  /** What a passkey signs in addition to the challenge; absent for API keys. */
   readonly webauthn?: {
     readonly credentialId: string;
     readonly authenticatorData: string;
@@ -70,25 +70,28 @@ export interface Vote {
 /** A vote and when it was recorded (milliseconds since the epoch). */
 export type RecordedVote = Vote & { readonly at: number };
 
-/** Why an activity went on, or did not: each policy's outcome on the state at `revision`, with the vote just cast. */
+/**
+ * Why an activity continued, or did not: each policy's outcome on the state at `revision`, including the vote just
+ * cast.
+ */
 export interface Decision {
   readonly voteId: string;
   readonly outcome: Authorization['outcome'];
   readonly by: Authorization['by'];
   readonly policies: Authorization['evaluations'];
-  /** Last revision of the organization's stream that the decision has seen. */
+  /** Last revision of the organization's stream that the decision is based on. */
   readonly revision: number;
-  /** The number of the rules it was made by; absent in history from before rules were numbered. */
+  /** The number of the rules that applied; absent in history from before rules were numbered. */
   readonly rules?: number;
-  /** Limits that the operator or the organization's parent had set to other values than usual. */
+  /** Limits that the operator or the organization's parent had set to other than the usual values. */
   readonly limits?: LimitsOfDecision;
-  /** Whose users and policies have allowed it, when it was not the organization's own: its parent's. */
+  /** Whose users and policies allowed it, if not the organization's own: its parent's. */
   readonly authority?: { readonly organizationId: string; readonly revision: number };
-  /** Why it was decided here, of a submit that names the parent only (docs/adr/0028). */
+  /** Why it was decided here, for a submit that names only the parent (docs/adr/0028). */
   readonly found?: Found;
 }
 
-/** Why an activity failed after it had been allowed. */
+/** Why an activity failed after it was allowed. */
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
@@ -117,16 +120,16 @@ export type ActivityEvent =
       { activityId: string; status: ActivityStatus; result: Readonly<Record<string, unknown>> }
     >
   | DomainEvent<'ActivityFailed', { activityId: string; status: ActivityStatus; failure: Failure }>
-  /** It has ended, and asked for app proofs; `publicKey` is that of the boot which has signed them. */
+  /** It has ended, and requested app proofs; `publicKey` is that of the boot that signed them. */
   | DomainEvent<
       'ActivityProved',
       { activityId: string; publicKey: string; proofs: readonly Pick<AppProof, 'proofPayload' | 'signature'>[] }
     >;
 
-/** Approvals count for this long after they were given; the activity itself stays open (client protocol 2.2). */
+/** How long an approval counts; the activity itself stays open (client protocol 2.2). */
 const approvalLifeMs = 24 * 60 * 60 * 1000;
 
-/** The approvals of an open activity that still count by their age, oldest first. */
+/** The approvals of an open activity that are recent enough to count, oldest first. */
 export function liveApprovals(votes: readonly RecordedVote[], now: number): readonly RecordedVote[] {
   return votes.filter(({ selection, at }) => selection === 'VOTE_SELECTION_APPROVED' && now - at < approvalLifeMs);
 }

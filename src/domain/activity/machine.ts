@@ -1,7 +1,7 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate';
 import type { ActivityStatus } from './events.js';
 
-/** Who may still say what about an activity, by user id. */
+/** Who may still vote on an activity, by user id. */
 export interface Voters {
   /** Users whose approval could count under today's policies and quorum. */
   readonly eligible: readonly string[];
@@ -17,9 +17,9 @@ type Step =
   | { readonly type: 'failed' };
 
 /**
- * The life of an activity. It runs when something is decided and never when history is folded: each event carries the
- * status it led to, so that history keeps its meaning when the machine changes. A denied submit is no activity, so
- * there is no state for it.
+ * The lifecycle of an activity. The machine runs when something is decided, never when history is folded: each event
+ * carries the status it led to, so history keeps its meaning when the machine changes. A denied submit is not an
+ * activity, so there is no state for it.
  */
 export const activityMachine = setup({
   types: {} as { context: Voters; events: Step; input: Voters },
@@ -28,7 +28,7 @@ export const activityMachine = setup({
     needsConsensus: ({ event }) => event.type === 'evaluated' && event.outcome === 'consensus-needed',
     mayApprove: ({ context, event }) =>
       event.type === 'approve' && context.eligible.includes(event.userId) && !context.approved.includes(event.userId),
-    // Whoever has approved may take it back, which ends the activity: a change of mind must never be ignored.
+    // Anyone who has approved may take it back, which ends the activity: a change of mind must never be ignored.
     mayReject: ({ context, event }) =>
       event.type === 'reject' && (context.eligible.includes(event.userId) || context.approved.includes(event.userId)),
   },
@@ -88,14 +88,14 @@ export function activityStatus(snapshot: ActivitySnapshot): ActivityStatus {
   return statusOf[snapshot.value];
 }
 
-/** The machine at the beginning of an activity, or at its wait for votes. */
+/** The machine at the beginning of an activity, or while it waits for votes. */
 export function activityAt(state: 'created' | 'consensusNeeded', voters: Voters): ActivitySnapshot {
   return activityMachine.resolveState({ value: state, context: voters });
 }
 
 /**
  * One step of the machine.
- * @throws when the machine does not take the step: xstate itself would ignore it silently
+ * @throws if the machine does not accept the step, which xstate itself would ignore silently
  */
 export function step(snapshot: ActivitySnapshot, event: Step): ActivitySnapshot {
   if (!snapshot.can(event)) throw notTaken(snapshot, event.type);
@@ -107,8 +107,8 @@ function notTaken({ value }: ActivitySnapshot, type: Step['type']): Error {
 }
 
 /**
- * What xstate's pure functions build anew for every step, built once: the machine has no actors, timers or effects that
- * could reach it, and building it costs several times the step itself.
+ * What xstate's pure functions would build for every step, built once: the machine has no actors, timers or effects
+ * that could reach it, and building it costs several times the step itself.
  */
 const inertScope: Parameters<typeof activityMachine.transition>[2] = (() => {
   const self = createActor(activityMachine, { input: { eligible: [], approved: [] } });
@@ -126,7 +126,7 @@ const inertScope: Parameters<typeof activityMachine.transition>[2] = (() => {
   };
 })();
 
-/** What a user may say about the activity now: the same guards that refuse a vote. */
+/** How a user may vote on the activity now: the same guards that refuse a vote. */
 export function votingRights(
   snapshot: ActivitySnapshot,
   userId: string,
@@ -137,21 +137,21 @@ export function votingRights(
   };
 }
 
-// Voters play no part in how a submit is taken, nor in how what was allowed ends: the machine is asked once, not for
+// Voters affect neither how a submit is taken nor how an allowed activity ends, so the machine is asked once, not for
 // every request.
 const begun = activityAt('created', { eligible: [], approved: [] });
 const allowed = step(begun, { type: 'evaluated', outcome: 'allow' });
 const ended = { completed: step(allowed, { type: 'completed' }), failed: step(allowed, { type: 'failed' }) };
 
-/** The machine after a submit, by what policies say of it. */
+/** The machine after a submit, according to the policies' outcome. */
 export const afterSubmit = {
   allow: allowed,
   'consensus-needed': step(begun, { type: 'evaluated', outcome: 'consensus-needed' }),
 } as const satisfies Readonly<Record<string, ActivitySnapshot>>;
 
 /**
- * The machine once the effects of what was allowed have happened, or could not.
- * @throws when it was not allowed before
+ * The machine after the effects of an allowed activity have happened, or failed.
+ * @throws if it was not allowed before
  */
 export function afterEffects(snapshot: ActivitySnapshot, how: 'completed' | 'failed'): ActivitySnapshot {
   if (snapshot.value !== 'pending') throw notTaken(snapshot, how);

@@ -1,7 +1,7 @@
 import { appProofScheme, type AppProof } from './app-proof.js';
 import type { ActivityEvent, ActivityStatus, Decision, Failure, RecordedVote, Vote } from './events.js';
 
-/** All that history says about one activity. `Voter` is however the holder knows the user who cast a vote. */
+/** Everything that history says about one activity. `Voter` is how the holder knows the user who voted. */
 export interface ActivityRecord<Voter> {
   readonly activityId: string;
   readonly organizationId: string;
@@ -10,12 +10,12 @@ export interface ActivityRecord<Voter> {
   readonly intent: Readonly<Record<string, unknown>>;
   readonly result?: Readonly<Record<string, unknown>>;
   readonly failure?: Failure;
-  /** It was asked for them; they are there once it has ended. */
+  /** It requested proofs; they exist once it has ended. */
   readonly generateAppProofs?: true;
   readonly appProofs?: readonly AppProof[];
   readonly fingerprint: string;
   readonly timestampMs: string;
-  /** The submitter's first. */
+  /** The submitter's vote comes first. */
   readonly votes: readonly (RecordedVote & { readonly voter: Voter })[];
   readonly decisions: readonly (Decision & { readonly at: number })[];
   /** Milliseconds since the epoch. */
@@ -23,14 +23,14 @@ export interface ActivityRecord<Voter> {
   readonly updatedAt: number;
 }
 
-/** What the holder adds to an event: whose it is, its recorded time, and how it knows a voter. */
+/** What the holder adds to an event: its organization, its recorded time, and how it knows a voter. */
 export interface Recording<Voter> {
   readonly organizationId: string;
   readonly at: number;
   readonly voter: (vote: Vote) => Voter;
 }
 
-/** The record after one more event of its life. One function serves folded state, the answer and the read model. */
+/** The record after another of its events. One function for the folded state, the response and the read model. */
 export function evolveRecord<Voter>(
   record: ActivityRecord<Voter> | undefined,
   { type, data }: ActivityEvent,

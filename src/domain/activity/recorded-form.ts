@@ -2,12 +2,12 @@ import { withoutNulls } from '../without-nulls.js';
 import type { ActivityEvent, Vote } from './events.js';
 
 /**
- * How the events of an activity stand in the store, where each signed body is kept once (docs/adr/0045): parameters are
- * read out of the body, and a long text is kept in base64 where its JSON would be longer. Everybody else sees the events
- * as `events.ts` has them.
+ * The stored form of an activity's events, which keeps each signed body once (docs/adr/0045): parameters are read from
+ * the body, and a long string is stored in base64 if its JSON would be longer. Everything else sees the events as in
+ * `events.ts`.
  */
 
-/** Texts of fewer characters stay texts, which people can read in the store. */
+/** Shorter strings are kept as text, which people can read in the store. */
 const longText = 65_536;
 
 type Data = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ const backslash = 0x5c;
 /** Backspace, tab, line feed, form feed and carriage return: two characters in JSON, other control characters six. */
 const hasShortEscape: ReadonlySet<number> = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);
 
-/** Members `name` and `nameBase64` of one object, of which one is kept. */
+/** Members `name` and `nameBase64` of an object, one of which is stored. */
 function packText(object: Data, name: string): Data {
   const { [name]: text, ...rest } = object as Readonly<Record<string, string>>;
   const base64 = shorterBase64(text!);
@@ -42,7 +42,7 @@ function shorterBase64(text: string): string | undefined {
   return Math.ceil(bytes.length / 3) * 4 < bytesInJson(bytes) ? bytes.toString('base64') : undefined;
 }
 
-/** How many bytes the JSON of a text has without its quotes: `JSON.stringify` would write it out. */
+/** The length of a string's JSON in bytes, without quotes and without building it as `JSON.stringify` would. */
 function bytesInJson(bytes: Uint8Array): number {
   let count = bytes.length;
   for (let at = 0; at < bytes.length; at++) {
@@ -53,7 +53,7 @@ function bytesInJson(bytes: Uint8Array): number {
   return count;
 }
 
-/** Changes a member and leaves the object alone when nothing of it changes. */
+/** Changes a member, and returns the same object if nothing changes. */
 function withMember(object: Data, name: string, change: (member: Data) => Data): Data {
   const before = object[name] as Data;
   const after = change(before);
@@ -88,21 +88,21 @@ function proofsIn(data: Data): Proved['proofs'] {
   return (data as unknown as Proved).proofs;
 }
 
-/** What a request has submitted, without null members, as `parseStrictJson` gave it when the request was decided. */
+/** The submitted request without null members, as `parseStrictJson` returned it when the request was decided. */
 function parametersIn({ message }: Vote): Submitted['intent'] {
   const { parameters } = JSON.parse(message) as { readonly parameters: unknown };
   return withoutNulls(parameters) as Submitted['intent'];
 }
 
-/** Types that stand in the store in another form than `events.ts` has them. */
+/** Types whose stored form differs from `events.ts`. */
 export const packedTypes: readonly string[] = Object.keys(forms);
 
-/** An event's data as it is recorded. */
+/** An event's data as it is stored. */
 export function recordedForm(type: string, data: object): object {
   return forms[type]?.pack(data as Data) ?? data;
 }
 
-/** What `recordedForm` was given, of what it gave; what was recorded before there was such a form stays as it is. */
+/** The inverse of `recordedForm`; what was recorded before that form existed stays as it is. */
 export function readForm(type: string, data: unknown): unknown {
   return forms[type]?.unpack(data as Data) ?? data;
 }

@@ -3,41 +3,43 @@ import type { ActivityRecord } from './record.js';
 import { submitLifeMs } from './liveness.js';
 
 /**
- * What answers say of recorded secrets that still prove something (docs/adr/0027): a token without its signature while it
- * lives, and no code unless it was used up. The events keep them, as they were signed. Time counts only against what is
- * recorded, so that everybody reads alike.
+ * Removes from responses what recorded secrets would still prove (docs/adr/0027): live tokens lose their signature, and
+ * codes are blanked until they are used up. The events keep them as they were signed. Expiry is compared only with
+ * recorded times, so that every reader gets the same.
  */
 
 /** One reading of an activity, an event or a denial. */
 interface Reading {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Whether its codes were used up by what was done. */
+  /** Whether what was done has used up its codes. */
   readonly codesAreSpent: boolean;
-  /** What may still be looked into: anybody may have written it, and everybody waits while it is read. */
+  /** Budget for searching: anyone may have written the text, and everyone waits while it is read. */
   readonly left: { characters: number; tokens: number };
 }
 
-/** Members of parameters that hold what somebody was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers. */
+/**
+ * Parameters that hold what someone was sent: one-time codes, and codes of OAuth 2.0 providers with their verifiers.
+ */
 const codes: readonly string[] = ['otpCode', 'authCode', 'codeVerifier'];
-/** Results that whoever has them can use; in older history they are complete. */
+/** Bearer results; in older history they are complete. */
 const bearerResults: readonly string[] = ['verificationToken', 'oidcToken'];
-/** How far the clock of a token's issuer may be from ours. */
+/** Tolerated difference between the clock of a token's issuer and ours. */
 const leewayMs = 60_000;
-/** Longest text in parameters that is looked into as JSON: the message of a client's signature. */
+/** Longest string in parameters that is searched as JSON: the message of a client's signature. */
 const longestMessage = 65_536;
-/** Characters of such texts that are, in one reading; short ones count as some more. */
+/** Total characters of such strings searched in one reading; short ones count for more. */
 const mostCharacters = 4 * longestMessage;
 const charactersOfShort = 64;
-/** What may be the header of a token, and is decoded to see whether it is, in one reading. */
+/** Maximum candidates for a token's header that are decoded in one reading. */
 const mostTokens = 2_000;
-/** What is shorter is no token. */
+/** Anything shorter is not a token. */
 const shortestToken = 40;
-/** The header of a token has an `alg`: `{"alg":0}` in base64url. */
+/** The header of a token has an `alg`: at least `{"alg":0}` in base64url. */
 const shortestHeader = 12;
-/** Longest OIDC token with base64 around it. */
+/** Longest OIDC token, wrapped in base64. */
 const longestToken = 32_768;
-/** What is nested deeper than any request may be says nothing to anybody. */
+/** Nesting beyond what any request may have is not returned to anyone. */
 const deepest = 64;
 
 /** An activity as it may be read. */
@@ -46,13 +48,13 @@ export type ReadableActivity<Voter> = Omit<ActivityRecord<Voter>, 'votes' | 'app
   readonly appProofs?: readonly (AppProof & Redacted)[];
 } & Redacted;
 
-/** Some of it was left out. */
+/** Something was omitted. */
 export interface Redacted {
   readonly redacted?: true;
 }
 
 /**
- * The activity without what it would still open. `asSubmitted`: whoever has just submitted it is told it as it was sent
+ * The activity without secrets that are still usable. `asSubmitted`: the submitter gets it as it was sent
  * (specification, section 4.2), with app proofs that can be verified.
  */
 export function readableActivity<Voter>(
@@ -87,7 +89,7 @@ export function readableActivity<Voter>(
   };
 }
 
-/** Data of an activity's event as it may be read; the same object if all of it may. */
+/** Data of an activity's event as it may be read; the same object if nothing has to be omitted. */
 export function readableEventData(
   { type, data }: { readonly type: string; readonly data: object },
   record: Pick<ActivityRecord<unknown>, 'status'>,
@@ -100,7 +102,7 @@ export function readableEventData(
   return told === result ? data : { ...rest, result: told };
 }
 
-/** A denial as it may be read: its stamp, too, could still be used, once it is allowed. */
+/** A denial as it may be read: its stamp, too, could be reused once policies allow it. */
 export function readableDenial<
   Denial extends { readonly message: string; readonly signature: string; readonly timestampMs: string },
 >(denial: Denial, now: number): Denial & Redacted {
@@ -110,7 +112,7 @@ export function readableDenial<
   return { ...denial, message, ...(until > now ? { signature: '' } : {}), redacted: true };
 }
 
-/** How long the codes of what was not done are good for, only those know who have sent them: they are never told. */
+/** Only the sender knows how long the codes in a request that did not happen are valid, so they are never returned. */
 function readingOf({ status }: Pick<ActivityRecord<unknown>, 'status'>, now: number): Reading {
   return newReading(now, status === 'ACTIVITY_STATUS_COMPLETED');
 }
@@ -119,7 +121,7 @@ function newReading(now: number, codesAreSpent: boolean): Reading {
   return { now, codesAreSpent, left: { characters: mostCharacters, tokens: mostTokens } };
 }
 
-/** The texts that were signed, a vote's and those of proofs, are read whole. */
+/** The signed texts, of votes and of proofs, are searched completely. */
 function readableData(data: object, reading: Reading): object {
   const signed = (name: string) => (value: unknown) =>
     mapped(value as Readonly<Record<string, unknown>>, (member, key) =>
@@ -139,12 +141,12 @@ function readableResult(
   return mapped(result, (value, name) => (bearerResults.includes(name) ? readable(value, reading) : value));
 }
 
-/** A signed body or the payload of a proof: a text that is JSON, however long. */
+/** A signed body or the payload of a proof: JSON text of any length. */
 function readableText(text: string, reading: Reading): string {
   return isJsonLike(text) ? withoutSecretsInJson(text, reading, 0) : withoutSpelledTokens(text, reading);
 }
 
-/** The same value without live secrets; the very same one if it has none. */
+/** The same value without live secrets; the identical object if it has none. */
 function readable<Value>(value: Value, reading: Reading): Value {
   return withoutSecrets(value, reading, 0) as Value;
 }
@@ -185,11 +187,11 @@ function withoutTokens(text: string, reading: Reading, depth: number): string {
     left.characters -= text.length + charactersOfShort;
     return withoutSecretsInJson(text, reading, depth);
   }
-  // Too much to be looked into: a token stands there as it is, or some of it is escaped, and then nobody is told the text.
+  // Too long to search: an unescaped token is found, and a text in which one may be escaped is omitted.
   return /\\[u/]/.test(text) ? '' : withoutSpelledCodes(withoutSpelledTokens(text, reading), reading);
 }
 
-/** Within JSON a token may be written with escapes; a request body that was cut off is none. */
+/** Within JSON, a token may be written with escapes; a truncated request body is not JSON. */
 function withoutSecretsInJson(text: string, reading: Reading, depth: number): string {
   const parsed = jsonOf(text);
   if (parsed === undefined) return withoutSpelledCodes(withoutSpelledTokens(text, reading), reading);
@@ -203,11 +205,11 @@ function withoutSpelledCodes(text: string, { codesAreSpent }: Reading): string {
   );
 }
 
-/** Characters that tokens, and base64 around them, are written with: by code, 1 if it is one. */
+/** Characters of tokens, and of base64 around them: by character code, 1 if it is one. */
 const inTokens = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/=.-]/.test(String.fromCharCode(code)) ? 1 : 0));
 const dot = 0x2e;
 
-/** Goes by characters, as texts may have millions: a regular expression takes ten times as long. */
+/** Goes through the characters, because strings may have millions: a regular expression takes ten times as long. */
 function withoutSpelledTokens(text: string, reading: Reading): string {
   let said = '';
   let told = 0;
@@ -230,14 +232,14 @@ function withoutSpelledTokens(text: string, reading: Reading): string {
 function withoutTokensIn(run: string, reading: Reading): string {
   if (run.includes('.')) return withoutSignatures(run, reading);
   if (run.length > longestToken) return run;
-  // Base64 around a token is taken off where it is verified, so it is here.
+  // Verification removes base64 around a token, so this does too.
   const inside = Buffer.from(run, 'base64').toString('latin1');
   const said = /^[\w-]+\.[\w-]*\.[\w-]*$/.test(inside) ? withoutSignatures(inside, reading) : inside;
   return said === inside ? run : Buffer.from(said, 'latin1').toString('base64');
 }
 
 /**
- * Of parts between dots, each that two others make the signature of a live token is left out. After too many that may be one,
+ * Of parts between dots, each that completes two others to a live token is omitted. After too many candidates,
  * everything is.
  */
 function withoutSignatures(run: string, reading: Reading): string {
@@ -261,7 +263,7 @@ function withoutSignatures(run: string, reading: Reading): string {
   return told === 0 ? run : said + run.slice(told);
 }
 
-/** Ours say milliseconds as a text, those of OpenID providers seconds as a number. */
+/** Ours give milliseconds as a string, those of OpenID providers seconds as a number. */
 function isLive(header: string, payload: string, { now, left }: Reading): boolean {
   left.tokens -= 1;
   const { alg } = jsonIn(header);

@@ -12,11 +12,11 @@ export interface Addition {
   readonly addedBy: string;
 }
 
-/** Whose word stands behind the events that are being taken in. */
+/** On whose authority the events being folded were recorded. */
 export interface Acting {
-  /** The organization's own root quorum; its parent's is another. */
+  /** The organization's own root quorum, not its parent's. */
   readonly byRootQuorum: boolean;
-  /** Its parent's users and policies have allowed it. */
+  /** Its parent's users and policies allowed it. */
   readonly fromParent: boolean;
   /** The submission and the approvals that counted. */
   readonly votes: readonly Pick<Vote, 'userId' | 'credentialId' | 'attestation'>[];
@@ -24,14 +24,14 @@ export interface Acting {
   readonly created: readonly string[];
 }
 
-/** What others have added to a user, by what it is known by. */
+/** What others have added to a user, by its identifier. */
 export function additionsTo({ additions }: OrganizationView, userId: string): readonly (readonly [string, Addition])[] {
   return [...additions].filter(([, addition]) => addition.userId === userId);
 }
 
 /**
- * Takes note of who adds what to whom. Called with each event before it is taken in. What somebody does with a credential
- * that another has added is the other's doing: a key made with such a key is an addition too.
+ * Tracks who adds what to whom. Called with each event before it is folded. Anything done with a credential that
+ * another has added counts as the other's doing: a key created with such a key is an addition too.
  */
 export function noteAdditions(organization: Organization, event: OrganizationEvent, at: number): void {
   const { additions, foundingContacts } = organization;
@@ -108,7 +108,7 @@ function created(organization: Organization, data: Extract<OrganizationEvent, { 
   const { acting: now, foundingContacts, foundedBy, parentOrganizationId } = organization;
   const { userId, userEmail, userPhoneNumber } = data;
   if (now) organization.acting = { ...now, created: [...now.created, userId] };
-  // Before the first activity, by the parent's own members: the auth proxy speaks for strangers.
+  // Before the first activity, and by the parent's own members: the auth proxy speaks for strangers.
   if (now || foundedBy === 'auth-proxy' || parentOrganizationId === undefined) return;
   if (userEmail) foundingContacts.set(contactName(userId, 'email'), userEmail);
   if (userPhoneNumber) foundingContacts.set(contactName(userId, 'phone-number'), userPhoneNumber);
@@ -126,7 +126,7 @@ function contactChanged(
   const held = (kind === 'email' ? user?.userEmail : user?.userPhoneNumber) ?? '';
   const name = contactName(userId, kind);
   const isOwn = isOwnDoing(organization, userId);
-  // Writing down once more what stands there vouches for it when it is the user who does so; otherwise it changes nothing.
+  // Setting the same value again vouches for it if the user does it; otherwise it changes nothing.
   if (contactKey(held) === contactKey(contact) && !isOwn) return;
   if (contactKey(held) !== contactKey(contact)) foundingContacts.delete(name);
   additions.delete(name);
@@ -143,13 +143,13 @@ function added(
   if (!submission || organization.acting!.created.includes(userId) || isOwnDoing(organization, userId)) return;
   const isLogin = credentialType !== undefined && loginCredentialTypes.has(credentialType);
   const isLinked = what === 'OAuth provider' && organization.acting!.fromParent;
-  // A user who has stamped it has proved nothing but the credential, which another has added.
+  // A stamp proves nothing about the user if another has added its credential.
   const isProved = (isLogin || isLinked) && !votes.some((vote) => vote.userId === userId);
   if (isProved && isProvedByOwn(organization, userId)) return;
   organization.additions.set(name, { userId, what, addedBy: submission.userId });
 }
 
-/** Whether the user has asked for it or approved it, with something that no other has added, or the root quorum has. */
+/** Whether the root quorum approved it, or the user submitted or approved it with something that no other has added. */
 function isOwnDoing({ acting: now, additions }: OrganizationView, userId: string): boolean {
   if (!now || now.byRootQuorum) return true;
   return now.votes.some(({ credentialId, attestation, ...vote }) => {
@@ -160,7 +160,9 @@ function isOwnDoing({ acting: now, additions }: OrganizationView, userId: string
   });
 }
 
-/** Whether whatever has proved the user in a login is the user's own: which one it was, the events do not say. */
+/**
+ * Whether everything that could have proved the user in a login is the user's own: the events do not say which it was.
+ */
 function isProvedByOwn(organization: OrganizationView, userId: string): boolean {
   return !additionsTo(organization, userId).some(([, { what }]) => what !== 'API key' && what !== 'authenticator');
 }

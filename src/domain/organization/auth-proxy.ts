@@ -31,13 +31,13 @@ interface AuthProxyFacts {
   /** The user that the proxy signs as, and the built-in policy that says what this user may do. */
   readonly userId: string;
   readonly policyId: string;
-  /** The vault that holds the private part of the proxy's API key. */
+  /** The vault with the private part of the proxy's API key. */
   readonly vaultId: string;
   /** Compressed P-256 key, hex. */
   readonly publicKey: string;
 }
 
-/** The auth proxy of an organization, as long as it is enabled. */
+/** The auth proxy of an organization, while it is enabled. */
 export interface AuthProxy extends AuthProxyFacts {
   readonly settings: AuthProxySettings;
   readonly createdAt: number;
@@ -86,7 +86,7 @@ const proxyActions = [
 const proxyQueries: readonly string[] = ['list_oauth2_credentials', 'list_suborgs', 'list_verified_suborgs', 'whoami'];
 
 /**
- * Members may read; the user of the proxy may not, beyond what the proxy asks: its key is used for people without one.
+ * Members may read. The user of the proxy may read only what the proxy needs: its key serves people without one.
  * @throws {CoordinatorError} PERMISSION_DENIED
  */
 export function checkAuthProxyQuery(organization: OrganizationView, userId: string, path: string): void {
@@ -96,7 +96,7 @@ export function checkAuthProxyQuery(organization: OrganizationView, userId: stri
   });
 }
 
-/** Kinds of activities that the proxy submits. Its policy speaks of more, such as every other way to log in. */
+/** Kinds of activities that the proxy submits. Its policy covers more, such as every other way to log in. */
 const proxyKinds: readonly string[] = [
   'CREATE_SUB_ORGANIZATION',
   'INIT_OTP',
@@ -111,7 +111,7 @@ export function isAuthProxyKind(kind: string): boolean {
   return proxyKinds.includes(kind);
 }
 
-/** Whether the user is the one that the auth proxy signs as. */
+/** Whether the auth proxy signs as this user. */
 export function isAuthProxyUser({ authProxy }: OrganizationView, userId: string): boolean {
   return authProxy?.userId === userId;
 }
@@ -129,7 +129,7 @@ export function authProxyPolicy(userId: string) {
   } as const;
 }
 
-/** Everything that makes an auth proxy: its user with its key, what it may do, and its configuration. */
+/** Everything that makes up an auth proxy: its user with its key, its policy, and its configuration. */
 export function authProxyEnabled(ids: AuthProxyFacts & { readonly apiKeyId: string }): readonly OrganizationEvent[] {
   const { apiKeyId, configId, userId, policyId, vaultId, publicKey } = ids;
   const curve = 'API_KEY_CURVE_P256';
@@ -154,7 +154,7 @@ export function authProxyEnabled(ids: AuthProxyFacts & { readonly apiKeyId: stri
   ];
 }
 
-/** The auth proxy of the organization. @throws {CoordinatorError} FAILED_PRECONDITION when it is not enabled */
+/** The auth proxy of the organization. @throws {CoordinatorError} FAILED_PRECONDITION if it is not enabled */
 export function existingAuthProxy({ authProxy, organizationId }: OrganizationView): AuthProxy {
   if (authProxy) return authProxy;
   throw new CoordinatorError(
@@ -163,12 +163,12 @@ export function existingAuthProxy({ authProxy, organizationId }: OrganizationVie
   );
 }
 
-/** What may stand in `allowedOrigins`: `*`, or an origin exactly as a browser sends it (RFC 6454, section 6.2). */
+/** Allowed entries of `allowedOrigins`: `*`, or an origin exactly as a browser sends it (RFC 6454, section 6.2). */
 export function isOriginRule(text: string): boolean {
   if (text === '*') return true;
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*\\]+$/.test(text) || text !== text.toLowerCase()) return false;
   const web = /^https?:\/\/(.+)$/.exec(text);
-  // A default port is never sent, and neither is a name that is not in its ASCII form.
+  // Browsers never send a default port, or a name that is not in its ASCII form.
   return (
     !web ||
     (/^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?$/.test(web[1]!) &&

@@ -1,14 +1,14 @@
 import type { OrganizationView } from './organization.js';
 
-/** The applications that speak for an organization's users at providers. */
+/** The applications that may speak for an organization's users at providers. */
 export interface ClientIds {
-  /** At OpenID providers, as the configuration of the auth proxy lists them. */
+  /** At OpenID providers, as listed in the auth proxy's configuration. */
   readonly listed: readonly string[];
-  /** At OAuth 2.0 providers, for which this installation is the issuer. */
+  /** At OAuth 2.0 providers, with this installation as the issuer. */
   readonly oauth2: readonly string[];
 }
 
-/** The client ids that an organization has told. */
+/** The client ids that an organization has registered. */
 export function clientIdsOf({
   authProxy,
   oauth2Credentials,

@@ -14,7 +14,7 @@ interface ContractInterfaceFacts {
   readonly notes: string;
 }
 
-/** How calls of one contract are to be read, for policies that speak of function names and arguments. */
+/** How to decode calls of one contract, for policies that refer to function names and arguments. */
 export interface ContractInterface extends ContractInterfaceFacts {
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -34,8 +34,8 @@ export const evolveContractInterfaces: Evolvers<ContractInterfaceEvent> = {
 };
 
 /**
- * Refuses an interface more than there may be, in number or characters, or a second one for a contract: letter case does not tell Ethereum
- * addresses apart.
+ * Refuses an interface beyond the limits on number or characters, or a second one for a contract: Ethereum addresses
+ * are not told apart by letter case.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED, ALREADY_EXISTS
  */
 export function checkNewContractInterface(

@@ -14,7 +14,7 @@ const loginTypes = [
   'CREDENTIAL_TYPE_READ_WRITE_SESSION_KEY_P256',
 ] as const;
 
-/** Credentials that a login makes, by the class that `invalidateExisting` speaks of (client protocol, section 1.5). */
+/** Credentials created by logins, by the class that `invalidateExisting` refers to (client protocol, section 1.5). */
 export type LoginCredentialType = (typeof loginTypes)[number];
 
 /** Every one of them. */
@@ -26,7 +26,7 @@ export type ApiKeyCredentialType =
   | 'CREDENTIAL_TYPE_API_KEY_ED25519'
   | LoginCredentialType;
 
-/** What a policy sees as the type of a plain API key of each curve. */
+/** The type of a plain API key of each curve, as policies see it. */
 export const apiKeyCredentialType: Readonly<Record<ApiKeyCurve, ApiKeyCredentialType>> = {
   API_KEY_CURVE_P256: 'CREDENTIAL_TYPE_API_KEY_P256',
   API_KEY_CURVE_SECP256K1: 'CREDENTIAL_TYPE_API_KEY_SECP256K1',
@@ -41,7 +41,7 @@ export interface ApiKey {
   readonly publicKey: string;
   readonly curve: ApiKeyCurve;
   readonly credentialType: ApiKeyCredentialType;
-  /** Life in seconds from its creation; absent means until it is deleted. */
+  /** Lifetime in seconds from its creation; absent means until it is deleted. */
   readonly expirationSeconds?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -58,9 +58,9 @@ export interface Authenticator {
   readonly aaguid: string;
   readonly attestationType: string;
   readonly transports: readonly string[];
-  /** Lower-case hex of SHA-256 of the relying party id it was registered for. */
+  /** Lower-case hex of SHA-256 of the relying party id that it was registered for. */
   readonly rpIdHash: string;
-  /** Last signature counter seen in a submit; stays 0 for passkeys that are synced. */
+  /** Last signature counter seen in a submit; stays 0 for synced passkeys. */
   readonly signCount: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -87,7 +87,7 @@ export type CredentialEvent =
   | DomainEvent<'OauthProviderCreated', Recorded<OauthProvider>>
   | DomainEvent<'OauthProviderDeleted', { userId: string; providerId: string }>;
 
-/** What each credential event makes of its user; shared with the read model so that the two cannot disagree. */
+/** The effect of each credential event on its user; shared with the read model so that the two cannot disagree. */
 export const credentialChanges: {
   readonly [Type in CredentialEvent['type']]: (
     user: User,
@@ -164,20 +164,20 @@ export const evolveCredentials: Evolvers<CredentialEvent> = {
   },
 };
 
-/** When a key stops to work, in milliseconds since the epoch; undefined for one that lasts. */
+/** When a key expires, in milliseconds since the epoch; undefined for one that does not. */
 function expiresAt(key: ApiKey): number | undefined {
   return key.expirationSeconds === undefined ? undefined : key.createdAt + key.expirationSeconds * 1000;
 }
 
-/** True from the millisecond on at which the key's life is over. */
+/** True from the millisecond on at which the key expires. */
 export function isExpired(key: ApiKey, now: number): boolean {
   const end = expiresAt(key);
   return end !== undefined && now >= end;
 }
 
 /**
- * The keys of a user that give way when `more` expiring ones come: those that are over first, then the oldest (client
- * protocol, section 1.5). Keys that last never do.
+ * The keys of a user that make room for `more` expiring ones: expired keys first, then the oldest (client protocol,
+ * section 1.5). Keys without expiry never do.
  */
 export function keysGivingWay(
   apiKeys: readonly ApiKey[],

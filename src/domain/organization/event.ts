@@ -1,6 +1,6 @@
 import type { Organization } from './organization.js';
 
-/** A fact of an organization's stream: a name in the past tense and plain JSON. Never edited, only superseded. */
+/** A fact in an organization's stream: a name in the past tense and plain JSON. Never edited, only superseded. */
 export interface DomainEvent<Type extends string, Data> {
   readonly type: Type;
   readonly data: Data;
@@ -8,8 +8,8 @@ export interface DomainEvent<Type extends string, Data> {
 
 /**
  * One function per event of a noun. It changes the accumulator of a fold: maps in place, because a stream may be long;
- * the records inside are replaced, never edited, so that a record once read stays what it was.
- * `at` is the recorded time in milliseconds since the epoch.
+ * the records inside are replaced, never edited, so that a record stays as it was when it was read. `at` is the
+ * recorded time in milliseconds since the epoch.
  */
 export type Evolvers<Event extends DomainEvent<string, unknown>> = {
   readonly [Type in Event['type']]: (
@@ -19,7 +19,7 @@ export type Evolvers<Event extends DomainEvent<string, unknown>> = {
   ) => void;
 };
 
-/** Only the members that are there: an event is hashed as JSON, which cannot say undefined. */
+/** Only the members that are present: an event is hashed as JSON, which has no undefined. */
 export function presentMembers<Members extends object>(
   members: Members,
 ): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {

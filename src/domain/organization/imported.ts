@@ -1,6 +1,6 @@
 import type { DomainEvent, Evolvers } from './event.js';
 
-/** A key that a test harness has made, and the API key or passkey that it stands for. */
+/** A key created by a test harness, and the API key or passkey that it stands for. */
 export interface TestKey {
   readonly userId: string;
   /** Id of the API key or authenticator. */
@@ -10,13 +10,13 @@ export interface TestKey {
 }
 
 /**
- * The mark of a history that was brought into a test harness (docs/adr/0065): what stands before it was recorded elsewhere,
- * and its users can be stamped for by whoever has the test keys. No coordinator but that of a harness takes it.
+ * Marks a history that was imported into a test harness (docs/adr/0065): what precedes it was recorded elsewhere, and
+ * the holder of the test keys can stamp for its users. Only the coordinator of a harness accepts it.
  */
 export type ImportedEvent = DomainEvent<
   'HistoryImported',
   {
-    /** Personal data was replaced in what stands before it. */
+    /** Personal data before this mark was replaced. */
     redacted: boolean;
     testKeys: readonly TestKey[];
   }

@@ -1,6 +1,6 @@
 import type { DomainEvent, Evolvers } from './event.js';
 
-/** A user's one waiting import of a kind: the target key it must be sealed to lies in the vault of that id. */
+/** A user's only pending import of a kind: the vault with that id holds the target key that it must be sealed to. */
 export interface PendingImport {
   readonly importId: string;
   readonly userId: string;
@@ -14,7 +14,7 @@ export type ImportEvent =
       'ImportStarted',
       { importId: string; userId: string; kind: PendingImport['kind']; vaultId: string; targetPublicKey: string }
     >
-  /** It was used, or another has taken its place; its target key is shredded. */
+  /** It was used, or replaced by another; its target key is shredded. */
   | DomainEvent<'ImportEnded', { importId: string; vaultId: string }>;
 
 export const evolveImports: Evolvers<ImportEvent> = {

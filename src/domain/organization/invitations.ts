@@ -17,15 +17,15 @@ interface InvitationFacts {
   /** Ids of user tags. */
   readonly receiverUserTags: readonly string[];
   readonly accessType: AccessType;
-  /** Who invites, as the mail says. */
+  /** The inviting person's name, as the mail gives it. */
   readonly senderUserId: string;
-  /** P-256, compressed, hex. The private key is in the mail and nowhere else; it stamps the acceptance. */
+  /** P-256, compressed, hex. The private key is only in the mail; it stamps the acceptance. */
   readonly publicKey: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
-/** An invitation that is open, or was accepted a short while ago. Times are milliseconds since the epoch. */
+/** An open invitation, or one accepted recently. Times are milliseconds since the epoch. */
 export interface Invitation extends InvitationFacts {
   readonly createdAt: number;
   readonly acceptedAt?: number;
@@ -35,7 +35,7 @@ export type InvitationEvent =
   | DomainEvent<'InvitationCreated', InvitationFacts>
   | DomainEvent<'InvitationEnded', { invitationId: string; reason: 'accepted' | 'deleted' | 'expired' }>;
 
-/** How long a link is good. */
+/** How long a link is valid. */
 export const invitationLifeMs = 7 * 24 * 60 * 60 * 1000;
 /** How long an accepted one is remembered: longer than the same request may be sent again. */
 const rememberedMs = 2 * 60 * 60 * 1000;
@@ -54,17 +54,17 @@ export const evolveInvitations: Evolvers<InvitationEvent> = {
   },
 };
 
-/** The invitations that may still be accepted. */
+/** The invitations that can still be accepted. */
 export function openInvitations({ invitations }: OrganizationView, now: number): readonly Invitation[] {
   return [...invitations.values()].filter(({ acceptedAt, expiresAt }) => acceptedAt === undefined && expiresAt > now);
 }
 
-/** The invitations that nobody has accepted in time, and that no event has ended yet. */
+/** Invitations that have expired, and that no event has ended yet. */
 export function expiredInvitations({ invitations }: OrganizationView, now: number): readonly Invitation[] {
   return [...invitations.values()].filter(({ acceptedAt, expiresAt }) => acceptedAt === undefined && expiresAt <= now);
 }
 
-/** The invitation whose link has the key: one that may be accepted, or was. */
+/** The invitation whose link has this key: one that can be accepted, or was. */
 export function invitationOfKey(
   { invitations }: OrganizationView,
   publicKey: string,
@@ -76,7 +76,7 @@ export function invitationOfKey(
   return undefined;
 }
 
-/** The user that an invitation makes, or has made. Tags that are gone meanwhile are left out. */
+/** The user that an invitation creates, or has created, without tags that have been deleted since. */
 export function invitedUser({ users, userTags }: OrganizationView, invitation: Invitation): User {
   const { userId, receiverUserName: userName, receiverUserEmail: userEmail, receiverUserTags, createdAt } = invitation;
   const tags = receiverUserTags.filter((tagId) => userTags.has(tagId));
@@ -84,7 +84,7 @@ export function invitedUser({ users, userTags }: OrganizationView, invitation: I
 }
 
 /**
- * The invitation of that id, as long as it was not accepted.
+ * The invitation of that id, unless it was accepted.
  * @throws {CoordinatorError} NOT_FOUND, FAILED_PRECONDITION
  */
 export function unacceptedInvitation(organization: OrganizationView, invitationId: string): Invitation {

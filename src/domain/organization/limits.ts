@@ -3,20 +3,20 @@ import { CoordinatorError } from '../errors.js';
 import type { OrganizationEvent, OrganizationView } from './organization.js';
 import type { User } from './users.js';
 
-/** What a limit holds for: an organization, each of its users, or whatever is written once. */
+/** What a limit applies to: an organization, each of its users, or each thing that is written. */
 type Whose = 'organization' | 'user' | 'submitter' | 'text';
 
-/** One limit of what is stored. The reference and `get_organization` are made from this, and what is decided. */
+/** One limit of what is stored. Decisions, the reference and `get_organization` use this table. */
 interface Limit {
-  /** What it counts, as refusals and the reference say it. */
+  /** What it counts, in the words of refusals and of the reference. */
   readonly what: string;
   readonly whose: Whose;
   readonly value: number;
-  /** Where it is another for sub-organizations. */
+  /** If different for sub-organizations. */
   readonly ofSubOrganization?: number;
-  /** Number of the first rules that have it; 1 unless told. */
+  /** Number of the first rules that have it; 1 by default. */
   readonly since?: number;
-  /** Neither the operator nor a parent can set another. */
+  /** Neither the operator nor a parent can change it. */
   readonly isFixed?: true;
   readonly reason: string;
   /** What so many cost; memory as V8 takes it for a folded organization, names of 255 characters included. */
@@ -27,7 +27,7 @@ interface Limit {
 
 const enough = 'memory: all of it is in the folded organization';
 
-/** Every limit of what is stored, by the name that settings and answers have for it. */
+/** Every limit of what is stored, by its name in settings and responses. */
 export const limitTable = {
   users: {
     what: 'users',
@@ -265,13 +265,15 @@ const rows: Readonly<Record<LimitName, Limit>> = limitTable;
 /** Names of all limits, in the order of the reference. */
 export const limitNames = Object.keys(limitTable) as readonly LimitName[];
 
-/** The limits that hold where something is decided. */
+/** The limits in force for a decision. */
 export type Limits = Readonly<Record<LimitName, number>>;
 
-/** Limits that somebody has set to another value. */
+/** Limits that someone has changed. */
 export type LimitsSet = Readonly<Partial<Record<LimitName, number>>>;
 
-/** What was set for an organization, and for its sub-organizations, when something is decided: recorded with the decision. */
+/**
+ * What was set for an organization, and for its sub-organizations, at the time of a decision, and is recorded with it.
+ */
 export interface LimitsOfDecision {
   readonly organization?: LimitsSet;
   readonly subOrganizations?: LimitsSet;
@@ -283,10 +285,10 @@ export interface LimitsOfOperator {
   readonly subOrganizations: LimitsSet;
 }
 
-/** So many times the usual value is the most that an operator can set: no more was tried. */
+/** The operator can raise a limit up to this many times its usual value: more has not been tried. */
 const mostTimes = 10;
 
-/** The feature by which a parent's members set lower limits for its sub-organizations. */
+/** The feature by which a parent's members lower the limits of its sub-organizations. */
 export const limitsFeature = 'FEATURE_NAME_SUB_ORGANIZATION_LIMITS';
 
 function usual(name: LimitName, isSubOrganization: boolean): number {
@@ -296,9 +298,9 @@ function usual(name: LimitName, isSubOrganization: boolean): number {
 
 const unchanged = new Map<number, Limits>();
 
-/** The limits of an organization by the rules of that number; what those rules did not have has no end. */
+/** The limits of an organization by the rules with that number; a limit that those rules did not have is infinite. */
 export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet, rules = rulesNumber): Limits {
-  // Asked with every decision.
+  // Evaluated for every decision.
   const key = isSubOrganization ? -rules : rules;
   let limits = unchanged.get(key);
   if (!limits) {
@@ -312,8 +314,8 @@ export function limitsInForce(isSubOrganization: boolean, set?: LimitsSet, rules
 }
 
 /**
- * What is set for an organization, and for its sub-organizations: by the operator, and where it has a parent, lower by that;
- * undefined when nothing is.
+ * What is set for an organization, and for its sub-organizations: by the operator, and lower by its parent if it has
+ * one; undefined if nothing is set.
  */
 export function limitsSetFor(
   { parentOrganizationId, features }: Pick<OrganizationView, 'parentOrganizationId' | 'features'>,
@@ -343,7 +345,7 @@ function lowered(ofOperator: LimitsSet = {}, text: string | undefined): LimitsSe
   return { ...ofOperator, ...Object.fromEntries(lower.map(([name, value]) => [name, Math.min(value, most(name))])) };
 }
 
-/** A text of limits cannot be read. */
+/** The text of a limits setting is invalid. */
 export class BadLimits extends Error {
   constructor(why: string) {
     super(`must be limits and numbers such as \`users=20, wallets=5\`: ${why}`);
@@ -351,7 +353,7 @@ export class BadLimits extends Error {
 }
 
 /**
- * Reads limits as they are set: `users=20, wallets=5`.
+ * Parses limits as they are set: `users=20, wallets=5`.
  * @throws {BadLimits} that says which part is wrong, and how
  */
 export function readLimits(text: string): LimitsSet {
@@ -371,7 +373,7 @@ export function readLimits(text: string): LimitsSet {
   return set;
 }
 
-/** Whether recorded limits are such as can be set. */
+/** Whether recorded limits could have been set. */
 export function isLimitsSet(set: LimitsSet): boolean {
   return Object.entries(set).every(
     ([name, value]) =>
@@ -394,7 +396,7 @@ const owners: Readonly<Record<Whose, string>> = {
   text: 'one',
 };
 
-/** @throws {CoordinatorError} RESOURCE_EXHAUSTED when there may not be so many more: with the limit, and what to do */
+/** @throws {CoordinatorError} RESOURCE_EXHAUSTED if there may not be so many more: with the limit, and what to do */
 export function checkLimit(limits: Limits, name: LimitName, held: number, more: number): void {
   if (more <= 0 || held + more <= limits[name]) return;
   const { what, whose, help } = rows[name];
@@ -405,7 +407,7 @@ export function checkLimit(limits: Limits, name: LimitName, held: number, more: 
   );
 }
 
-/** How many of a limit's things there are, by the limits that are counted in events. */
+/** The current count for each limit that events count. */
 const heldByOrganization = {
   users: ({ users }) => users.size,
   userTags: ({ userTags }) => userTags.size,
@@ -428,7 +430,7 @@ const heldByUser = {
   oauthProviders: ({ oauthProviders }) => oauthProviders.length,
 } as const satisfies Partial<Record<LimitName, (user: User) => number>>;
 
-/** How many more of something an event makes, or fewer. */
+/** How many an event adds or removes. */
 interface Change {
   readonly name: keyof typeof heldByOrganization | keyof typeof heldByUser;
   readonly by: number;
@@ -488,8 +490,8 @@ function changeOf(event: OrganizationEvent, organization: OrganizationView): Cha
 }
 
 /**
- * Refuses what would make more of anything than there may be, whichever verb it is. Where there is more than that already,
- * as of an earlier release, only adding is refused.
+ * Refuses events that would exceed a limit, whichever verb they come from. If there are already more, as from an
+ * earlier release, only adding is refused.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkLimits(
@@ -522,7 +524,7 @@ function held(organization: OrganizationView, name: Change['name'], userId: stri
 const minute = 60_000;
 
 /**
- * Whether a submitter may found one more sub-organization now.
+ * Whether a submitter may found another sub-organization now.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkFoundings(
@@ -535,7 +537,7 @@ export function checkFoundings(
   checkLimit(limits, 'subOrganizationsPerMinute', lately, 1);
 }
 
-/** Keeps when sub-organizations were founded in the last minute, by who has submitted it. */
+/** Tracks when sub-organizations were founded in the last minute, by submitter. */
 export function noteFounding(foundings: Map<string, readonly number[]>, submitterId: string, at: number): void {
   for (const [userId, times] of foundings) {
     const lately = times.filter((time) => time > at - minute);
@@ -546,7 +548,7 @@ export function noteFounding(foundings: Map<string, readonly number[]>, submitte
   foundings.set(submitterId, [...(foundings.get(submitterId) ?? []), at]);
 }
 
-/** The limits that hold for an organization, as answers list them. */
+/** The limits in force for an organization, as responses list them. */
 export function limitList(limits: Limits): { name: LimitName; value: number }[] {
   return limitNames.map((name) => ({ name, value: limits[name] }));
 }

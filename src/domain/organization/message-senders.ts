@@ -2,7 +2,7 @@ import { isAuthProxyUser } from './auth-proxy.js';
 import type { OrganizationView } from './organization.js';
 import { contactKey, type User } from './users.js';
 
-/** Who asks for a message, and where. `parent` is absent for an organization without one, and where it is not known. */
+/** Who requests a message, and where. `parent` is absent for an organization without one, and if it is not known. */
 export interface MessageRequest {
   readonly organization: OrganizationView;
   readonly parent?: OrganizationView | undefined;
@@ -12,16 +12,17 @@ export interface MessageRequest {
 export type ContactKind = 'email' | 'phone-number';
 
 /**
- * Whether a message is said by the parent: it is sent by an organization without a parent, or by one of the parent's users.
- * A sub-organization may belong to anybody, so its own users choose no words (security rule R6).
+ * Whether a message comes from the parent: it is sent by an organization without a parent, or by one of the parent's
+ * users. A sub-organization may belong to anyone, so its own users cannot choose texts (security rule R6).
  */
 export function speaksForParent({ organization, parent, submitterId }: MessageRequest): boolean {
   return organization.parentOrganizationId === undefined || parent?.users.has(submitterId) === true;
 }
 
 /**
- * For whom a message to a contact is asked: `known` for the parent's members and for the account that has proved the contact;
- * everybody else is a stranger, `proxy` through the parent's auth proxy, which speaks for people without a key.
+ * On whose behalf a message to a contact is requested: `known` for the parent's members and for the account that has
+ * proved the contact; everyone else is a stranger, `proxy` if through the parent's auth proxy, which speaks for people
+ * without a key.
  */
 export type MessageSender = 'known' | 'proxy' | 'stranger';
 

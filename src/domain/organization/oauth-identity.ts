@@ -1,10 +1,10 @@
 import { invalidField } from '../errors.js';
-/** What the identities of an issuer begin with (see `oauthIdentity`). */
+/** The prefix of an issuer's identities (see `oauthIdentity`). */
 export function identitiesOfIssuer(issuer: string): string {
   return JSON.stringify([issuer]).replace(/\]$/, ',');
 }
 
-/** What names an identity at an OpenID provider: no two users of an organization share one. */
+/** The key of an identity at an OpenID provider: no two users of an organization share one. */
 export function oauthIdentity({
   issuer,
   audience,
@@ -13,7 +13,7 @@ export function oauthIdentity({
   return JSON.stringify([issuer, audience, subject]);
 }
 
-/** The identity behind the text `{ iss, sub, aud }`. @throws {CoordinatorError} INVALID_ARGUMENT */
+/** The identity in the JSON text `{ iss, sub, aud }`. @throws {CoordinatorError} INVALID_ARGUMENT */
 export function claimedIdentity(text: string): string {
   try {
     const { iss, sub, aud } = JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ export function claimedIdentity(text: string): string {
       return oauthIdentity({ issuer: iss, subject: sub, audience: aud });
     }
   } catch {
-    // Told below, whatever kept it from being read.
+    // The error below is the same, whatever the reason.
   }
   throw invalidField('filterValue', 'must be JSON with the strings `iss`, `sub` and `aud`');
 }

@@ -6,11 +6,11 @@ interface Oauth2CredentialFacts {
   readonly oauth2CredentialId: string;
   readonly provider: string;
   readonly clientId: string;
-  /** The vault that holds the client secret. */
+  /** The vault with the client secret. */
   readonly vaultId: string;
 }
 
-/** The application that an organization has registered at an OAuth 2.0 provider. */
+/** An application that an organization has registered at an OAuth 2.0 provider. */
 export interface Oauth2Credential extends Oauth2CredentialFacts {
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -18,7 +18,7 @@ export interface Oauth2Credential extends Oauth2CredentialFacts {
 
 export type Oauth2CredentialEvent =
   | DomainEvent<'Oauth2CredentialCreated', Oauth2CredentialFacts>
-  /** `replacedVaultId` held the secret that was replaced. */
+  /** `replacedVaultId` held the replaced secret. */
   | DomainEvent<'Oauth2CredentialUpdated', Oauth2CredentialFacts & { replacedVaultId: string }>
   | DomainEvent<'Oauth2CredentialDeleted', { oauth2CredentialId: string; vaultId: string }>;
 

@@ -3,8 +3,8 @@ import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 
 /**
- * Providers of fiat on-ramps: the specification's name of each to the name that published clients have for it (client
- * protocol 4.3.9). Both are taken, and what was sent is what is shown.
+ * Providers of fiat on-ramps: the specification's names, with the names in published clients (client protocol 4.3.9).
+ * Both are accepted, and responses show what was sent.
  */
 const onRampProviders = {
   FIAT_ON_RAMP_PROVIDER_ALPHA: 'FIAT_ON_RAMP_PROVIDER_COINBASE',
@@ -22,7 +22,7 @@ export const onRampProviderNames = [
   ...Object.values(onRampProviders),
 ] as readonly OnRampProviderName[];
 
-/** Whether the accounts of a provider have a project and a private key besides the two API keys. */
+/** Whether the accounts of a provider have a project and a private key in addition to the two API keys. */
 export function hasProjects(provider: OnRampProviderName): boolean {
   return provider === 'FIAT_ON_RAMP_PROVIDER_ALPHA' || provider === onRampProviders.FIAT_ON_RAMP_PROVIDER_ALPHA;
 }
@@ -32,13 +32,13 @@ interface OnRampCredentialFacts {
   readonly onrampProvider: OnRampProviderName;
   readonly projectId?: string;
   readonly publishableApiKey: string;
-  /** The vault that holds the secret API key, and the private key if there is one. */
+  /** The vault with the secret API key, and the private key if there is one. */
   readonly vaultId: string;
 }
 
 /** An account of the organization at a fiat on-ramp. */
 export interface OnRampCredential extends OnRampCredentialFacts {
-  /** It is an account of the provider's sandbox; what a credential is made for, it stays for. */
+  /** It is an account in the provider's sandbox; this never changes for a credential. */
   readonly sandboxMode: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -46,7 +46,7 @@ export interface OnRampCredential extends OnRampCredentialFacts {
 
 export type OnRampCredentialEvent =
   | DomainEvent<'FiatOnRampCredentialCreated', OnRampCredentialFacts & { readonly sandboxMode: boolean }>
-  /** All that is known of it from now on; `replacedVaultId` held the secrets that were replaced. */
+  /** Replaces everything about it; `replacedVaultId` held the replaced secrets. */
   | DomainEvent<'FiatOnRampCredentialUpdated', OnRampCredentialFacts & { readonly replacedVaultId: string }>
   | DomainEvent<'FiatOnRampCredentialDeleted', { fiatOnRampCredentialId: string; vaultId: string }>;
 

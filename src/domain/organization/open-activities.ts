@@ -7,15 +7,15 @@ import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import { changeUser, type User } from './users.js';
 
-/** An activity that waits for votes, each with its voter as the organization knew the user then. */
+/** An activity that is waiting for votes, each vote with its voter as the organization knew the user then. */
 export type OpenActivity = ActivityRecord<User | undefined>;
 
 export const evolveOpenActivities: Evolvers<ActivityEvent> = {
   ActivitySubmitted(organization, data, at) {
-    // An activity that was allowed at once ends in the append that began it: there is nothing to wait for.
+    // An activity that was allowed at once ends in the append that began it.
     if (data.status === 'ACTIVITY_STATUS_CONSENSUS_NEEDED') keep(organization, { type: 'ActivitySubmitted', data }, at);
     countSignature(organization, data.vote);
-    // Whoever stamps for the parent proves no key of this organization.
+    // Someone who stamps for the parent proves no key of this organization.
     if (!data.decision.authority) provedHere(organization);
   },
   ActivityApproved(organization, data, at) {
@@ -33,12 +33,12 @@ export const evolveOpenActivities: Evolvers<ActivityEvent> = {
     organization.openActivities.delete(activityId);
   },
   ActivityProved() {
-    // It is about one that has ended.
+    // It is for an activity that has ended.
   },
 };
 
 /**
- * Whether one more activity may wait for votes: each is kept in memory until it ends.
+ * Whether another activity may wait for votes: each is kept in memory until it ends.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED
  */
 export function checkRoomToWait(
@@ -47,7 +47,7 @@ export function checkRoomToWait(
   message: string,
   limits: Limits,
 ): void {
-  // Characters are those of the signed bodies.
+  // Counts the characters of the signed bodies.
   const mostWaiting = {
     submitter: { activities: limits.waitingActivitiesOfSubmitter, characters: limits.waitingCharactersOfSubmitter },
     organization: { activities: limits.waitingActivities, characters: limits.waitingCharacters },
@@ -78,7 +78,7 @@ function keep(organization: Organization, event: ActivityEvent, at: number): voi
   openActivities.set(activityId, evolveRecord(openActivities.get(activityId), event, { organizationId, at, voter }));
 }
 
-/** Keeps the latest signature counter of a passkey, so that a clone of it is noticed (WebAuthn 3, 7.2 step 22). */
+/** Keeps the latest signature counter of a passkey, so that a clone is noticed (WebAuthn 3, 7.2 step 22). */
 function countSignature(organization: Organization, { userId, webauthn }: Vote): void {
   if (!webauthn || webauthn.signCount === 0) return;
   changeUser(organization, userId, (user) => ({
@@ -89,7 +89,7 @@ function countSignature(organization: Organization, { userId, webauthn }: Vote):
   }));
 }
 
-/** The activity that waits for votes and was submitted with that fingerprint. */
+/** The waiting activity that was submitted with that fingerprint. */
 export function openByFingerprint(
   organization: { readonly openActivities: ReadonlyMap<string, OpenActivity> },
   fingerprint: string,

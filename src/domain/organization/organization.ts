@@ -27,18 +27,18 @@ import { evolveWallets, type Wallet, type WalletAccount, type WalletEvent } from
 import { evolveWebhookEndpoints, type WebhookEndpoint, type WebhookEndpointEvent } from './webhook-endpoints.js';
 
 /**
- * What the stream of one organization amounts to: all that a decision may look at. It is the accumulator of a fold;
- * only `evolve` writes to it. Finished activities are not in it, or it would grow for ever.
+ * The state of one organization: everything that a decision may look at. It is the accumulator of a fold; only `evolve`
+ * writes to it. Finished activities are not in it, or it would grow forever.
  */
 export interface Organization {
   organizationId: string;
   name: string;
   parentOrganizationId: string | undefined;
-  /** Revision of the event in the parent's stream that it was founded from; undefined for one of an earlier release. */
+  /** Revision of the event in the parent's stream that it was founded from; undefined if by an earlier release. */
   parentRevision: number | undefined;
-  /** Whose key has founded it, when it was not one of the parent's own members. */
+  /** Whose key founded it, if not that of one of the parent's own members. */
   foundedBy: 'auth-proxy' | undefined;
-  /** Whether something was proved in one that a stranger has signed up for; undefined for all others. */
+  /** For a public sign-up, whether something was proved in it; undefined for all others. */
   signUp: 'unproved' | 'proved' | undefined;
   createdAt: number;
   rootQuorum: RootQuorum;
@@ -52,44 +52,44 @@ export interface Organization {
   readonly features: Map<FeatureName, string>;
   /** Identity at an OpenID provider (see `oauthIdentity`) to the id of its user. */
   readonly oauthOwners: Map<string, string>;
-  /** A sub-organization that was deleted; its history stays. */
+  /** A deleted sub-organization; its history stays. */
   isDeleted: boolean;
-  /** Activities that wait for votes, by id. */
+  /** Activities waiting for votes, by id. */
   readonly openActivities: Map<string, OpenActivity>;
   readonly wallets: Map<string, Wallet>;
   readonly walletAccounts: Map<string, WalletAccount>;
   readonly privateKeys: Map<string, PrivateKey>;
   readonly privateKeyTags: Map<string, PrivateKeyTag>;
-  /** Address (hex ones in lower case) to what it belongs to, the oldest first. */
+  /** Address (hexadecimal ones in lower case) to its owners, oldest first. */
   readonly addresses: Map<string, readonly (AddressOwner & { readonly format: AddressFormat })[]>;
-  /** Imports that wait for their bundle, by id. */
+  /** Imports waiting for their bundle, by id. */
   readonly imports: Map<string, PendingImport>;
   readonly contractInterfaces: Map<string, ContractInterface>;
-  /** One-time codes that may still be used, by id. */
+  /** One-time codes that can still be used, by id. */
   readonly otps: Map<string, Otp>;
-  /** When codes were sent lately, by user identifier; milliseconds since the epoch. */
+  /** When codes were sent recently, by user identifier; milliseconds since the epoch. */
   readonly otpSends: Map<string, readonly number[]>;
-  /** Verification tokens that were used (see `usedTokenKey`), to when they expire. */
+  /** Used verification tokens (see `usedTokenKey`), and when they expire. */
   readonly usedTokens: Map<string, number>;
   readonly oauth2Credentials: Map<string, Oauth2Credential>;
   readonly onRampCredentials: Map<string, OnRampCredential>;
-  /** Invitations that are open, and those accepted lately, by id. */
+  /** Open and recently accepted invitations, by id. */
   readonly invitations: Map<string, Invitation>;
   authProxy: AuthProxy | undefined;
   readonly webhookEndpoints: Map<string, WebhookEndpoint>;
-  /** Whose word stands behind the events that are being taken in; undefined between activities. */
+  /** On whose authority the events being folded were recorded; undefined between activities. */
   acting: Acting | undefined;
-  /** What users have that others gave them (see `additions.ts`), by id, or as `contactName` says. */
+  /** What users were given by others (see `additions.ts`), by id, or as `contactName` says. */
   readonly additions: Map<string, Addition>;
-  /** When users have founded sub-organizations in the last minute, by their id; milliseconds since the epoch. */
+  /** When users founded sub-organizations in the last minute, by their id; milliseconds since the epoch. */
   readonly foundings: Map<string, readonly number[]>;
   /** Contacts that the parent's own members asserted when they founded the organization, by `contactName`. */
   readonly foundingContacts: Map<string, string>;
-  /** Of a history that was imported into a test harness, by public key; undefined for every other. */
+  /** For a history imported into a test harness, by public key; undefined for any other. */
   testKeys: ReadonlyMap<string, TestKey> | undefined;
 }
 
-/** The organization as deciders see it. */
+/** The organization as decisions see it. */
 export type OrganizationView = {
   readonly [Slice in keyof Organization]: Organization[Slice] extends Map<infer Key, infer Value>
     ? ReadonlyMap<Key, Value>
@@ -182,8 +182,8 @@ export function emptyOrganization(): Organization {
 }
 
 /**
- * Takes one recorded fact into the accumulator. `at` is its recorded time in milliseconds since the epoch.
- * @throws when the type is unknown: a decision must not be made on a history that is only half understood
+ * Applies one recorded event to the accumulator. `at` is its recorded time in milliseconds since the epoch.
+ * @throws if the type is unknown: no decision may be based on a partly understood history
  */
 export function evolve(organization: Organization, event: { type: string; data: unknown }, at: number): void {
   if (!Object.hasOwn(evolvers, event.type)) {
@@ -203,12 +203,12 @@ export function evolve(organization: Organization, event: { type: string; data: 
 
 const prefix = 'organization-';
 
-/** The name of the stream that holds an organization. */
+/** The name of an organization's stream. */
 export function organizationStream(organizationId: string): string {
   return `${prefix}${organizationId}`;
 }
 
-/** The organization that a stream holds; undefined for a stream of another kind. */
+/** The organization of a stream; undefined for a stream of another kind. */
 export function organizationOf(stream: string): string | undefined {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : undefined;
 }

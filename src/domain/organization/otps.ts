@@ -4,28 +4,28 @@ import type { Organization, OrganizationView } from './organization.js';
 import type { MessageSender } from './message-senders.js';
 import { contactKey } from './users.js';
 
-/** How one-time codes reach people. */
+/** How one-time codes are sent. */
 export type OtpType = 'OTP_TYPE_EMAIL' | 'OTP_TYPE_SMS';
 
 interface OtpFacts {
   readonly otpId: string;
-  /** `verify` gives a verification token, `auth` the credentials of a user. */
+  /** `verify` leads to a verification token, `auth` to credentials of a user. */
   readonly purpose: 'verify' | 'auth';
   readonly otpType: OtpType;
   readonly contact: string;
-  /** Keyed hash of the code, hex; the code itself is nowhere. */
+  /** Keyed hash of the code, hex; the code itself is stored nowhere. */
   readonly codeHash: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** Whom sends are counted against. */
+  /** Whose sends are counted. */
   readonly userIdentifier: string;
-  /** The vault of the key that the code must be sealed to; absent in older flows. */
+  /** The vault with the key that the code must be sealed to; absent in older flows. */
   readonly vaultId?: string;
-  /** The user who has asked for it; absent in older history. */
+  /** The user who requested it; absent in older history. */
   readonly askedBy?: string;
 }
 
-/** A code that was sent and may still be used. */
+/** A sent code that can still be used. */
 export interface Otp extends OtpFacts {
   readonly failedGuesses: number;
   readonly sentAt: number;
@@ -34,32 +34,35 @@ export interface Otp extends OtpFacts {
 export type OtpEvent =
   | DomainEvent<'OtpSent', OtpFacts>
   | DomainEvent<'OtpGuessFailed', { otpId: string }>
-  /** Used, locked after too many guesses, pushed out by newer ones, or over: it opens nothing any more. */
+  /** Used, locked after too many guesses, displaced by newer ones, or expired: it is no longer valid. */
   | DomainEvent<'OtpEnded', { otpId: string; reason: 'used' | 'locked' | 'replaced' | 'expired'; vaultId?: string }>
   /** A verification token was used for something that it may be used for once. */
   | DomainEvent<'VerificationTokenUsed', TokenUse>
-  /** An OIDC token was recorded: from now on it registers no identity. `tokenId` is SHA-256 of what its issuer has signed, hex. */
+  /**
+   * An OIDC token was recorded: from now on it registers no identity. `tokenId` is SHA-256 of the part signed by its
+   * issuer, hex.
+   */
   | DomainEvent<'OidcTokenUsed', TokenUse>;
 
-/** A use of a token that cannot be made twice, or that bars another. `expiresAt` is milliseconds since the epoch. */
+/** A use of a token that cannot be repeated, or that rules out another. `expiresAt` is milliseconds since the epoch. */
 interface TokenUse {
   readonly tokenId: string;
   readonly usage: string;
   readonly expiresAt: number;
 }
 
-/** Characters of a code, and its life in seconds (client protocol, 4.3.3). */
+/** Characters of a code, and its lifetime in seconds (client protocol, 4.3.3). */
 export const otpLengths = { min: 6, max: 9, usual: 9 } as const;
 export const otpLifeSeconds = { max: 600, usual: 300 } as const;
-/** Wrong codes after which a code is locked; codes of one contact that may live at once (client protocol, section 11). */
+/** Wrong guesses after which a code is locked; live codes of one contact at a time (client protocol, section 11). */
 const maxGuesses = 3;
 const maxLive = 3;
-/** Codes of one contact that strangers may come to together: one caller's three leave one for another. */
+/** Live codes of one contact that strangers may hold together: one caller's three leave one for another. */
 const maxLiveForStrangers = 4;
 /** Sends per identifier within the window (client protocol, section 11). */
 const maxSends = 3;
 const sendWindowMs = 3 * 60 * 1000;
-/** Codes that are over and end with one send: after a rush many may be, and an append must not grow with them. */
+/** Expired codes that end with one send: after a rush there may be many, and an append must not grow with them. */
 const maxEndedAtOnce = 16;
 
 export const evolveOtps: Evolvers<OtpEvent> = {
@@ -67,7 +70,7 @@ export const evolveOtps: Evolvers<OtpEvent> = {
     forgetOver(organization, at);
     organization.otps.set(data.otpId, { ...data, failedGuesses: 0, sentAt: at });
     const times = recentSends(organization, data.userIdentifier, at);
-    // Behind all others, as what is forgotten is looked for from the front.
+    // Appended last, because forgetting goes from the front.
     organization.otpSends.delete(data.userIdentifier);
     organization.otpSends.set(data.userIdentifier, [...times, at]);
   },
@@ -82,17 +85,18 @@ export const evolveOtps: Evolvers<OtpEvent> = {
     forgetOver(organization, at);
     organization.usedTokens.set(usedTokenKey(tokenId, usage), expiresAt);
   },
-  // It counts in every organization, so that `prepare` asks the read model of all of them.
+  // It counts in every organization, so `prepare` asks the read model about all of them.
   OidcTokenUsed: () => undefined,
 };
 
-/** What a used verification token is remembered by. */
+/** The key under which a used verification token is remembered. */
 export function usedTokenKey(tokenId: string, usage: string): string {
   return `${tokenId} ${usage}`;
 }
 
 /**
- * Refuses one more code for an identifier that has had its share, and of a stranger what would end an earlier code.
+ * Refuses another code for an identifier that has reached its limit, and a stranger's code that would end an earlier
+ * one.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
  */
 export function checkOtpSends(
@@ -125,15 +129,15 @@ function tooManyCodes(whom: string, rule: string, waitMs: number): CoordinatorEr
   );
 }
 
-/** Codes of a contact that may still be used, the oldest first. */
+/** Codes of a contact that can still be used, oldest first. */
 function liveCodes({ otps }: OrganizationView, contact: string, now: number): Otp[] {
   const wanted = contactKey(contact);
   return [...otps.values()].filter((otp) => otp.expiresAt > now && contactKey(otp.contact) === wanted);
 }
 
 /**
- * The events of a code that is sent. Those that are over end with it, and the oldest of the contact's when it has three; no
- * stranger's code ends one that somebody may be about to use.
+ * The events of sending a code. Expired codes end with it, and the oldest one of a contact that has three; a stranger's
+ * code never ends one that someone may be about to use.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED MAX_OTP_INITIATED
  */
 export function otpSent(
@@ -154,8 +158,8 @@ export function otpSent(
 }
 
 /**
- * The code of that id that may be used for a purpose. Without a time it may be over.
- * @throws {CoordinatorError} INVALID_ARGUMENT, in the same words for all that cannot be used
+ * The code of that id, if it can be used for a purpose. Without a time it may have expired.
+ * @throws {CoordinatorError} INVALID_ARGUMENT, in the same words for every code that cannot be used
  */
 export function usableOtp(
   { otps }: OrganizationView,
@@ -168,7 +172,7 @@ export function usableOtp(
   return otp;
 }
 
-/** Whether the keyed hash of a code is that of the one sent; takes the same time wherever they differ. */
+/** Compares the keyed hash of a code with that of the one sent, in constant time. */
 export function isCodeOf({ codeHash }: Otp, guessHash: string): boolean {
   let difference = codeHash.length ^ guessHash.length;
   for (let index = 0; index < codeHash.length; index++) {
@@ -177,13 +181,13 @@ export function isCodeOf({ codeHash }: Otp, guessHash: string): boolean {
   return difference === 0;
 }
 
-/** The events of a wrong code: it counts, and the third locks. */
+/** The events of a wrong guess: it counts, and the third locks the code. */
 export function wrongGuess(otp: Otp): OtpEvent[] {
   const failed: OtpEvent = { type: 'OtpGuessFailed', data: { otpId: otp.otpId } };
   return otp.failedGuesses + 1 < maxGuesses ? [failed] : [failed, otpEnded(otp, 'locked')];
 }
 
-/** The event by which a code is over; its target key is shredded. */
+/** The event by which a code ends; its target key is shredded. */
 export function otpEnded(
   { otpId, vaultId }: Otp,
   reason: Extract<OtpEvent, { type: 'OtpEnded' }>['data']['reason'],
@@ -191,7 +195,7 @@ export function otpEnded(
   return { type: 'OtpEnded', data: { otpId, reason, ...presentMembers({ vaultId }) } };
 }
 
-/** Says no more than that, so that nobody learns which codes there are. Clients look for these words. */
+/** Says no more, so that nobody learns which codes exist. Clients look for these words. */
 export function invalidOtpCode(): CoordinatorError {
   return new CoordinatorError(
     'INVALID_ARGUMENT',
@@ -208,10 +212,10 @@ function recentSends(
   return (otpSends.get(userIdentifier) ?? []).filter((time) => time > now - sendWindowMs);
 }
 
-/** What time has made harmless is not kept, or the state would grow with every login. */
+/** Forgets what has expired and become harmless, or the state would grow with every login. */
 function forgetOver({ otpSends, usedTokens }: Organization, at: number): void {
-  // In the order of recording: the first that is not over ends each walk, nearly exact and cheap. Codes that are over
-  // stay until an event ends them, as their vaults must go with them.
+  // In recorded order: each walk stops at the first that has not expired, which is nearly exact and cheap. Expired
+  // codes stay until an event ends them, because their vaults must go with them.
   for (const [identifier, times] of otpSends) {
     if (times.at(-1)! > at - sendWindowMs) break;
     otpSends.delete(identifier);

@@ -65,7 +65,7 @@ export function checkPolicyNameFree(organization: OrganizationView, policyName: 
   }
 }
 
-/** The refusal of a name that is not free. */
+/** The refusal of a name that is taken. */
 export function policyNameTaken(policyName: string, why: string): CoordinatorError {
   return new CoordinatorError('INVALID_ARGUMENT', `policy label must be unique: \`${policyName}\` is taken, ${why}`, {
     category: 'REQUEST_INVALID',

@@ -22,14 +22,14 @@ interface PrivateKeyFacts {
   readonly privateKeyTags: readonly string[];
 }
 
-/** A key of its own, derived from nothing. The key itself is sealed in the vault of that id. */
+/** An independent key, not derived from a seed. The vault with that id holds the sealed key. */
 export interface PrivateKey extends PrivateKeyFacts {
   readonly exported: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** A label for private keys, to be named in policies. Which keys carry it is a fact of each key. */
+/** A label for private keys, for use in policies. Each key records its own tags. */
 export interface PrivateKeyTag {
   readonly tagId: string;
   readonly tagName: string;
@@ -100,7 +100,7 @@ export function existingPrivateKeyTag(organization: OrganizationView, tagId: str
 }
 
 /**
- * Refuses new private keys of these names: one more than there may be, or a name that another key has.
+ * Refuses new private keys that exceed the limit, or whose name another key has.
  * @throws {CoordinatorError} RESOURCE_EXHAUSTED, INVALID_ARGUMENT
  */
 export function checkNewPrivateKeys(
@@ -126,7 +126,7 @@ export function checkNewPrivateKeys(
   }
 }
 
-/** Refuses one private key tag more than there may be. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
+/** Refuses another private key tag beyond the limit. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
 export function checkPrivateKeyTagCount(organization: OrganizationView, { privateKeyTags: most }: Limits): void {
   if (organization.privateKeyTags.size < most) return;
   throw new CoordinatorError(
@@ -151,8 +151,8 @@ function labelTaken(noun: string, name: string, owner: string): CoordinatorError
 }
 
 /**
- * The events by which private keys come to carry a tag or no longer do; none for a key for which nothing changes.
- * @throws {CoordinatorError} NOT_FOUND for a key that is not there
+ * The events that add a tag to private keys or remove it; none for a key that does not change.
+ * @throws {CoordinatorError} NOT_FOUND for a key that does not exist
  */
 export function privateKeyTagMoves(
   organization: OrganizationView,

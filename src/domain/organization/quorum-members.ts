@@ -6,40 +6,40 @@ import type { OrganizationEvent, OrganizationView } from './organization.js';
 import { existingUser, type User, type UserEvent } from './users.js';
 
 /**
- * Members of the root quorum are theirs alone (R2): what they log in with changes only by themselves or by the quorum,
- * whatever policies allow. Everything that a decision is about to record is asked here, so no verb can forget to.
+ * Members of the root quorum are theirs alone (R2): only they themselves or the quorum change how they log in, whatever
+ * policies allow. Everything that a decision is about to record is checked here, so that no verb can forget to.
  */
 
-/** Whose word a decision rests on. */
+/** On whose authority a decision rests. */
 export interface Word {
-  /** The organization's own root quorum has approved; its parent's is another. */
+  /** The organization's own root quorum approved, not its parent's. */
   readonly isRootQuorums: boolean;
-  /** Users of the organization who have asked for it or approved it. */
+  /** Users of the organization who submitted or approved it. */
   readonly userIds: readonly string[];
 }
 
-/** Who has proved to be which user, without a credential: a login. It is that user's own word for the key it yields. */
+/** Who proved to be which user without a credential: a login. The key that it yields is that user's own doing. */
 export interface Login {
   readonly userId: string;
   readonly by: ContactKind | 'identity';
 }
 
-/** Events whose data names a user: one that is new must say below whether it changes what the user logs in with. */
+/** Events that name a user: a new one must state below whether it changes how the user logs in. */
 type AboutUsers =
   UserEvent['type'] | CredentialEvent['type'] | Extract<OrganizationEvent, { data: { userId: string } }>['type'];
 
-/** Of an event about a user, recorded or to be, as much as says whether it changes what the user logs in with. */
+/** The part of an event about a user, recorded or planned, that says whether it changes how the user logs in. */
 export interface UserTouched {
   readonly type: AboutUsers;
   readonly data: { readonly userId: string; readonly userEmail?: string; readonly userPhoneNumber?: string };
 }
 
-/** For each, whether it changes a credential, a contact or an identity of a user, or ends the user. */
+/** For each, whether it changes a credential, contact or identity of a user, or deletes the user. */
 const changesWaysIn: { readonly [Type in AboutUsers]: (data: UserTouched['data']) => boolean } = {
   UserCreated: () => false,
   UserUpdated: ({ userEmail, userPhoneNumber }) => userEmail !== undefined || userPhoneNumber !== undefined,
   UserContactVerified: () => true,
-  // The parent's word about its own look-ups and codes (R4): the contact stays, and gives nobody anything.
+  // The parent's decision about its own look-ups and codes (R4): the contact stays, and gives nobody anything.
   UserContactReleased: () => false,
   UserDeleted: () => true,
   ApiKeyCreated: () => true,
@@ -48,7 +48,7 @@ const changesWaysIn: { readonly [Type in AboutUsers]: (data: UserTouched['data']
   AuthenticatorDeleted: () => true,
   OauthProviderCreated: () => true,
   OauthProviderDeleted: () => true,
-  // The user of the proxy is made and ended by events of its own beside it.
+  // Separate events create and end the proxy's user.
   AuthProxyEnabled: () => false,
   // Nobody yet.
   InvitationCreated: () => false,
@@ -56,16 +56,16 @@ const changesWaysIn: { readonly [Type in AboutUsers]: (data: UserTouched['data']
 };
 
 /**
- * The user whose ways in an event changes, if it does. Verbs that can say before they are decided what they record of whom are
- * asked by this too, so that nothing is prepared in vain, and the member can be waited for.
+ * The user whose ways of logging in an event changes, if it does. Verbs that know in advance what they record about
+ * whom are also checked, so that nothing is prepared in vain, and the activity can wait for the member.
  */
 export function whoseWaysIn({ type, data }: UserTouched): string | undefined {
   return changesWaysIn[type](data) ? data.userId : undefined;
 }
 
 /**
- * Refuses events that would change what a member of the root quorum logs in with, on the word of others; and a new member
- * who holds what others have added.
+ * Refuses events that would change how a member of the root quorum logs in, on the authority of others; and a new
+ * member who holds what others have added.
  * @throws {CoordinatorError} PERMISSION_DENIED, FAILED_PRECONDITION
  */
 export function checkQuorumMembers(
@@ -85,7 +85,7 @@ export function checkQuorumMembers(
   }
 }
 
-/** Whether that word suffices to change what the user logs in with, as far as this rule is concerned. */
+/** Whether that authority suffices to change how the user logs in, as far as this rule is concerned. */
 export function mayChange({ rootQuorum }: OrganizationView, userId: string, { isRootQuorums, userIds }: Word): boolean {
   return isRootQuorums || !rootQuorum.userIds.includes(userId) || userIds.includes(userId);
 }
@@ -107,8 +107,8 @@ function changesAUser(event: OrganizationEvent): event is EventAboutUser {
 }
 
 /**
- * Whether a login proves the member: by an identity, by a contact that the member has proved before, or by one that the
- * parent's own members have asserted when they founded the organization.
+ * Whether a login proves the member: by an identity, by a contact that the member proved before, or by one that the
+ * parent's own members asserted when they founded the organization.
  */
 function isProved({ foundingContacts }: OrganizationView, member: User, { by }: Login): boolean {
   if (by === 'identity') return true;
@@ -117,7 +117,7 @@ function isProved({ foundingContacts }: OrganizationView, member: User, { by }: 
 }
 
 /**
- * A login gives a key that ends, for which others that end make room; it proves the contact that it was made by; and it
+ * A login adds an expiring key, for which other expiring keys make room; proves the contact that it was made by; and
  * links the identity that the proved address vouches for.
  */
 function isOfLogin(event: EventAboutUser, { apiKeys, emailVerified }: User, { by }: Login): boolean {
@@ -148,7 +148,7 @@ function contactUnproved({ userId }: User, { by }: Login): CoordinatorError {
   );
 }
 
-/** @throws {CoordinatorError} FAILED_PRECONDITION that names what has to go */
+/** @throws {CoordinatorError} FAILED_PRECONDITION that names what has to be deleted first */
 function checkNewMembers(organization: OrganizationView, userIds: readonly string[]): void {
   for (const userId of userIds) {
     if (organization.rootQuorum.userIds.includes(userId)) continue;

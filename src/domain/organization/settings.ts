@@ -8,7 +8,7 @@ export interface RootQuorum {
   readonly userIds: readonly string[];
 }
 
-/** Switches of an organization (client protocol: FEATURE_NAME_…). */
+/** Features of an organization (client protocol: FEATURE_NAME_…). */
 export const featureNames = [
   'FEATURE_NAME_ROOT_USER_EMAIL_RECOVERY',
   'FEATURE_NAME_WEBAUTHN_ORIGINS',
@@ -18,11 +18,11 @@ export const featureNames = [
   'FEATURE_NAME_SMS_AUTH',
   'FEATURE_NAME_OTP_EMAIL_AUTH',
   'FEATURE_NAME_AUTH_PROXY',
-  /** Of a parent: its sub-organizations may invite people by mail. */
+  /** For a parent: its sub-organizations may invite people by mail. */
   'FEATURE_NAME_SUB_ORGANIZATION_INVITATIONS',
-  /** Of a parent: lower limits for its sub-organizations (see `limits.ts`). */
+  /** For a parent: lower limits for its sub-organizations (see `limits.ts`). */
   limitsFeature,
-  /** Of a parent: the root quorums of its sub-organizations may read all events of theirs. */
+  /** For a parent: the root quorums of its sub-organizations may read all of their events. */
   'FEATURE_NAME_SUB_ORGANIZATION_EVENTS',
 ] as const;
 
@@ -36,7 +36,7 @@ export type SettingsEvent =
         name: string;
         parentOrganizationId?: string;
         /**
-         * Revision of the parent's event that this follows from. A sub-organization without it was founded before its
+         * Revision of the parent's event that this derives from. A sub-organization without it was founded before its
          * parent had decided, and counts only if the parent then recorded it.
          */
         parentRevision?: number;
@@ -46,14 +46,14 @@ export type SettingsEvent =
     >
   | DomainEvent<'OrganizationRenamed', { name: string }>
   /**
-   * In the stream of the parent. `founding` is what the sub-organization's own stream begins with, which is written next;
-   * without it, that stream was written before.
+   * In the parent's stream. `founding` is how the sub-organization's own stream begins, which is written next; without
+   * it, that stream was written before.
    */
   | DomainEvent<
       'SubOrganizationCreated',
       { subOrganizationId: string; name: string; founding?: readonly OrganizationEvent[] }
     >
-  /** The last word of a sub-organization; its vaults are shredded. */
+  /** The last event of a sub-organization; its vaults are shredded. */
   | DomainEvent<'OrganizationDeleted', { organizationId: string; vaultIds: readonly string[] }>
   | DomainEvent<'RootQuorumUpdated', RootQuorum>
   | DomainEvent<'OrganizationFeatureSet', { name: FeatureName; value: string }>
@@ -69,7 +69,8 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
     organization.signUp = data.foundedBy && 'unproved';
     organization.createdAt = at;
   },
-  // Sub-organizations are without number, and no decision of the parent asks for one: only for how many there were lately.
+  // Sub-organizations are unlimited in number, and the parent's decisions only need to know how many were founded
+  // recently.
   SubOrganizationCreated(organization, _data, at) {
     const submission = organization.acting?.votes[0];
     if (submission) noteFounding(organization.foundings, submission.userId, at);
@@ -91,7 +92,7 @@ export const evolveSettings: Evolvers<SettingsEvent> = {
   },
 };
 
-/** The switches of an organization in the order of their names, as answers list them. */
+/** The features of an organization ordered by name, as responses list them. */
 export function featureList(features: ReadonlyMap<FeatureName, string>): { name: FeatureName; value: string }[] {
   return featureNames.flatMap((name) => {
     const value = features.get(name);

@@ -4,15 +4,15 @@ import type { Organization, OrganizationView } from './organization.js';
 import type { PrivateKey } from './private-keys.js';
 import type { Wallet, WalletAccount } from './wallets.js';
 
-/** What an address belongs to. */
+/** The owner of an address. */
 export type AddressOwner = { readonly walletAccountId: string } | { readonly privateKeyId: string };
 
 /** A key that can sign, and where its secret is sealed. */
 export interface SigningKey {
   readonly curve: Curve;
-  /** The format of the address it was named by; a key named by its id has none. */
+  /** The format of the address that named it; absent if its id did. */
   readonly addressFormat: AddressFormat | undefined;
-  /** The address it was named by, or the private key's id. */
+  /** The address that named it, or the private key's id. */
   readonly signWith: string;
   /** Lower-case hex; see `AccountFacts`. */
   readonly publicKey: string;
@@ -24,15 +24,15 @@ export interface SigningKey {
     | { readonly kind: 'private-key'; readonly privateKey: PrivateKey };
 }
 
-/** The name under which a wallet's vault holds the key of an account, so that signing derives nothing. */
+/** The name of an account's key in a wallet's vault, so that signing need not derive it. */
 export function accountSecret(curve: Curve, path: string): string {
   return `key ${curve} ${path}`;
 }
 
-/** The name under which a private key's vault holds it. */
+/** The name of a private key in its vault. */
 export const privateKeySecret = 'key';
 
-/** Formats whose text means the same in any letter case. */
+/** Formats that are case-insensitive. */
 const caseless = /^ADDRESS_FORMAT_(?:UNCOMPRESSED|COMPRESSED|ETHEREUM|SUI|APTOS)$/;
 
 const caselessText = /^(?:0x)?[0-9a-f]+$/i;
@@ -40,7 +40,7 @@ const caselessText = /^(?:0x)?[0-9a-f]+$/i;
 const addressKey = (format: AddressFormat, address: string): string =>
   caseless.test(format) ? address.toLowerCase() : address;
 
-/** Makes an address known; the first owner of an address is the one it names. */
+/** Registers an address; if it has several owners, it names the first. */
 export function noteAddress(
   organization: Organization,
   format: AddressFormat,
@@ -70,8 +70,8 @@ const ownerId = (owner: AddressOwner): string =>
   'walletAccountId' in owner ? owner.walletAccountId : owner.privateKeyId;
 
 /**
- * The key behind `signWith`: an address of a wallet account or of a private key, hex ones in any letter case, or the id
- * of a private key.
+ * The key behind `signWith`: an address of a wallet account or of a private key (hexadecimal ones in any letter case),
+ * or the id of a private key.
  * @throws {CoordinatorError} NOT_FOUND in the words that clients know (client protocol, section 3.4)
  */
 export function signingKeyOf(organization: OrganizationView, signWith: string): SigningKey {

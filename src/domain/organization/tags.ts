@@ -3,7 +3,7 @@ import type { DomainEvent, Evolvers } from './event.js';
 import type { OrganizationView } from './organization.js';
 import { existingUser, type UserEvent } from './users.js';
 
-/** A label for users, to be named in policies. Which users carry it is a fact of each user. */
+/** A label for users, for use in policies. Each user records their own tags. */
 export interface UserTag {
   readonly tagId: string;
   readonly tagName: string;
@@ -53,8 +53,8 @@ export function checkUserTagNameFree(organization: OrganizationView, tagName: st
 }
 
 /**
- * The events by which users come to carry a tag or no longer do; none for a user for whom nothing changes.
- * @throws {CoordinatorError} NOT_FOUND for a user that is not there
+ * The events that add a tag to users or remove it; none for a user who does not change.
+ * @throws {CoordinatorError} NOT_FOUND for a user who does not exist
  */
 export function userTagMoves(
   organization: OrganizationView,

@@ -7,17 +7,20 @@ import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 import type { DomainEvent, Evolvers } from './event.js';
 
-/** A member of an organization. Times are milliseconds since the epoch. Never changed in place: each event makes a new one. */
+/**
+ * A member of an organization. Times are milliseconds since the epoch. Never changed in place: each event creates a new
+ * one.
+ */
 export interface User {
   readonly userId: string;
   readonly userName: string;
   readonly userEmail?: string;
   /** E.164. */
   readonly userPhoneNumber?: string;
-  /** Set when a verification token has proved that the user receives what is sent there. */
+  /** Set once a verification token has proved that the user receives what is sent there. */
   readonly emailVerified?: true;
   readonly phoneNumberVerified?: true;
-  /** Set when the parent's members have released it: nobody logs in by it until it is proved anew. */
+  /** Set when the parent's members have released it: nobody can log in by it until it is proved again. */
   readonly emailReleased?: true;
   readonly phoneNumberReleased?: true;
   /** Ids of user tags. */
@@ -47,14 +50,14 @@ export type UserEvent =
       }
     >
   /**
-   * The user's contact of that kind is proved to be the user's, by a token of `issuerOrganizationId`: this organization or
-   * its parent. Absent in older history.
+   * The user's contact of that kind was proved, by a token of `issuerOrganizationId`: this organization or its parent.
+   * Absent in older history.
    */
   | DomainEvent<
       'UserContactVerified',
       { userId: string; contact: 'email' | 'phone-number'; issuerOrganizationId?: string }
     >
-  /** The parent's members know that the user's contact of that kind is somebody else's by now (docs/adr/0036). */
+  /** The parent's members know that the user's contact of that kind now belongs to someone else (docs/adr/0036). */
   | DomainEvent<'UserContactReleased', { userId: string; contact: ContactKind }>
   | DomainEvent<'UserDeleted', { userId: string }>;
 
@@ -82,18 +85,18 @@ export const evolveUsers: Evolvers<UserEvent> = {
   },
 };
 
-/** What a new user looks like; shared with the read model so that the two cannot disagree. */
+/** The initial state of a user; shared with the read model so that the two cannot disagree. */
 export function userCreated(data: Extract<UserEvent, { type: 'UserCreated' }>['data'], at: number): User {
   return { ...data, apiKeys: [], authenticators: [], oauthProviders: [], createdAt: at, updatedAt: at };
 }
 
-/** What an update makes of a user: members that the event lacks stay, an empty string removes. */
+/** The effect of an update on a user: omitted members stay, an empty string clears. */
 export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUpdated' }>['data'], at: number): User {
   const { userEmail, userPhoneNumber, emailVerified, phoneNumberVerified, ...others } = user;
   const { emailReleased, phoneNumberReleased, ...rest } = others;
   const email = data.userEmail ?? userEmail;
   const phone = data.userPhoneNumber ?? userPhoneNumber;
-  // What was proved was proved of the old contact.
+  // The proof was of the old contact.
   const isEmailProved = emailVerified && email === userEmail;
   const isPhoneProved = phoneNumberVerified && phone === userPhoneNumber;
   return {
@@ -110,7 +113,7 @@ export function userUpdated(user: User, data: Extract<UserEvent, { type: 'UserUp
   };
 }
 
-/** What a proof of contact makes of a user. */
+/** The effect of a proof of contact on a user. */
 export function contactVerified(
   user: User,
   { contact }: Extract<UserEvent, { type: 'UserContactVerified' }>['data'],
@@ -122,7 +125,7 @@ export function contactVerified(
     : { ...rest, phoneNumberVerified: true, ...(emailReleased && { emailReleased }), updatedAt: at };
 }
 
-/** What the release of a contact makes of a user: it is still written down, and is good for nothing. */
+/** The effect of releasing a user's contact: it stays on record, but is useless. */
 export function contactReleased(
   user: User,
   { contact }: Extract<UserEvent, { type: 'UserContactReleased' }>['data'],
@@ -134,13 +137,15 @@ export function contactReleased(
     : { ...rest, ...(emailVerified && { emailVerified }), phoneNumberReleased: true, updatedAt: at };
 }
 
-/** Replaces one user of the accumulator; a user that is gone is left alone, as history may mention it after its end. */
+/** Replaces one user in the accumulator; a deleted user is ignored, because history may mention it later. */
 export function changeUser(organization: Organization, userId: string, change: (user: User) => User): void {
   const user = organization.users.get(userId);
   if (user) organization.users.set(userId, change(user));
 }
 
-/** The one spelling of a contact: letter case makes no other mailbox. ASCII only, as other letters may. */
+/**
+ * The normalized form of a contact: letter case does not make another mailbox. ASCII only, because other letters may.
+ */
 export function contactKey(contact: string): string {
   return contact.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
@@ -149,7 +154,7 @@ function isSameContact(one: string | undefined, other: string | undefined): bool
   return one !== undefined && other !== undefined && contactKey(one) === contactKey(other);
 }
 
-/** Users who have a contact that is not released. */
+/** Users with a contact that is not released. */
 export function usersOfContact({ users }: OrganizationView, kind: ContactKind, contact: string): User[] {
   return [...users.values()].filter((user) => {
     const held = kind === 'email' ? user.userEmail : user.userPhoneNumber;
@@ -159,9 +164,9 @@ export function usersOfContact({ users }: OrganizationView, kind: ContactKind, c
 }
 
 /**
- * The user who has a contact, if somebody has. `only` asks for one that was proved to be the user's, or for one that the
- * parent's own members have asserted when they founded the organization.
- * @throws {CoordinatorError} FAILED_PRECONDITION when several have it: which of them is meant cannot be known
+ * The user with a contact, if any. `only` restricts it to contacts that were proved, or that the parent's own members
+ * asserted when they founded the organization.
+ * @throws {CoordinatorError} FAILED_PRECONDITION if several have it, because it is unknown which of them is meant
  */
 export function userOfContact(
   organization: OrganizationView,
@@ -183,7 +188,7 @@ export function userOfContact(
   );
 }
 
-/** @throws {CoordinatorError} RESOURCE_EXHAUSTED when the organization may not have so many more */
+/** @throws {CoordinatorError} RESOURCE_EXHAUSTED if the organization may not have so many more */
 export function checkRoomForUsers({ users }: OrganizationView, more: number, limits: Limits): void {
   if (users.size + more <= limits.users) return;
   throw new CoordinatorError(

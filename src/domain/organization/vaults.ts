@@ -1,6 +1,6 @@
 import type { OrganizationEvent, OrganizationView } from './organization.js';
 
-/** The vaults that an event gives a meaning, here or in a sub-organization that begins with it. */
+/** The vaults that an event refers to, here or in a sub-organization that begins with it. */
 export function vaultsNamedBy(event: OrganizationEvent): readonly string[] {
   switch (event.type) {
     case 'WalletCreated':
@@ -21,7 +21,7 @@ export function vaultsNamedBy(event: OrganizationEvent): readonly string[] {
   }
 }
 
-/** The vaults that are to be shredded once this has been recorded: nothing of the organization needs them any more. */
+/** The vaults to shred once this is recorded: the organization no longer needs them. */
 export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   switch (event.type) {
     case 'WalletDeleted':
@@ -43,7 +43,7 @@ export function vaultsEndedBy(event: OrganizationEvent): readonly string[] {
   }
 }
 
-/** Every vault that the organization has now: what it knows of keys and secrets lies in these. */
+/** Every vault of the organization: these hold all of its keys and secrets. */
 export function vaultsOf(organization: OrganizationView): readonly string[] {
   const { wallets, privateKeys, imports, otps, oauth2Credentials, onRampCredentials, authProxy } = organization;
   const holders: readonly { readonly vaultId?: string }[] = [

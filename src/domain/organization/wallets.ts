@@ -5,7 +5,7 @@ import { forgetAddress, noteAddress } from './signing-keys.js';
 import type { Limits } from './limits.js';
 import type { Organization, OrganizationView } from './organization.js';
 
-/** A seed from which accounts are derived. The seed itself is sealed in the vault of that id. */
+/** A seed from which accounts are derived. The vault with that id holds the sealed seed. */
 export interface Wallet {
   readonly walletId: string;
   readonly walletName: string;
@@ -16,7 +16,7 @@ export interface Wallet {
   readonly updatedAt: number;
 }
 
-/** What an account is derived by, and what comes of it. `path` is in its one spelling, `publicKey` hex. */
+/** How an account is derived, and the result. `path` is normalized, `publicKey` hex. */
 export interface AccountFacts {
   readonly walletAccountId: string;
   readonly curve: Curve;
@@ -87,7 +87,7 @@ function removeAccount(organization: Organization, account: WalletAccount): void
   forgetAddress(organization, addressFormat, address, { walletAccountId });
 }
 
-/** The accounts of a wallet, the oldest first. */
+/** The accounts of a wallet, oldest first. */
 export function accountsOf(organization: OrganizationView, walletId: string): WalletAccount[] {
   return [...organization.walletAccounts.values()].filter((account) => account.walletId === walletId);
 }
@@ -115,7 +115,7 @@ export function checkWalletNameFree(organization: OrganizationView, walletName: 
   }
 }
 
-/** Refuses one wallet more than there may be. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
+/** Refuses another wallet beyond the limit. @throws {CoordinatorError} RESOURCE_EXHAUSTED */
 export function checkWalletCount(organization: OrganizationView, { wallets: most }: Limits): void {
   if (organization.wallets.size < most) return;
   throw new CoordinatorError(

@@ -5,7 +5,7 @@ import { emptyOrganization, evolve, type OrganizationEvent, type OrganizationVie
 import type { RootQuorum } from './settings.js';
 import type { User } from './users.js';
 
-/** Events that may take away what a member of the root quorum logs in with, or the membership. */
+/** Events that may remove a member's way of logging in, or the membership in the root quorum. */
 const taking: ReadonlySet<OrganizationEvent['type']> = new Set([
   'ApiKeyDeleted',
   'AuthenticatorDeleted',
@@ -18,13 +18,13 @@ const taking: ReadonlySet<OrganizationEvent['type']> = new Set([
 ]);
 
 function mayTake(event: OrganizationEvent): boolean {
-  // Most updates of users are of names and tags, and whoever has many users need not copy them for those.
+  // Most updates of users change names and tags; large organizations need not copy all users for those.
   if (event.type === 'UserUpdated')
     return event.data.userEmail !== undefined || event.data.userPhoneNumber !== undefined;
   return taking.has(event.type);
 }
 
-/** What matters here of everything that one decision may record. */
+/** The relevant part of everything that one decision may record. */
 const telling: ReadonlySet<OrganizationEvent['type']> = new Set([
   ...taking,
   'UserCreated',
@@ -36,8 +36,8 @@ const telling: ReadonlySet<OrganizationEvent['type']> = new Set([
 ]);
 
 /**
- * Refuses events after which the root quorum could not be reached any more, as nobody could undo them: because too few of
- * its members can sign, or can once the keys that end have ended. What was out of reach before may stay so.
+ * Refuses events after which the root quorum would be out of reach, because nobody could undo them: too few of its
+ * members could sign, now or once expiring keys have expired. A quorum that was out of reach before may stay so.
  * @throws {CoordinatorError} FAILED_PRECONDITION
  */
 export function checkQuorumReachable(
@@ -56,7 +56,7 @@ export function checkQuorumReachable(
   }
 }
 
-/** Whether a contact of a user of a sub-organization lets the user in there, as far as its features say. */
+/** Whether a user of a sub-organization can log in there by a contact, judging by its features. */
 function isContactOpen(
   features: OrganizationView['features'],
   { userEmail, userPhoneNumber }: Pick<User, 'userEmail' | 'userPhoneNumber'>,
@@ -67,7 +67,7 @@ function isContactOpen(
 
 type CanSign = (organization: OrganizationView, user: User, now: number) => boolean;
 
-/** A credential or an identity that does not end by itself, or, in a sub-organization, a proved or asserted contact. */
+/** A credential or identity that does not expire, or, in a sub-organization, a proved or asserted contact. */
 const hasLastingWayIn: CanSign = (organization, user) => {
   const { parentOrganizationId, features, foundingContacts } = organization;
   const { userId, userEmail, userPhoneNumber, emailVerified, phoneNumberVerified } = user;
@@ -85,7 +85,7 @@ const hasLastingWayIn: CanSign = (organization, user) => {
   );
 };
 
-/** The same, or a key that has not ended yet. */
+/** The same, or a key that has not expired yet. */
 const canSignNow: CanSign = (organization, user, now) =>
   hasLastingWayIn(organization, user, now) || user.apiKeys.some((key) => !isExpired(key, now));
 
@@ -96,7 +96,7 @@ function ableMembers(organization: OrganizationView, canSign: CanSign, now: numb
   }).length;
 }
 
-/** The organization as those events will leave it, in what matters here. */
+/** The relevant parts of the organization after those events. */
 function afterwards(
   organization: OrganizationView,
   events: readonly OrganizationEvent[],

@@ -4,8 +4,8 @@ import type { Limits } from './limits.js';
 import type { OrganizationView } from './organization.js';
 
 /**
- * What an endpoint can be told of (client protocol, section 10). Only the first comes about here: nobody watches chains. The
- * others stay in the list for endpoints that were created when a subscription to them was accepted.
+ * Events that an endpoint can subscribe to (client protocol, section 10). Only the first occurs here: nothing watches
+ * chains. The others stay in the list for endpoints created when a subscription to them was accepted.
  */
 export const webhookEventTypes = [
   'ACTIVITY_UPDATES',
@@ -23,7 +23,7 @@ export interface WebhookSubscription {
   readonly isActive: boolean;
 }
 
-/** Where deliveries go, and which. */
+/** Where deliveries go, and for which events. */
 export interface WebhookEndpoint {
   readonly endpointId: string;
   readonly url: string;
@@ -74,7 +74,7 @@ export function existingWebhookEndpoint(organization: OrganizationView, endpoint
 }
 
 /**
- * Refuses subscriptions that say something twice, or whose filters nobody could go by.
+ * Refuses repeated subscriptions, and filters that would have no effect.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 export function checkSubscriptions(subscriptions: readonly Omit<WebhookSubscription, 'isActive'>[]): void {
@@ -88,15 +88,15 @@ export function checkSubscriptions(subscriptions: readonly Omit<WebhookSubscript
   }
 }
 
-/** What a subscription to activity updates is narrowed down to; an absent list means everything. */
+/** The filter of a subscription to activity updates; an absent list means everything. */
 interface ActivityFilters {
   readonly types?: readonly string[];
   readonly statuses?: readonly string[];
 }
 
 /**
- * Reads `filtersJson`. Which members the published service takes is not known; for activities ours are `types` and
- * `statuses`, lists of strings. Anything else is refused: a filter that nobody goes by would be taken for one that works.
+ * Parses `filtersJson`. The members accepted by the published service are unknown; for activities, ours are `types` and
+ * `statuses`, lists of strings. Anything else is refused: a filter without effect would be mistaken for one that works.
  * @throws {CoordinatorError} INVALID_ARGUMENT
  */
 function readFilters(eventType: WebhookEventType, filtersJson: string): ActivityFilters {
@@ -122,7 +122,7 @@ function readFilters(eventType: WebhookEventType, filtersJson: string): Activity
   return parsed;
 }
 
-/** Whether an endpoint is to be told that an activity of this type has come to this status. */
+/** Whether an endpoint has to be notified that an activity of this type has reached this status. */
 export function wantsActivityUpdate(
   { isActive, subscriptions }: WebhookEndpoint,
   { type, status }: { readonly type: string; readonly status: string },

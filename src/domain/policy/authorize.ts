@@ -3,7 +3,7 @@ import type { Evaluation, PartQuestion } from './part-question.js';
 import { isRootPossible, isRootQuorumMet } from './root-quorum.js';
 import { unreadable, type Approval, type AuthorizationRequest, type PolicyOutcome } from './types.js';
 
-/** The decision, what it rests on, and what each policy said, in the order of `policies`. */
+/** The decision, its basis, and the outcome of each policy, in the order of `policies`. */
 export interface Authorization {
   readonly outcome: 'allow' | 'deny-explicit' | 'deny-implicit' | 'consensus-needed';
   readonly by: 'root-quorum' | 'policy' | 'own-credentials' | 'none';
@@ -11,10 +11,10 @@ export interface Authorization {
 }
 
 /**
- * Decides one request (client protocol 9.4 and 9.5, design section 5). `approvals` are the live ones in vote order. Only
- * the first of a user counts, only with a credential of that user, and for policies only of users in `context.users`. A doubt
- * never allows, and denies where a DENY has it; without an approval nothing is allowed. Of several payloads each is decided
- * alone, and the worst counts.
+ * Decides one request (client protocol 9.4 and 9.5, design section 5). `approvals` are the live ones in vote order. Of
+ * each user, only the first counts, only with a credential of that user, and for policies only if the user is in
+ * `context.users`. A doubt never allows, and denies if it is a DENY's; without an approval nothing is allowed. Each
+ * payload is decided alone, and the worst decision counts.
  */
 export function authorize(
   request: AuthorizationRequest,
@@ -41,7 +41,7 @@ function authorizePart(request: AuthorizationRequest, ofPart: PartQuestion, isRo
   const evaluations = answers.map(({ evaluation }) => evaluation);
   const says = (outcome: PolicyOutcome) => evaluations.some((evaluation) => evaluation.outcome === outcome);
 
-  // The root quorum stands above denials, so a member of it may still collect the others' approvals.
+  // The root quorum stands above denials, so a member may still collect the others' approvals.
   if (says('OUTCOME_DENY_EXPLICIT')) {
     return isRootPathOpen
       ? { outcome: 'consensus-needed', by: 'none', evaluations }
@@ -60,9 +60,9 @@ function authorizePart(request: AuthorizationRequest, ofPart: PartQuestion, isRo
 }
 
 /**
- * Ids of the users whose approval can count now: the root quorum's members while its way is open, and whoever can matter
- * to an ALLOW policy that applies but for its consensus and that votes can still fulfil. Who has approved already is
- * named too: whether one may vote twice is not asked here.
+ * Ids of the users whose approval can count now: the root quorum's members if it may be asked, and everyone who can
+ * matter to an ALLOW that applies except for its consensus, if votes can still meet that. Users who have already
+ * approved are included: whether one may vote twice is decided elsewhere.
  */
 export function eligibleApprovers(
   request: AuthorizationRequest,
@@ -80,7 +80,7 @@ export function eligibleApprovers(
     const ofPart = question.about(part);
     if (ofPart.answers.some(({ evaluation }) => evaluation.outcome === 'OUTCOME_DENY_EXPLICIT')) return eligible;
     const toPart = ofPart.contributors;
-    // What no vote can get for one payload, none can get for the request.
+    // If no vote can succeed for one payload, none can for the request.
     if (toPart.length === 0) return eligible;
     contributors.push(...toPart);
   }
@@ -89,8 +89,8 @@ export function eligibleApprovers(
 }
 
 /**
- * Whether anything could allow a request, or make it wait for votes, whatever its resources are: they are not looked at.
- * Asked before they are read, where that is costly: who may do nothing pays for nothing.
+ * Whether anything could allow a request, or make it wait for votes, whatever its resources are. Asked before reading
+ * costly resources: someone without rights must not cause that cost.
  */
 export function couldAllow(
   request: AuthorizationRequest,
@@ -107,8 +107,8 @@ export function couldAllow(
 }
 
 /**
- * Whether the approval of a user could count, whatever the resources of the request are: they are not looked at. Asked before
- * they are read for somebody who only wants to know.
+ * Whether a user's approval could count, whatever the request's resources are. Asked before they are read for someone
+ * who only wants to know.
  */
 export function couldContribute(
   request: AuthorizationRequest,
@@ -127,7 +127,7 @@ export function couldContribute(
 /** From the best to the worst. */
 const severity = ['allow', 'consensus-needed', 'deny-implicit', 'deny-explicit'] as const;
 
-/** The decision about several payloads: the worst about any. What a policy said of all alike, it has said once. */
+/** The decision about several payloads: the worst of all. An outcome that is the same for all appears once. */
 function combined(parts: readonly (Authorization & { readonly of: string | undefined })[]): Authorization {
   const [first, ...others] = parts;
   if (!first) throw new Error('there is nothing to decide on');

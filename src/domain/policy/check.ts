@@ -13,8 +13,8 @@ const string: PolicyType = { kind: 'string' };
 const dynamic: PolicyType = { kind: 'dynamic' };
 
 /**
- * Gives every part of an expression its type; the whole must be bool.
- * @throws {PolicyError} for the first part that does not fit, or that `clause` cannot speak of
+ * Determines the type of every part of an expression; the whole must be bool.
+ * @throws {PolicyError} for the first part that does not fit, or that `clause` cannot refer to
  */
 export function checkExpression(
   expression: Expression,
@@ -89,7 +89,7 @@ class Checker implements Checking {
   private list(items: readonly Expression[], at: Position): CheckedExpression {
     let checked = items.map((item) => this.check(item));
     const fixed = checked.filter(({ type }) => type.kind !== 'dynamic');
-    // One literal beyond int makes the list one of uint, one hexadecimal text one of such texts.
+    // One literal beyond int makes it a list of uint; one hexadecimal literal makes it a list of hexadecimal strings.
     const special = fixed.find(({ type }) => type.kind === 'uint' || (type.kind === 'string' && type.hex));
     const model = special ?? fixed[0] ?? checked[0];
     if (!model) throw new PolicyError('an empty list has no type: nothing is ever in it', at);
@@ -217,8 +217,8 @@ class Checker implements Checking {
 }
 
 /**
- * A count is never negative, so `>= 0` asks for nothing: in a consensus it looks like a threshold and is none. Its
- * opposite `< 0` can never hold.
+ * A count is never negative, so `>= 0` requires nothing: in a consensus it looks like a threshold and is none. Its
+ * opposite `< 0` is never true.
  */
 function refuseEmptyBound(left: CheckedExpression, operator: string, right: CheckedExpression, at: Position): void {
   const isZero = (node: CheckedExpression) => node.kind === 'constant' && node.value === 0n;
@@ -230,7 +230,7 @@ function refuseEmptyBound(left: CheckedExpression, operator: string, right: Chec
   throw new PolicyError(`\`${operator}\` with a count and 0 is ${always} true: compare with at least 1`, at);
 }
 
-/** A list of constants is a constant: membership in it is then one look into a set. */
+/** A list of constants becomes a constant, so membership is one look-up in a set. */
 function listNode(items: readonly CheckedExpression[], element: PolicyType, at: Position): CheckedExpression {
   const type: PolicyType = { kind: 'list', of: element };
   const values: PolicyValue[] = [];

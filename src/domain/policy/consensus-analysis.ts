@@ -4,13 +4,13 @@ import { partsOf } from './roots.js';
 import type { CheckedExpression } from './syntax.js';
 import type { PolicyValue } from './types.js';
 
-/** What a function makes of a list of approvals that it looks at one by one, from how many of them count. */
+/** How a function that looks at approvals one by one computes its value from the number of those that count. */
 export interface Summary {
   /** Marks an approval that counts: one character, not `d` or `n`. Voters are tried in the order of their marks. */
   readonly letter: string;
-  /** What the predicate is of an approval that does not count; undefined where there is none, as all count. */
+  /** The predicate's value for an approval that does not count; undefined if all count. */
   readonly neutral: boolean | undefined;
-  /** The value, if so many count and none is in doubt. */
+  /** The value, if this many count and none is in doubt. */
   of(counted: number): PolicyValue;
 }
 
@@ -21,8 +21,8 @@ interface Source {
 }
 
 /**
- * One way an expression looks at the approvals: `list.filter(…)….any(…)`, `.all(…)` or `.count()`. `node` is the part of
- * it that does so, `each` what it asks of every one.
+ * One way in which an expression looks at the approvals: `list.filter(…)….any(…)`, `.all(…)` or `.count()`. `node` is
+ * that part of the expression, `each` its predicate.
  */
 export interface Term extends Source {
   readonly node: CheckedExpression;
@@ -31,12 +31,11 @@ export interface Term extends Source {
 }
 
 /**
- * How much an expression can tell approvals apart.
- * `symmetric`: it looks at each alone and counts, so that only how many there are of each signature matters, and no more
- * than `cap` of one: `cap` is beyond every number it compares a count with.
- * `subsets`: it relates approvals to each other. Those are alike that agree in all `fields` that it reads, where texts
- * that only one user has, and the expression does not name, stand for each other unless it `takesApart` texts.
- * `ordered`: it picks by position, so that the order matters as well.
+ * How finely an expression distinguishes approvals. `symmetric`: it looks at each alone and counts, so that only the
+ * number of each signature matters, up to `cap`, which is beyond every number that it compares a count with. `subsets`:
+ * it relates approvals to each other. Approvals are alike if they agree in all `fields` that it reads; texts that only
+ * one user has, and that the expression does not name, are interchangeable unless it `takesApart` texts. `ordered`: it
+ * picks by position, so the order matters too.
  */
 export type Analysis =
   | { readonly kind: 'symmetric'; readonly terms: readonly Term[]; readonly cap: number }
@@ -45,15 +44,15 @@ export type Analysis =
       readonly cap: number;
       readonly fields: ReadonlySet<string>;
       readonly takesApart: boolean;
-      /** The texts that the expression names. */
+      /** The literals in the expression. */
       readonly texts: ReadonlySet<string>;
     }
   | { readonly kind: 'ordered' };
 
-/** Remembers a pure function of an expression, by its identity. */
+/** Caches a pure function of an expression, by its identity. */
 const analyses = new WeakMap<CheckedExpression, Analysis>();
 
-/** How much a consensus can tell approvals apart. */
+/** How finely a consensus distinguishes approvals. */
 export function analyse(consensus: CheckedExpression): Analysis {
   let analysis = analyses.get(consensus);
   if (!analysis) {
@@ -63,20 +62,20 @@ export function analyse(consensus: CheckedExpression): Analysis {
   return analysis;
 }
 
-/** Where a part of an expression stands: in no quantifier, in those over other lists only, or in one over approvals. */
+/** The position of a part: in no quantifier, only in those over other lists, or in one over approvals. */
 export type Place = 'outside' | 'in-list' | 'in-approvals';
 
-/** What a function of the language tells of its use of approvals to. */
+/** Where a function of the language reports its use of approvals. */
 export interface ApprovalsReader {
   /** A part that is read. */
   visit(part: CheckedExpression, place: Place): void;
   /** A part whose value is compared. */
   compared(part: CheckedExpression, isWithConstant: boolean, place: Place): void;
-  /** The approvals under a chain of filters, or undefined when the list is another. */
+  /** The approvals under a chain of filters, or undefined if the list is another. */
   sourceOf(list: CheckedExpression): Source | undefined;
   /** The function looks at each approval of a source alone. */
   term(term: Term, place: Place): void;
-  /** How many approvals there are may matter beyond every number in the text. */
+  /** The number of approvals may matter beyond every number in the text. */
   countsWithoutEnd(): void;
 }
 
@@ -94,11 +93,11 @@ class Analyser implements ApprovalsReader {
   analyse(consensus: CheckedExpression): Analysis {
     this.visit(consensus, 'outside');
     if (this.isOrdered) return { kind: 'ordered' };
-    // Beyond any number of users is as good as no cap.
+    // Beyond any number of users, so as good as no cap.
     const cap = this.isCapped && this.largest < 1_000_000n ? Number(this.largest) + 1 : Infinity;
     if (!this.isRelational) return { kind: 'symmetric', terms: this.terms, cap };
     const { fields, texts, takesApart } = this;
-    // Each function may hold on to one approval beside those that are counted.
+    // Each function may hold on to one approval in addition to those that are counted.
     return { kind: 'subsets', cap: cap + depthOf(consensus), fields, texts, takesApart };
   }
 
@@ -108,7 +107,7 @@ class Analyser implements ApprovalsReader {
         this.constant(node.value);
         return;
       case 'root':
-        // Reached only where no function of lists takes it: by an index or a slice.
+        // Reached only if no list function consumes it: by an index or a slice.
         if (approvalNamespaces.has(node.name)) this.isOrdered = true;
         return;
       case 'variable':
@@ -163,7 +162,7 @@ class Analyser implements ApprovalsReader {
     const predicates = term.each ? [...term.filters, term.each] : term.filters;
     for (const { body } of predicates) this.visit(body, 'in-approvals');
     if (place === 'in-approvals') this.isRelational = true;
-    // Within a quantifier over another list it is the same for each element, unless it speaks of the element.
+    // Within a quantifier over another list, it is the same for each element unless it refers to the element.
     else if (predicates.some(({ body, slot }) => readsOther(body, slot))) this.isRelational = true;
     this.terms.push(term);
   }
@@ -182,14 +181,14 @@ function sourceOf(list: CheckedExpression): Source | undefined {
   return source && { list: source.list, filters: [...source.filters, list.each] };
 }
 
-/** Whether a predicate speaks of a variable of a quantifier around it. */
+/** Whether a predicate refers to a variable of an enclosing quantifier. */
 function readsOther(body: CheckedExpression, slot: number): boolean {
-  // Quantifiers within have higher slots.
+  // Inner quantifiers have higher slots.
   if (body.kind === 'variable') return body.slot < slot;
   return partsOf(body).some((part) => readsOther(part, slot));
 }
 
-/** How many elements are held on to at once, at most. */
+/** Maximum number of elements held on to at once. */
 function depthOf(node: CheckedExpression): number {
   const own = node.kind === 'call' ? node.holds : 0;
   return own + partsOf(node).reduce((most, part) => Math.max(most, depthOf(part)), 0);

@@ -9,28 +9,28 @@ import { search } from './vote-search.js';
 import { VoterKinds } from './voter-kinds.js';
 import { alone, scopeOf, sizeOf, voteOf, type Vote, type VoteSet } from './votes.js';
 
-/** Most steps that one question about a consensus may take: 10 ms. */
+/** Maximum steps of one question about a consensus: 10 ms. */
 const maxStepsPerQuestion = 100_000;
-/** Most steps for all questions about the voters of one decision: 20 ms. */
+/** Maximum steps of all questions about the voters of one decision: 20 ms. */
 export const maxStepsInAll = 200_000;
 
-/** What questions about consensuses may take, one and all together. */
+/** Budgets of questions about consensuses, each and in total. */
 export interface VoteBounds {
   readonly question: number;
   readonly all: number;
 }
 
 /**
- * Answers whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
+ * Finds whose approval a consensus has, could get, and depends on (client protocol 9.5), at one revision.
  *
- * A set of approvals satisfies a consensus when it is not empty and the expression is true of it and nowhere in doubt: an
- * activity that nobody approved has no consensus, whatever the expression says of an empty list. Users approve with one
- * of their credentials, so one without any cannot approve.
+ * A set of approvals satisfies a consensus if it is not empty and the expression is true of it, with no doubt anywhere:
+ * an activity that nobody approved has no consensus, whatever the expression says of an empty list. Users approve with
+ * one of their credentials, so a user without any cannot approve.
  *
- * Answers are exact for every expression, monotone or not, as long as telling stays within the two bounds above. Users
- * that the expression cannot tell apart stand for each other, which keeps usual expressions far below. Beyond the bounds
- * a yes still rests on a set of approvals that was found; a no may then mean "too many to tell". So the bounds can deny
- * a request that could have waited for votes, and can allow nothing.
+ * Results are exact for every expression, monotone or not, within the two budgets above. Users that the expression
+ * cannot tell apart are interchangeable, which keeps usual expressions far below the budgets. Beyond them, a yes is
+ * still based on a set of approvals that was found, but a no may mean "too many to try". So the budgets can deny a
+ * request that could have waited for votes, and can never allow one.
  */
 export class Voters {
   private readonly castVotes: readonly Vote[];
@@ -41,8 +41,8 @@ export class Voters {
   private knownCandidates: ReadonlyMap<string, readonly Vote[]> | undefined;
 
   /**
-   * `cast` are the live approvals in vote order, one per user; `outer` has the time and the names other than the
-   * approvals. What votes could do is told with `bounds` of `all`.
+   * `cast` are the live approvals in vote order, one per user; `outer` has the time and all names except the approvals.
+   * Questions about possible votes draw their `bounds` from `all`.
    */
   constructor(
     private readonly users: () => readonly PolicyUser[],
@@ -57,13 +57,13 @@ export class Voters {
     this.questionSteps = bounds.question;
   }
 
-  /** What the consensus is of the approvals cast, and whether they satisfy it. */
+  /** The value of the consensus for the approvals cast, and whether they satisfy it. */
   read(consensus: CheckedExpression): { readonly reading: Reading; readonly isMet: boolean } {
     const reading = evaluate(consensus, this.scope, this.all);
     return { reading, isMet: isCertain(reading) && this.cast.length > 0 };
   }
 
-  /** Whether some approvals of further users, with those cast, would satisfy the consensus. */
+  /** Whether approvals by further users, together with those cast, would satisfy the consensus. */
   isReachable(consensus: CheckedExpression): boolean {
     return this.ask(consensus, (tally) => {
       const kinds = this.kindsOf(consensus, tally);
@@ -76,8 +76,8 @@ export class Voters {
   }
 
   /**
-   * Whether the approval of a user can matter: there are approvals of other users that do not satisfy the consensus, and
-   * do together with this user's. It is the approval the user has cast, or any that it could cast.
+   * Whether a user's approval can matter: there are approvals of other users that do not satisfy the consensus, but do
+   * together with this user's. It is the approval that the user has cast, or any that they could cast.
    */
   contributes(consensus: CheckedExpression, userId: string): boolean {
     return this.ask(consensus, (tally) => {
@@ -85,7 +85,8 @@ export class Voters {
       const kinds = this.kindsOf(consensus, tally);
       const own = this.votesOf(userId).map((vote) => kinds.choiceOf(vote, tally));
       if (own.some((choice) => tally.holds(alone([choice])))) return true;
-      // The usual case on the hot path: nothing in the expression looks at this user, so no set of others makes it matter.
+      // The usual case on the hot path: nothing in the expression looks at this user, so they matter to no set of
+      // others.
       if (own.every(({ isNeutral }) => isNeutral)) return false;
       const others = kinds.voters.filter((voter) => voter.userId !== userId);
       const holdsWithOwn = (set: VoteSet) =>
@@ -103,8 +104,8 @@ export class Voters {
   }
 
   /**
-   * The fewest approvals of further users that would, with those cast, satisfy the consensus. Undefined when there are none, or
-   * when telling takes too long.
+   * The fewest approvals by further users that, together with those cast, would satisfy the consensus. Undefined if
+   * there are none, or if finding out takes too long.
    */
   fewestMore(consensus: CheckedExpression): number | undefined {
     const fewest = this.ask(consensus, (tally) => {
@@ -127,7 +128,7 @@ export class Voters {
     const found: string[] = [];
     const voters = this.ask(consensus, (tally) => this.kindsOf(consensus, tally).voters) || [];
     for (const { userId, kind } of voters) {
-      // Who has voted has no choice of credential left, and so may differ from others of its kind.
+      // A user who has voted can no longer choose a credential, and so may differ from others of the same kind.
       const key = this.castBy(userId) ? `voted ${userId}` : kind;
       const answer = answers.get(key) ?? this.contributes(consensus, userId);
       answers.set(key, answer);
@@ -136,7 +137,7 @@ export class Voters {
     return found;
   }
 
-  /** An answer within the bounds; beyond them it is no. */
+  /** The result within the budget; beyond it, no. */
   private ask<Answer>(consensus: CheckedExpression, answer: (tally: Tally) => Answer): Answer | false {
     const tally = new Tally(consensus, this.outer, this.steps.upTo(this.questionSteps), this.questionSteps);
     try {
@@ -168,7 +169,7 @@ export class Voters {
     let kinds = this.knownKinds.get(consensus);
     if (!kinds) {
       const votes = this.users().reduce((sum, { credentials }) => sum + credentials.length, 0);
-      // To be told apart by every field takes longer than by what each predicate makes of them.
+      // Comparing every field takes longer than comparing the predicates' values.
       tally.steps.take('voteTold', tally.analysis.kind === 'subsets' ? 2 * votes : votes);
       kinds = new VoterKinds(consensus, this.candidatesOf(), this.castVotes, tally);
       this.knownKinds.set(consensus, kinds);

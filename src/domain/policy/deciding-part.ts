@@ -2,10 +2,10 @@ import type { Reading, Truth } from './doubt.js';
 import type { CheckedExpression, Span } from './syntax.js';
 import type { Clause } from './types.js';
 
-/** The part of a policy's text that decided what the policy said of a request, as it is written, and what it was. */
+/** The part of a policy's text that decided its outcome for a request, as written, and that part's value. */
 export interface DecidingPart {
   readonly clause: Clause;
-  /** On one line, and cut where it is long. */
+  /** On one line, and truncated if long. */
   readonly text: string;
   readonly outcome: Truth;
 }
@@ -14,10 +14,10 @@ export interface DecidingPart {
 const maxPartLength = 200;
 
 /**
- * Goes down from a whole clause to the operand that made it what it is: the one that is false of several joined by `&&`, the
- * one that is true of several joined by `||`, the one in doubt. Where all of them did, they stay together.
- * @param read what a part is of the request
- * @param seeking `doubt` when the clause is in doubt somewhere though its outcome may not rest on it
+ * Descends from a whole clause to the operand that gave it its value: of operands joined by `&&`, the false one; of
+ * those joined by `||`, the true one; the one in doubt. If all of them did, they stay together.
+ * @param read the value of a part for the request
+ * @param seeking `doubt` if the clause is in doubt somewhere, though its outcome may not depend on it
  */
 export function decidingPart(
   clause: Clause,
@@ -50,6 +50,6 @@ export function decidingPart(
 function onOneLine(text: string): string {
   const line = text.replace(/[\s\p{Cc}\u2028\u2029]+/gu, ' ').trim();
   if (line.length <= maxPartLength) return line;
-  // Half of a surrogate pair is no text.
+  // Half a surrogate pair is not valid text.
   return `${line.slice(0, maxPartLength).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -6,20 +6,20 @@ import { tronAccount } from './decoded/tron.js';
 import { Doubt } from './types.js';
 
 /**
- * What is about to be signed, in words: made of the very values that policies decide on, so that people and policies are told
- * the same. What could not be decoded says so.
+ * Describes what is about to be signed, from the same values that policies decide on, so that people and policies see
+ * the same. It says what could not be decoded.
  */
 
-/** Most payloads that are shown. */
+/** Maximum payloads shown. */
 const mostPayloads = 10;
 
-/** What there is to sign, as policies read it; `parts` where there are several payloads. */
+/** What is to be signed, as policies see it; `parts` if there are several payloads. */
 interface ToSign {
   readonly resources?: Values | Doubt | undefined;
   readonly parts?: readonly { readonly name: string; readonly resources: Values }[] | undefined;
 }
 
-/** For the activity itself: with the words of whoever signs, each on one line and cut where it is long. */
+/** For the activity itself: includes text chosen by the requester, each on one line and truncated. */
 export function decodedOf(toSign: ToSign): readonly Decoded[] {
   return accountsOf(toSign).map(({ facts, ...rest }) => ({
     ...rest,
@@ -27,7 +27,7 @@ export function decodedOf(toSign: ToSign): readonly Decoded[] {
   }));
 }
 
-/** For mails: amounts, addresses and other values that cannot be anybody's words. */
+/** For mails: amounts, addresses and other values that cannot be anyone's text. */
 export function decodedForMail(toSign: ToSign): readonly DecodedFact[] {
   const [first, ...others] = accountsOf(toSign);
   if (!first) return [];

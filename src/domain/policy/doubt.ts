@@ -3,26 +3,29 @@ import { Doubt, Unreadable, type PolicyValue } from './types.js';
 /** The four outcomes of an expression (docs/reference/policy-language.md, "Doubt"). */
 export type Truth = 'true' | 'false' | 'unreadable' | 'not-applicable';
 
-/** What an expression is of a request. `doubt` is the gravest anywhere in the text, though the outcome may not rest on it. */
+/**
+ * The value of an expression for a request. `doubt` is the gravest anywhere in the text, even if the outcome does not
+ * depend on it.
+ */
 export interface Reading {
   readonly truth: Truth;
   readonly doubt?: Doubt | undefined;
 }
 
-/** Whether nothing in the text was in doubt, and all of it is true: what an ALLOW needs. */
+/** Whether all of it is true and nothing in the text was in doubt, as an ALLOW requires. */
 export function isCertain({ truth, doubt }: Reading): boolean {
   return truth === 'true' && !doubt;
 }
 
-/** The outcome of several expressions that are joined by `&&`. */
+/** The outcome of several expressions joined by `&&`. */
 export function conjunction(truths: readonly Truth[]): Truth {
   return (['false', 'not-applicable', 'unreadable'] as const).find((truth) => truths.includes(truth)) ?? 'true';
 }
 
-/** What a boolean expression is while it is evaluated. */
+/** The value of a boolean expression during evaluation. */
 export type Outcome = boolean | Doubt;
 
-/** The one of two operands that keeps a function from having a value: an unreadable one before one that is not there. */
+/** The one of two operands that leaves a function without a value: unreadable goes before not applicable. */
 export function graver(a: PolicyValue, b: PolicyValue): Doubt | undefined {
   if (a instanceof Unreadable) return a;
   if (b instanceof Unreadable) return b;
@@ -31,7 +34,7 @@ export function graver(a: PolicyValue, b: PolicyValue): Doubt | undefined {
 }
 
 /**
- * Which of two outcomes decides: for `&&` false, then not applicable, then unreadable, then true; for `||` true, then
+ * Which of two outcomes prevails: for `&&` false, then not applicable, then unreadable, then true; for `||` true, then
  * unreadable, then not applicable, then false (docs/reference/policy-language.md, "Doubt").
  */
 export function stronger(isAnd: boolean, a: Outcome, b: Outcome): Outcome {

@@ -4,7 +4,7 @@ import type { Equality, Position } from './syntax.js';
 import { AmbiguousText, type PolicyType, type PolicyValue } from './types.js';
 import { kindOf, textOf } from './values.js';
 
-/** One side of a comparison, and what its type was when the policy was written. */
+/** One side of a comparison, and its type when the policy was written. */
 export interface Operand {
   readonly value: PolicyValue;
   readonly type: PolicyType;
@@ -15,7 +15,7 @@ interface Located {
   readonly at: Position;
 }
 
-/** Whether two values that are there are equal, by the rule that their types call for. */
+/** Whether two present values are equal, by the rule for their types. */
 export function areEqual(
   evaluation: Evaluation,
   node: Located,
@@ -55,13 +55,13 @@ function ambiguously(
       : right instanceof AmbiguousText && right.mayBe(a)
         ? right
         : undefined;
-  // Two that show the same may still stand for different things, if it is all that they show.
+  // Two that show the same text may still stand for different things, if that is all that they show.
   const areBothVague = left instanceof AmbiguousText && right instanceof AmbiguousText;
   if (!doubtful || (isSame && !areBothVague)) return isSame;
   return evaluation.cannotRead(node, () => doubtful.reason);
 }
 
-/** As `areEqual`, where a type shows only now. */
+/** Like `areEqual`, for a type known only now. */
 export function areDynamicallyEqual(evaluation: Evaluation, node: Located, left: Operand, right: Operand): Outcome {
   const isText = textOf(left.value) !== undefined && textOf(right.value) !== undefined;
   const isScalar = typeof left.value !== 'object' && typeof right.value !== 'object';
@@ -79,7 +79,7 @@ export function areDynamicallyEqual(evaluation: Evaluation, node: Located, left:
   return evaluation.cannotRead(node, () => `${kindOf(left.value)} cannot be compared with ${kindOf(right.value)}`);
 }
 
-/** A text in lower case; making it is counted. */
+/** A text in lower case; the conversion is counted. */
 export function lowerCase(evaluation: Evaluation, node: Located, text: string): string {
   evaluation.step(node, 'characterFolded', text.length);
   return text.toLowerCase();

@@ -9,30 +9,30 @@ import { isOfType, isRecord, kindOf } from './values.js';
 /** Values of the root names in one request, and the time of the decision in milliseconds since the epoch. */
 export interface Scope {
   readonly now: number;
-  /** Undefined when the request has no such thing. Asked once per mention: keep what is costly to make. */
+  /** Undefined if the request has no such thing. Called once per mention: cache what is costly to build. */
   value(name: string): PolicyValue | undefined;
 }
 
-/** Most steps of one evaluation of a clause: 10 ms. */
+/** Maximum steps of one evaluation of a clause: 10 ms. */
 export const maxSteps = 100_000;
 
 /**
- * What a checked expression is of a request. Total and deterministic, and the order of operands never matters: both
- * sides of `&&` and `||` and every element of a list are always evaluated. What it takes is taken from `steps`; an
+ * The value of a checked expression for a request. Total and deterministic, and the order of operands never matters:
+ * both sides of `&&` and `||`, and every element of a list, are always evaluated. The cost is taken from `steps`; an
  * expression that needs more than there are, or more than `maxSteps`, is unreadable.
  */
 export function evaluate(expression: CheckedExpression, scope: Scope, steps = new Steps()): Reading {
   return new Evaluation(scope, steps).run(expression);
 }
 
-/** As `evaluate`, of a quantifier's body for one element. It reads no other variable than that. */
+/** Like `evaluate`, for a quantifier's body and one element. It reads no other variable. */
 export function evaluateBody({ body, slot }: Predicate, element: PolicyValue, scope: Scope, steps: Steps): Reading {
   const evaluation = new Evaluation(scope, steps);
   evaluation.variables[slot] = element;
   return evaluation.run(body);
 }
 
-/** As `evaluate`, where the values of some parts are known already. */
+/** Like `evaluate`, if the values of some parts are already known. */
 export function evaluateWith(
   known: ReadonlyMap<CheckedExpression, PolicyValue>,
   expression: CheckedExpression,
@@ -47,13 +47,13 @@ interface Place {
   readonly at: Position;
 }
 
-/** One evaluation of one expression under way, as functions of the language see it. */
+/** One evaluation in progress, as functions of the language see it. */
 export class Evaluation {
-  /** What the variables of predicates stand for, by slot. */
+  /** The values of predicates' variables, by slot. */
   readonly variables: (PolicyValue | undefined)[] = [];
   readonly steps: Steps;
   private at: Position = { line: 1, column: 1 };
-  /** The first of each kind stands for the others: a long list has no need of as many reasons. */
+  /** One reason of each kind is enough: a long list does not need as many. */
   private unreadable: Unreadable | undefined;
   private notApplicable: NotApplicable | undefined;
 
@@ -70,7 +70,7 @@ export class Evaluation {
     return this.scope.now;
   }
 
-  /** What the whole expression is. */
+  /** The value of the whole expression. */
   run(expression: CheckedExpression): Reading {
     let value: PolicyValue;
     try {
@@ -129,12 +129,12 @@ export class Evaluation {
     }
   }
 
-  /** The value of a part that is bool. */
+  /** The value of a bool part. */
   outcome(node: CheckedExpression): Outcome {
     return this.value(node) as Outcome;
   }
 
-  /** A value just read, if it is what its declaration says; what comes from a request is not trusted to be. */
+  /** A value just read, if it has its declared type; values from a request are not trusted to. */
   typed(value: PolicyValue | undefined, node: Place & { readonly type: PolicyType }, path: string): PolicyValue {
     if (value === undefined) return this.cannotRead(node, () => `missing field: ${path}`);
     if (value instanceof Doubt) {
@@ -146,7 +146,7 @@ export class Evaluation {
     return this.cannotRead(node, () => `the value of ${path} does not fit its type ${node.type.kind}`);
   }
 
-  /** The marker of what is there and cannot be read; its reason is asked for once. */
+  /** The marker for a present but unreadable value; its reason is built once. */
   cannotRead(node: Place, reason: () => string): Unreadable {
     return (this.unreadable ??= new Unreadable(located(reason(), node.at)));
   }
@@ -155,7 +155,7 @@ export class Evaluation {
     return (this.notApplicable ??= new NotApplicable(located(`missing field: ${path}`, node.at)));
   }
 
-  /** Counts work that is about to be done. @throws {OutOfSteps} */
+  /** Counts work about to be done. @throws {OutOfSteps} */
   step(node: Place, work: Work, count = 1): void {
     this.at = node.at;
     this.steps.take(work, count);
@@ -166,7 +166,7 @@ export class Evaluation {
     return value instanceof Doubt ? this.typed(value, node, 'approvals') : value;
   }
 
-  /** The value of a part that is a list. */
+  /** The value of a list part. */
   list(node: CheckedExpression): readonly PolicyValue[] | Doubt {
     return this.value(node) as readonly PolicyValue[] | Doubt;
   }
@@ -177,7 +177,7 @@ export class Evaluation {
     const doubt = graver(of, key);
     if (doubt) return doubt;
     if (typeof key === 'string') {
-      // An array has properties by name too, `length` among them.
+      // An array also has named properties, such as `length`.
       if (!isRecord(of)) return this.cannotRead(node, () => `${kindOf(of)} has no entries: ${node.path}`);
       const map = of as Readonly<Record<string, PolicyValue | undefined>>;
       return this.typed(Object.hasOwn(map, key) ? map[key] : undefined, node, node.path);
@@ -210,7 +210,7 @@ export class Evaluation {
     return typeof of === 'string' && typeof part !== 'string' ? (part as readonly string[]).join('') : part;
   }
 
-  /** What can be indexed. A string counts as code points, so that no part of a character is an element. */
+  /** Anything that can be indexed. A string counts as code points, so that no element is part of a character. */
   private elements(of: PolicyValue, node: CheckedExpression): string | readonly PolicyValue[] | Doubt {
     if (typeof of !== 'string') {
       if (!Array.isArray(of)) return this.cannotRead(node, () => `${kindOf(of)} has no elements`);

@@ -5,12 +5,12 @@ import { partsOf, Question, type AuthorizationContext, type Part } from './quest
 import { isRootPossible } from './root-quorum.js';
 import type { Approval, AuthorizationRequest, PolicyOutcome } from './types.js';
 
-/** Most steps that explaining a decision may take, of what the request has left: 10 ms. */
+/** Maximum steps for explaining a decision, out of what the request has left: 10 ms. */
 const maxStepsToExplain = 100_000;
-/** Most characters of policies' texts in one explanation. */
+/** Maximum characters of policies' texts in one explanation. */
 const maxExplained = 8_192;
 
-/** What decided first, as there is not room for every policy. */
+/** Deciding policies first, because there is not room for every policy. */
 const worthTelling: readonly PolicyOutcome[] = [
   'OUTCOME_DENY_EXPLICIT',
   'OUTCOME_REQUIRES_CONSENSUS',
@@ -20,8 +20,9 @@ const worthTelling: readonly PolicyOutcome[] = [
 ];
 
 /**
- * For each evaluation of a decision just made, the part of the policy's text that decided it. Undefined for an ALLOW that
- * applies, for a DENY on everything, and for what is too much to tell: an explanation has a budget, and changes no decision.
+ * For each evaluation of a decision just made, the part of the policy's text that decided it. Undefined for an ALLOW
+ * that applies, for a DENY on everything, and if explaining would cost too much: an explanation has a budget, and
+ * changes no decision.
  */
 export function explain(
   request: AuthorizationRequest,
@@ -44,7 +45,7 @@ export function explain(
     const ofPart = asked.get(part) ?? question.about(part);
     asked.set(part, ofPart);
     const because = withinSteps(() => ofPart.decidingPart(policy, evaluation));
-    // What ran out of steps on the way is not what it seems.
+    // What ran out of steps may have come out wrong.
     if (steps.isSpent || steps.left <= 0) break;
     if (!because || because.text.length > room) continue;
     room -= because.text.length;
@@ -53,7 +54,7 @@ export function explain(
   return evaluations.map((evaluation) => told.get(evaluation));
 }
 
-/** Nothing, where the steps of the decision or of its request are used up: what was decided stands without a reason. */
+/** Nothing if the steps of the decision or of its request are used up: the decision stands without a reason. */
 function withinSteps<Answer>(ask: () => Answer): Answer | undefined {
   try {
     return ask();
@@ -63,24 +64,24 @@ function withinSteps<Answer>(ask: () => Answer): Answer | undefined {
   }
 }
 
-/** What votes could still bring about. */
+/** What votes could still achieve. */
 export interface VotesMissing {
-  /** By the policies that wait for them, one of which is enough; for each payload, where those differ. */
+  /** The policies that wait for votes, any one of which is enough; for each payload, if they differ. */
   readonly policies: readonly {
     readonly policyId: string;
     readonly of?: string;
     /** The part of its consensus that is not met. */
     readonly because?: DecidingPart;
-    /** Fewest approvals that would do; undefined where that takes too long to tell. */
+    /** The fewest approvals that would do; undefined if finding out takes too long. */
     readonly fewest?: number;
-    /** Whose could count. */
+    /** Users whose approval could count. */
     readonly userIds: readonly string[];
   }[];
-  /** By the root quorum, where the submitter belongs to it. */
+  /** The root quorum, if the submitter belongs to it. */
   readonly rootQuorum?: { readonly fewest: number; readonly userIds: readonly string[] };
 }
 
-/** What a request that waits for votes waits for, as far as its budget suffices to tell. */
+/** What a waiting request waits for, as far as its budget allows. */
 export function votesMissing(
   request: AuthorizationRequest,
   approvals: readonly Approval[],
@@ -119,7 +120,7 @@ export function votesMissing(
   return { policies: alikeOnce(found, partsOf(request).length), ...rootQuorum };
 }
 
-/** What is missing for every payload is said once. */
+/** What is missing for every payload appears once. */
 function alikeOnce(found: VotesMissing['policies'], parts: number): VotesMissing['policies'] {
   return found.flatMap((one, index) => {
     const ofPolicy = found.filter(({ policyId }) => policyId === one.policyId);

@@ -7,14 +7,14 @@ import { suggestion } from './suggestion.js';
 import { located, PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause, Policy } from './types.js';
 
-/** What a text of a policy can be equal to, by origin. Nothing is said of origins that are not in it. */
+/** What a text in a policy can be equal to, by origin. Origins that are missing here are not checked. */
 type Vocabulary = NonNullable<PolicyEnvironment['vocabulary']>;
 
 type Clauses = { readonly [Name in Clause]?: string };
 
 const clauseNames = ['condition', 'consensus', 'time'] as const;
 
-/** How messages call what is compared. */
+/** The name of what is compared, in messages. */
 const nouns: Readonly<Record<string, string>> = {
   'Activity.type': 'activity type',
   'Activity.kind': 'activity kind',
@@ -32,7 +32,7 @@ const nouns: Readonly<Record<string, string>> = {
   'PrivateKey.tags': 'private key tag',
 };
 
-/** What never depends on the build or on an organization. */
+/** What depends neither on the build nor on an organization. */
 export const languageVocabulary: Vocabulary = {
   'Credential.type': new Set(
     (
@@ -46,10 +46,10 @@ export const languageVocabulary: Vocabulary = {
   'BitcoinLocktime.type': new Set(['Seconds', 'Blocks']),
 };
 
-/** What can be named by id, of one organization. */
+/** Everything in one organization that can be named by id. */
 interface Nouns {
   has(id: string): boolean;
-  /** The id of what has this name, or this id in another letter case. */
+  /** The id of the thing with this name, or with this id in another letter case. */
   meantBy(text: string): string | undefined;
 }
 
@@ -87,10 +87,10 @@ function identified(organization: OrganizationView, origin: string): Nouns | und
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Refuses a clause that compares something with a text that it can never be: such a policy is silent, and nobody would
- * notice that a DENY is. Ids must be there when the policy is written; what is deleted later does no harm to an ALLOW, and
- * `checkNoDenialNames` guards the DENYs.
- * @throws {CoordinatorError} INVALID_ARGUMENT with the nearest text that is known
+ * Refuses a clause that compares something with a text that can never be equal to it: such a policy has no effect, and
+ * nobody would notice a DENY without effect. Ids must exist when the policy is written; deleting one later does no harm
+ * to an ALLOW, and `checkNoDenialNames` guards the DENYs.
+ * @throws {CoordinatorError} INVALID_ARGUMENT with the nearest known text
  */
 export function checkKnownLiterals(
   clauses: Clauses,
@@ -113,7 +113,7 @@ export function checkKnownLiterals(
   }
 }
 
-/** What stored clauses compare with that no request of this build can ever be; ids are not looked at. */
+/** Literals in stored clauses that no request of this build can ever match; ids are not checked. */
 export function unknownWords(clauses: Clauses, environment: PolicyEnvironment): readonly string[] {
   return clauseNames.flatMap((clause) => {
     const compiled = compiledOrUndefined(clauses[clause], clause, environment);
@@ -122,7 +122,8 @@ export function unknownWords(clauses: Clauses, environment: PolicyEnvironment): 
 }
 
 /**
- * Refuses to delete what a DENY names, since the DENY would be silent from then on. `origin` is what it is compared with.
+ * Refuses to delete what a DENY names, because the DENY would have no effect from then on. `origin` is what it is
+ * compared with.
  * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
  */
 export function checkNoDenialNames(
@@ -141,8 +142,9 @@ export function checkNoDenialNames(
 const readOfInterfaces = new Set(['EthereumTransaction.function_name', 'EthereumTransaction.contract_call_args']);
 
 /**
- * Refuses to delete the interface of an Ethereum contract while a DENY reads functions or arguments by it: calls of a
- * contract without one have neither. A DENY that is false of this contract by its `eth.tx.to` alone is not concerned.
+ * Refuses to delete the interface of an Ethereum contract while a DENY reads functions or arguments with it: without
+ * one, calls of a contract have neither. A DENY that its `eth.tx.to` alone makes false for this contract does not
+ * count.
  * @throws {CoordinatorError} FAILED_PRECONDITION that names the policy
  */
 export function checkNoDenialReads(
@@ -165,7 +167,7 @@ function namedByDenial(what: string, { policyId, policyName }: Policy): Coordina
   );
 }
 
-/** Everything that a policy compares with a text; a clause that this build cannot read has nothing. */
+/** Every text that a policy compares something with; none for a clause that this build cannot parse. */
 function policyLiterals(policy: Policy, environment: PolicyEnvironment): readonly Literal[] {
   return clauseNames.flatMap((clause) => literalsOf(compiledOrUndefined(policy[clause], clause, environment)));
 }
@@ -194,7 +196,7 @@ function unknownId({ origin, value }: Literal, known: Nouns | undefined): string
   if (known === undefined || known.has(value)) return undefined;
   const isId = uuid.test(value);
   const meant = known.meantBy(value);
-  // Texts that are no ids are left alone, unless they show that a name was taken for one.
+  // Texts that are not ids are accepted, unless a name was evidently used in place of an id.
   if (meant === undefined && !isId) return undefined;
   const hint = meant === undefined ? '' : `: did you mean \`${meant}\`?`;
   return `unknown ${nouns[origin] ?? lastName(origin)} \`${value}\`${hint}`;

@@ -10,11 +10,11 @@ import type { Clause } from './types.js';
 
 export { checkExpression, parsePolicy };
 
-/** Most bytes that compiled clauses take in memory, as reckoned, per environment; and how many of them are one tenant's. */
+/** Estimated memory limit of compiled clauses, in bytes, per environment; and one tenant's share of it. */
 const maxKeptBytes = 64 * 2 ** 20;
 const maxBytesOfTenant = maxKeptBytes / 8;
 
-/** A clause as it was read: what it came to, and what reading it cost, which is counted each time. */
+/** A parsed clause: the result, and the cost of parsing, which is counted each time. */
 export interface ReadClause {
   readonly compiled: CheckedExpression | PolicyError;
   readonly parts: number;
@@ -23,13 +23,13 @@ export interface ReadClause {
 
 type Readings = { [Name in Clause]?: ReadClause };
 
-/** The clauses of one tenant by their text, the one used last at the end. */
+/** One tenant's clauses by their text, most recently used last. */
 interface Shelf {
   readonly texts: Map<string, Readings>;
   bytes: number;
 }
 
-/** Compiled clauses, with a share for each tenant, so that none can empty the memory of the others. */
+/** Compiled clauses, with a share for each tenant, so that none can evict the others'. */
 class CompiledClauses {
   private readonly shelves = new Map<string, Shelf>();
   private bytes = 0;
@@ -80,19 +80,19 @@ function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): vo
   map.set(key, value);
 }
 
-/** An upper bound, as heap snapshots have it. */
+/** An upper bound, according to heap snapshots. */
 function bytesOf(text: string, { parts, schedules }: ReadClause): number {
   return 500 + 2 * text.length + 300 * parts + 2_000 * schedules;
 }
 
 /**
- * Only remembers results of a pure function of (text, clause, environment): whether an entry is there can be told by
- * the clock and by nothing else. Its size is bounded.
+ * Caches only results of a pure function of (text, clause, environment): only timing can reveal whether an entry
+ * exists. Its size is bounded.
  */
 const memory = new WeakMap<PolicyEnvironment, CompiledClauses>();
 
 /**
- * A clause ready to be evaluated, if it is one. Texts repeat from request to request, so each is compiled once; `tenant`
+ * A clause ready for evaluation, if valid. Texts repeat from request to request, so each is compiled once; `tenant`
  * pays for the memory.
  */
 export function readClause(text: string, clause: Clause, environment: PolicyEnvironment, tenant = ''): ReadClause {
@@ -110,7 +110,7 @@ export function readClause(text: string, clause: Clause, environment: PolicyEnvi
 }
 
 /**
- * A clause ready to be evaluated.
+ * A clause ready for evaluation.
  * @throws {PolicyError}
  */
 export function compileClause(text: string, clause: Clause, environment: PolicyEnvironment): CheckedExpression {
@@ -119,7 +119,7 @@ export function compileClause(text: string, clause: Clause, environment: PolicyE
   return compiled;
 }
 
-/** Clauses that one request, or one page, has read: each is counted once, however often it is asked for. */
+/** Clauses parsed for one request, or one page: each is counted once, however often it is used. */
 export class ClausesRead {
   private readonly known = new Map<Clause, Map<string, CheckedExpression | PolicyError>>();
   private readonly readings = new WeakMap<object, Map<CheckedExpression, Reading>>();
@@ -130,12 +130,12 @@ export class ClausesRead {
     private readonly tenant: string,
   ) {}
 
-  /** Steps that reading took so far. */
+  /** Steps taken by parsing so far. */
   get spent(): number {
     return this.taken;
   }
 
-  /** What clauses were found to be of a request, or of one of its payloads. */
+  /** Values of clauses for a request, or for one of its payloads. */
   readingsOf(request: object): Map<CheckedExpression, Reading> {
     let readings = this.readings.get(request);
     if (!readings) {
@@ -146,7 +146,7 @@ export class ClausesRead {
   }
 
   /**
-   * What reading takes is the same whether or not the clause was still in memory.
+   * Parsing costs the same whether or not the clause was still cached.
    * @throws {OutOfSteps}
    */
   read(text: string, clause: Clause, steps: Steps): CheckedExpression | PolicyError {
@@ -189,7 +189,7 @@ function compile(text: string, clause: Clause, environment: PolicyEnvironment): 
     return { compiled, parts, schedules: schedulesIn(compiled) };
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
-    // How far it was read is not known.
+    // It is unknown how far it was parsed.
     return { compiled: error, parts: Math.min(text.length, maxNodes), schedules: 0 };
   }
 }

@@ -1,21 +1,21 @@
 import { partsOf } from './roots.js';
 import type { CheckedExpression, Position } from './syntax.js';
 
-/** What policies compare with, told from their text alone. */
+/** The literals that policies compare with, found from their text alone. */
 
-/** A text that a policy compares with something, named by its record and field: `Activity.resource`, `User.tags`. */
+/** A literal that a policy compares with something, named by its record and field: `Activity.resource`, `User.tags`. */
 export interface Literal {
   readonly origin: string;
   readonly value: string;
   readonly at: Position;
 }
 
-/** Every text that is compared with a field, or looked for in one that is a list. */
+/** Every literal that is compared with a field, or looked for in a list field. */
 export function literalsOf(expression: CheckedExpression | undefined): readonly Literal[] {
   const found: Literal[] = [];
   const slots: (string | undefined)[] = [];
 
-  /** Where a value, or each element of a list, comes from. */
+  /** The origin of a value, or of each element of a list. */
   const originOf = (node: CheckedExpression): string | undefined => {
     switch (node.kind) {
       case 'field':
@@ -24,7 +24,7 @@ export function literalsOf(expression: CheckedExpression | undefined): readonly 
         return slots[node.slot];
       case 'index':
       case 'slice':
-        // A part of a text is no whole name.
+        // Part of a text is not a whole name.
         return node.of.type.kind === 'list' ? originOf(node.of) : undefined;
       case 'call':
         return node.isFilter && node.each ? originOf(node.each.of) : undefined;
@@ -68,7 +68,7 @@ export function literalsOf(expression: CheckedExpression | undefined): readonly 
   return found;
 }
 
-/** Whether a field of a record, named as origins are, is read anywhere. */
+/** Whether a field of a record, named like an origin, is read anywhere. */
 export function reads(node: CheckedExpression, fields: ReadonlySet<string>): boolean {
   if (node.kind === 'field' && node.of.type.kind === 'record' && fields.has(`${node.of.type.name}.${node.field}`)) {
     return true;
@@ -76,7 +76,7 @@ export function reads(node: CheckedExpression, fields: ReadonlySet<string>): boo
   return partsOf(node).some((part) => reads(part, fields));
 }
 
-/** What a condition says of a call of a contract whatever else the request has; undefined where that matters. */
+/** A condition's value for a call of a contract, whatever else the request has; undefined if that matters. */
 export function truthFor(node: CheckedExpression, contract: string): boolean | undefined {
   const among = (of: CheckedExpression, texts: CheckedExpression): boolean | undefined => {
     const isTo = of.kind === 'field' && of.field === 'to' && of.of.type.kind === 'record';

@@ -11,20 +11,18 @@ import {
   type UserApproval,
 } from './types.js';
 
-/** One root name of the policy language: where it may be used, what it is, and its value in a request. */
+/** One root name of the policy language: where it may be used, its type, and its value in a request. */
 export interface Namespace {
   readonly name: string;
   readonly clauses: readonly Clause[];
   readonly type: PolicyType;
-  /**
-   * Undefined when the request has no such thing, as NotApplicable. `approvals` are in vote order, one per user.
-   */
+  /** Undefined if the request has no such thing, like NotApplicable. `approvals` are in vote order, one per user. */
   value(
     request: AuthorizationRequest,
     approvals: readonly UserApproval[],
     context: NamespaceContext,
   ): PolicyValue | undefined;
-  /** Of a list of the approvals: one of them as its element. The list is asked for whatever votes there could be. */
+  /** For a list of the approvals: one of them as its element. Hypothetical votes build such lists too. */
   readonly ofApproval?: (approval: UserApproval) => PolicyValue;
 }
 
@@ -34,11 +32,11 @@ interface NamespaceContext {
   user(userId: string): PolicyUser | undefined;
 }
 
-/** Everything that policies of a build can speak of. Build it once: compiled expressions are kept by its identity. */
+/** Everything that policies of a build can refer to. Build it once: compiled expressions are cached by its identity. */
 export interface PolicyEnvironment {
   readonly namespaces: ReadonlyMap<string, Namespace>;
   readonly functions: readonly PolicyFunction[];
-  /** What texts of requests can be, by record and field; see `known-literals.ts`. */
+  /** Possible values of texts in requests, by record and field; see `known-literals.ts`. */
   readonly vocabulary?: Readonly<Record<string, ReadonlySet<string>>>;
 }
 
@@ -87,7 +85,7 @@ const credentials = listOfApprovals('credentials', credentialType, ({ user, cred
   public_key: credential.publicKey,
 }));
 
-/** The lists of approvals by name, in the order in which voters are told apart by them. */
+/** The lists of approvals by name, in the order in which they tell voters apart. */
 export const approvalNamespaces: ReadonlyMap<string, ApprovalNamespace> = new Map(
   [approvers, credentials].map((namespace) => [namespace.name, namespace]),
 );
@@ -110,9 +108,9 @@ const time: Namespace = {
 };
 
 /**
- * The namespaces of client protocol 9.3. `params` gives the fields of `activity.params`; `extra` adds resource
- * namespaces, where a nested name such as `eth.tx` is a field of the root `eth`.
- * @throws {Error} when two namespaces share a name: a defect of the caller
+ * The namespaces of client protocol 9.3. `params` are the fields of `activity.params`; `extra` adds resource namespaces,
+ * where a nested name such as `eth.tx` is a field of the root `eth`.
+ * @throws {Error} if two namespaces share a name: a defect of the caller
  */
 export function policyEnvironment(
   params: Readonly<Record<string, PolicyType>>,
@@ -133,7 +131,7 @@ export function policyEnvironment(
         params: { kind: 'record', name: 'ActivityParams', fields: params },
       },
     },
-    // What a type of activity does not expose, none of that type has, whatever is sent.
+    // What a type of activity does not expose is not applicable, whatever is sent.
     value: ({ activity: { params: given, ...rest } }) => ({ ...rest, params: { ...unexposed, ...given } }),
   };
   const namespaces = new Map<string, Namespace>();

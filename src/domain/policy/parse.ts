@@ -3,9 +3,9 @@ import { policyFunctions } from './functions/table.js';
 import { integerRange, PolicyError, type ComparisonOperator, type Expression, type Span } from './syntax.js';
 import { shorten, tokenize, type Token } from './tokens.js';
 
-/** Deepest nesting of one expression: parentheses, operands, arguments, and links of a chain such as `a.b[0].c`. */
+/** Maximum nesting of one expression: parentheses, operands, arguments, and links of a chain such as `a.b[0].c`. */
 export const maxDepth = 64;
-/** Most nodes in one expression: literals, names, operators and accesses. */
+/** Maximum nodes in one expression: literals, names, operators and accesses. */
 export const maxNodes = 8_192;
 
 const comparisons: readonly ComparisonOperator[] = ['==', '!=', '<', '<=', '>', '>='];
@@ -18,7 +18,7 @@ const power: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Reads a clause of a policy by the grammar of docs/reference/policy-language.md. Knows no types and no namespaces.
+ * Parses a clause of a policy by the grammar of docs/reference/policy-language.md. Knows no types and no namespaces.
  * @throws {PolicyError}
  */
 export function parsePolicy(text: string, functions = policyFunctions): Expression {
@@ -26,7 +26,7 @@ export function parsePolicy(text: string, functions = policyFunctions): Expressi
 }
 
 /**
- * As `parsePolicy`, with the number of parts that the text has.
+ * Like `parsePolicy`, with the number of parts in the text.
  * @throws {PolicyError}
  */
 export function parseCounted(
@@ -37,7 +37,7 @@ export function parseCounted(
   return { expression: parser.whole(), parts: parser.nodes };
 }
 
-/** A Pratt parser: one loop over infix operators, told by their power when to stop. */
+/** A Pratt parser: one loop over infix operators, whose binding power says when to stop. */
 class Parser {
   private readonly tokens: readonly Token[];
   private next = 0;
@@ -93,7 +93,7 @@ class Parser {
     }
   }
 
-  /** From a token up to the one that was read last. */
+  /** From a token up to the last one consumed. */
   private spanFrom(start: number): Span {
     return { from: this.tokens[start]!.span.from, to: this.tokens[this.next - 1]!.span.to };
   }
@@ -135,7 +135,7 @@ class Parser {
     }
   }
 
-  /** The opening parenthesis has been read. */
+  /** The opening parenthesis has been consumed. */
   private method(of: Expression, name: Token, depth: number): Expression {
     const { at } = name;
     const method = this.functionNamed(name, ({ form }) => form !== 'f(…)');
@@ -223,7 +223,7 @@ class Parser {
     if (!/^(0|[1-9][0-9]*)$/.test(token.text)) {
       throw new PolicyError(`\`${shorten(token.text)}\` is not a decimal integer`, token.at);
     }
-    // The length is bounded first: converting a very long number takes quadratic time.
+    // The length is checked first: converting a very long number takes quadratic time.
     const value = token.text.length > 78 ? undefined : BigInt(token.text);
     if (value === undefined || value > integerRange.uint.max) {
       throw new PolicyError(`\`${shorten(token.text)}\` does not fit into 256 bits`, token.at);

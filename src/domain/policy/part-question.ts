@@ -14,31 +14,31 @@ import {
   type PolicyValue,
 } from './types.js';
 
-/** What one policy said. */
+/** The outcome of one policy. */
 export interface Evaluation {
   readonly policyId: string;
   readonly outcome: PolicyOutcome;
   /** Why it is in doubt. */
   readonly error?: string;
   /**
-   * `unreadable`: something that the policy speaks of is there and cannot be read; a DENY then applies. `not-applicable`:
-   * the request has no such thing. An ALLOW in doubt never applies.
+   * `unreadable`: something that the policy refers to is present and cannot be read; a DENY then applies.
+   * `not-applicable`: the request has no such thing. An ALLOW in doubt never applies.
    */
   readonly doubt?: Doubt['kind'];
-  /** Which payload it said it of, where it did not say the same of all. */
+  /** The payload of this outcome, if the outcome is not the same for all. */
   readonly of?: string;
 }
 
-/** What one policy says of one part of a request. */
+/** The outcome of one policy for one part of a request. */
 export interface Answer {
   readonly evaluation: Evaluation;
-  /** It is an ALLOW with a condition of its own that is true or in doubt, and it does not apply. */
+  /** It is an ALLOW whose condition is present and true or in doubt, and it does not apply. */
   readonly isSpokenTo: boolean;
-  /** Ids of the users who can matter to it, if it is an ALLOW and votes are all that it may lack. */
+  /** Ids of the users who can matter to it, if it is an ALLOW that lacks at most votes. */
   contributors(): readonly string[];
 }
 
-/** What the policies say of one part of a request. */
+/** The policies' outcomes for one part of a request. */
 export class PartQuestion {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly scope: Scope;
@@ -59,7 +59,7 @@ export class PartQuestion {
 
   get answers(): readonly Answer[] {
     if (!this.knownAnswers) {
-      // In the order of their ids, so that which of them the steps are too few for does not depend on their history.
+      // In the order of their ids, so that their history does not determine for which of them the steps run out.
       const inOrder = [...this.policies].sort(byId);
       const answers = new Map(inOrder.map((policy) => [policy, this.answerOf(policy)]));
       this.knownAnswers = this.policies.map((policy) => answers.get(policy)!);
@@ -73,13 +73,13 @@ export class PartQuestion {
   }
 
   /**
-   * Whether some ALLOW could apply, or wait for votes, if only what it reads of the request's resources were as it wants; with
-   * `userId`, whether that user's approval could matter to it.
+   * Whether some ALLOW could apply, or wait for votes, for the most favourable resources of the request; with `userId`,
+   * whether that user's approval could matter to it.
    */
   couldAllow(userId?: string): boolean {
     return [...this.policies].sort(byId).some((policy) => {
       if (policy.effect !== 'EFFECT_ALLOW') return false;
-      // What runs out of steps is for the decision itself.
+      // Running out of steps is for the decision itself to report.
       if (this.question.ask()) return true;
       const time = this.read(policy.time, 'time');
       if (!isCertain(time)) return false;
@@ -113,12 +113,12 @@ export class PartQuestion {
       : this.permission(policy, time, condition, consensus);
   }
 
-  /** Why a policy said what it said. */
+  /** Why a policy has its outcome. */
   decidingPart(policy: Policy, { outcome, doubt }: Evaluation): DecidingPart | undefined {
     const truth = truthBehind(policy, outcome, doubt);
     if (truth === undefined) return undefined;
     const isDoubted = policy.effect === 'EFFECT_ALLOW' && outcome === 'OUTCOME_ERROR';
-    // An ALLOW in doubt that is false besides would not apply without the doubt either: that says more.
+    // An ALLOW that is in doubt and also false would not apply without the doubt either, so the false part says more.
     const falsePart = isDoubted ? this.partThatIs('false', policy, undefined, true) : undefined;
     return falsePart ?? this.partThatIs(truth, policy, isDoubted ? doubt : undefined);
   }
@@ -131,7 +131,7 @@ export class PartQuestion {
   ): DecidingPart | undefined {
     const isByVotes =
       policy.effect === 'EFFECT_DENY' && truth === 'true' && this.question.isMetByVotes(policy.consensus);
-    // What votes have completed was not decided by what was true before them.
+    // If votes completed the consensus, what was true before them did not decide.
     const clauses = isByVotes ? (['consensus'] as const) : (['time', 'condition', 'consensus'] as const);
     for (const clause of clauses) {
       const text = policy[clause];
@@ -182,8 +182,8 @@ export class PartQuestion {
   }
 
   /**
-   * Whether votes of others may still fulfil the consensus, and the submitter may ask for them: its own is one that
-   * counts, or the consensus says itself what the part of the requester is.
+   * Whether others' votes may still meet the consensus, and the submitter may ask for them: either the submitter's own
+   * vote counts, or the consensus itself defines the requester's part.
    */
   private isWaiting(consensus: CheckedExpression): boolean {
     const { voters } = this.question;
@@ -191,7 +191,7 @@ export class PartQuestion {
     return mayAsk && voters.isReachable(consensus);
   }
 
-  /** A clause that is left out restricts nothing. */
+  /** An omitted clause restricts nothing. */
   private read(text: string | undefined, clause: 'condition' | 'time'): Reading {
     if (text === undefined) return { truth: 'true' };
     const compiled = this.question.compile(text, clause);
@@ -208,7 +208,7 @@ export class PartQuestion {
   }
 }
 
-/** What a clause is that decides for an outcome; undefined where none does more than another. */
+/** The value of a clause that decides for an outcome; undefined if none matters more than another. */
 function truthBehind(
   { effect }: Policy,
   outcome: PolicyOutcome,
@@ -226,7 +226,7 @@ function truthBehind(
   }
 }
 
-/** That a DENY is in force now says less than what it denies. */
+/** That a DENY is active now says less than what it denies. */
 function skipped({ condition, consensus }: Policy, truth: Reading['truth']): Clause | undefined {
   return truth === 'true' && (condition ?? consensus) !== undefined ? 'time' : undefined;
 }
@@ -235,7 +235,7 @@ function byId(a: Policy, b: Policy): number {
   return a.policyId < b.policyId ? -1 : 1;
 }
 
-/** A DENY applies when all that it says is true, or cannot be told to be false. */
+/** A DENY applies if everything it says is true, or cannot be shown to be false. */
 function denial(policyId: string, readings: readonly Reading[]): Answer {
   const truth = conjunction(readings.map((reading) => reading.truth));
   switch (truth) {

@@ -1,6 +1,6 @@
 /**
- * Names of the published API that no activity of this build has. Policies that were written for it may name them: such an
- * activity cannot be submitted here, so a policy about it says nothing, and is no mistake.
+ * Names of the published API that no activity of this build has. Policies written for that API may use them: such an
+ * activity cannot be submitted here, so a policy on it has no effect, which is not a mistake.
  */
 
 /** Activity types without their prefix. */

@@ -20,37 +20,40 @@ import {
   type UserApproval,
 } from './types.js';
 
-/** The organization at the revision decided at. `now` is milliseconds since the epoch. */
+/** The organization at the revision of the decision. `now` is milliseconds since the epoch. */
 export interface AuthorizationContext {
   readonly policies: Iterable<Policy>;
   readonly rootQuorum: { readonly threshold: number; readonly userIds: readonly string[] };
   readonly users: Iterable<PolicyUser>;
-  /** One of `users`, where that is faster than to look through all of them. */
+  /** One of `users`, if that is faster than searching all of them. */
   readonly user?: (userId: string) => PolicyUser | undefined;
   readonly environment: PolicyEnvironment;
   readonly now: number;
-  /** Number of the rules that decide; today's unless history is decided again. */
+  /** Number of the rules that decide: today's, unless old history is decided again. */
   readonly rules?: number;
-  /** What the request may still spend; all of it unless told. */
+  /** The request's remaining budget; by default, all of it. */
   readonly steps?: Steps;
-  /** Clauses that were read for other requests of the same page. */
+  /** Clauses parsed for other requests of the same page. */
   readonly clauses?: ClausesRead;
   /** Who pays for the memory of compiled clauses. */
   readonly tenant?: string;
 }
 
-/** By rules 1 each clause had a budget of its own, and nothing had one together; questions about votes had these bounds. */
+/**
+ * Under rules 1, each clause had its own budget and there was none for the whole; questions about votes had these
+ * bounds.
+ */
 const voteBoundsOfRules1: VoteBounds = { question: 200_000, all: 1_000_000 };
 
-/** What there is to decide on: the payloads of a request, or the request itself. */
+/** What to decide on: the payloads of a request, or the request itself. */
 export type Part = { readonly name?: string } & Pick<AuthorizationRequest, 'resources'>;
 
-/** What is to be decided on, one by one. */
+/** What is decided on, one by one. */
 export function partsOf({ resources, parts }: AuthorizationRequest): readonly Part[] {
   return parts && parts.length > 0 ? parts : [{ resources }];
 }
 
-/** The names whose values are not the same in all payloads. */
+/** The names whose values differ between payloads. */
 function differingNames([first, ...others]: readonly RequestPart[]): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { resources } of others) {
@@ -61,15 +64,15 @@ function differingNames([first, ...others]: readonly RequestPart[]): ReadonlySet
   return names;
 }
 
-/** A consensus, and what it is of the approvals there are. */
+/** A consensus, and its value for the approvals so far. */
 export interface ConsensusReading {
   readonly expression: CheckedExpression;
   readonly reading: Reading;
-  /** Nobody's approval is no consensus, whatever the expression says of an empty list. */
+  /** No approval at all is no consensus, whatever the expression says of an empty list. */
   readonly isMet: boolean;
 }
 
-/** One request under one state of the organization. Makes nothing before a policy asks for it. */
+/** One request in one state of the organization. Builds nothing before a policy reads it. */
 export class Question {
   private readonly values = new Map<string, PolicyValue | undefined>();
   private readonly consensuses = new Map<string, ConsensusReading | Unreadable>();
@@ -105,7 +108,9 @@ export class Question {
     });
   }
 
-  /** What a consensus is of the approvals, or why it has no meaning; it cannot differ between the parts of a request. */
+  /**
+   * The value of a consensus for the approvals, or why it is invalid; it cannot differ between the parts of a request.
+   */
   consensus(text: string | undefined): ConsensusReading | Unreadable {
     if (text === undefined)
       return { expression: anybody, reading: { truth: 'true' }, isMet: this.userApprovals.length > 0 };
@@ -121,7 +126,7 @@ export class Question {
   compile(text: string, clause: Clause): CheckedExpression | Unreadable {
     try {
       const compiled = this.clauses.read(text, clause, this.steps);
-      // It had a meaning when it was written: what it would say now is not known.
+      // It was valid when it was written: what it would say now is unknown.
       return compiled instanceof PolicyError ? new Unreadable(compiled.message) : compiled;
     } catch (error) {
       if (error instanceof OutOfSteps) return outOf(error);
@@ -129,7 +134,7 @@ export class Question {
     }
   }
 
-  /** Counts that a policy is asked; says so when the budget of the request is used up. */
+  /** Counts the evaluation of a policy; reports when the budget of the request is used up. */
   ask(): Unreadable | undefined {
     try {
       this.steps.take('policyAsked');
@@ -141,8 +146,8 @@ export class Question {
   }
 
   /**
-   * What a condition or time is of one part. One that speaks of nothing in which the parts differ is evaluated once, also
-   * for several questions about the same request: approvals are no matter to it.
+   * The value of a condition or time for one part. A clause that refers to nothing in which the parts differ is
+   * evaluated once, even for several questions about the same request, because approvals do not affect it.
    */
   read(expression: CheckedExpression, scope: Scope, part: Part): Reading {
     const isShared = [...rootsOf(expression)].every((name) => !this.differing.has(name));
@@ -154,7 +159,7 @@ export class Question {
     return reading;
   }
 
-  /** The value of a name that a condition cannot speak of, or that does not differ between the parts of a request. */
+  /** The value of a name that conditions cannot refer to, or that is the same in all parts of a request. */
   valueOf(name: string): PolicyValue | undefined {
     if (this.values.has(name)) return this.values.get(name);
     const value = this.namespaceValue(name, this.request);
@@ -171,7 +176,7 @@ export class Question {
     });
   }
 
-  /** What votes the consensus of a policy lacks. */
+  /** The votes that a policy's consensus lacks. */
   missingFor({ consensus: text }: Policy): { readonly fewest?: number; readonly userIds: readonly string[] } {
     const consensus = this.consensus(text);
     if (consensus instanceof Unreadable) return { userIds: [] };
@@ -180,7 +185,7 @@ export class Question {
     return { ...(fewest === undefined ? {} : { fewest }), userIds };
   }
 
-  /** Whether a consensus is true now, and was not of the first approval alone, which is the submitter's. */
+  /** Whether a consensus is true now, and was not with only the first approval, the submitter's. */
   isMetByVotes(text: string | undefined): boolean {
     const [first, ...later] = this.userApprovals;
     const consensus = this.consensus(text);
@@ -231,7 +236,7 @@ function outOf({ budget }: OutOfSteps): Unreadable {
   return new Unreadable(`more than ${budget} steps are needed`);
 }
 
-/** The consensus of a policy that has none: anybody's approval will do. */
+/** The consensus of a policy without one: anyone's approval will do. */
 const anybody: CheckedExpression = {
   kind: 'constant',
   value: true,

@@ -18,7 +18,7 @@ const bool: PolicyType = { kind: 'bool' };
 const int: PolicyType = { kind: 'int' };
 const uint: PolicyType = { kind: 'uint' };
 const string: PolicyType = { kind: 'string' };
-/** In lower case; whether it begins with 0x is said where it is used. */
+/** In lower case; each use says whether it begins with 0x. */
 const hex: PolicyType = { kind: 'string', hex: 'always' };
 const dynamic: PolicyType = { kind: 'dynamic' };
 
@@ -199,7 +199,7 @@ function resource(name: string, type: PolicyType): Namespace {
   return { name, clauses: ['condition'], type, value: (request) => resourceOf(request, name) };
 }
 
-/** A root whose fields are namespaces of their own: what was read as one of them is surely not another. */
+/** A root whose fields are namespaces of their own: what was decoded as one of them is certainly not another. */
 function chain(name: string, typeName: string, fields: Readonly<Record<string, PolicyType>>): Namespace {
   const none = Object.fromEntries(Object.keys(fields).map((field) => [field, notApplicable]));
   const value = (request: AuthorizationRequest): PolicyValue | undefined => {

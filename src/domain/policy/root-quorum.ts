@@ -3,7 +3,7 @@ import type { Approval } from './types.js';
 
 type RootQuorum = AuthorizationContext['rootQuorum'];
 
-/** Whether as many of its members have approved as its threshold. */
+/** Whether as many of its members as its threshold have approved. */
 export function isRootQuorumMet({ threshold, userIds }: RootQuorum, approvals: readonly Approval[]): boolean {
   let count = 0;
   for (const [index, { userId, credential }] of approvals.entries()) {
@@ -13,12 +13,12 @@ export function isRootQuorumMet({ threshold, userIds }: RootQuorum, approvals: r
   return isThreshold(threshold) && count >= threshold;
 }
 
-/** Whether it may be asked: for a request of one of its members. */
+/** Whether it may be asked: only for a request of one of its members. */
 export function isRootPossible({ threshold, userIds }: RootQuorum, submitterId: string): boolean {
   return userIds.includes(submitterId) && isThreshold(threshold) && new Set(userIds).size >= threshold;
 }
 
-/** A threshold of zero, or none, would let anybody through: it lets nobody. */
+/** A threshold of zero, or none, would let everyone through, so it lets nobody. */
 function isThreshold(threshold: number): boolean {
   return threshold >= 1;
 }

@@ -1,9 +1,9 @@
 import type { CheckedExpression } from './syntax.js';
 
-/** Remembers a pure function of an expression, by its identity. */
+/** Caches a pure function of an expression, by its identity. */
 const known = new WeakMap<CheckedExpression, ReadonlySet<string>>();
 
-/** The names of the namespaces that an expression speaks of. */
+/** The names of the namespaces that an expression refers to. */
 export function rootsOf(expression: CheckedExpression): ReadonlySet<string> {
   let roots = known.get(expression);
   if (!roots) {

@@ -23,7 +23,7 @@ export function suggestion(text: string, known: Iterable<string>): string {
 export function nearest(text: string, known: Iterable<string>): string | undefined {
   const wanted = text.toUpperCase();
   let best: { readonly word: string; readonly distance: number } | undefined;
-  // A text without end has no neighbours, and would take long to compare.
+  // A very long text has no near neighbours, and would take long to compare.
   if (text.length <= 80) {
     for (const word of known) {
       const distance = editDistance(wanted, word.toUpperCase());
@@ -45,7 +45,7 @@ function partsOf(text: string): readonly string[] {
     .map((part) => part.replace(/S$/, ''));
 }
 
-/** Letters to put in, take out or change (Levenshtein). */
+/** Number of letters to insert, remove or change (Levenshtein). */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {

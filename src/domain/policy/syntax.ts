@@ -1,13 +1,16 @@
 import type { FunctionCall, WrittenCall } from './functions/function.js';
 import type { PolicyType, PolicyValue } from './types.js';
 
-/** A place in the text of a policy, both 1-based; columns count UTF-16 code units. */
+/** A position in the text of a policy, both 1-based; columns count UTF-16 code units. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A policy's text does not follow the language, or speaks of what does not exist. The message ends with the place. */
+/**
+ * A policy's text is not valid in the language, or refers to something that does not exist. The message ends with the
+ * position.
+ */
 export class PolicyError extends Error {
   readonly at: Position;
 
@@ -18,7 +21,7 @@ export class PolicyError extends Error {
   }
 }
 
-/** One line of bounded length that ends with the place, whatever a policy's text put into it. */
+/** One line of limited length that ends with the position, whatever a policy's text put into it. */
 export function located(message: string, { line, column }: Position): string {
   const text = /[\p{Cc}\u2028\u2029]/u.test(message) ? message.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') : message;
   return `${text.length > 300 ? `${text.slice(0, 300)}…` : text} (line ${line}, column ${column})`;
@@ -26,18 +29,18 @@ export function located(message: string, { line, column }: Position): string {
 
 export type ComparisonOperator = '==' | '!=' | '<' | '<=' | '>' | '>=';
 /**
- * When two values are equal. `exact`: of one type, and the same. `hex`: texts but for their letter case. `prefixed-hex`:
- * so where both are hexadecimal with 0x. `dynamic`: their types are compared first, since a policy's text fixed none.
+ * When two values are equal. `exact`: same type and value. `hex`: same text except for letter case. `prefixed-hex`: the
+ * same if both are hexadecimal with 0x. `dynamic`: their types are compared first, because a policy's text fixed none.
  */
 export type Equality = 'exact' | 'hex' | 'prefixed-hex' | 'dynamic';
 
-/** A piece of a policy's text, as offsets in UTF-16 code units: where it begins, and where what follows it does. */
+/** A piece of a policy's text, as offsets in UTF-16 code units: its start, and the start of what follows. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a policy's text says, before types are known. `&&` and `||` are flat, so that long chains are not deep. */
+/** A policy's text before types are known. `&&` and `||` are flat, so that long chains are not deep. */
 export type Expression = { readonly at: Position } & (
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'integer'; readonly value: bigint }
@@ -53,7 +56,7 @@ export type Expression = { readonly at: Position } & (
       readonly kind: 'logical';
       readonly operator: '&&' | '||';
       readonly operands: readonly Expression[];
-      /** Where each operand is written. */
+      /** The position of each operand. */
       readonly spans: readonly Span[];
     }
   | {
@@ -66,12 +69,12 @@ export type Expression = { readonly at: Position } & (
 );
 
 /**
- * An expression whose types are known: the only thing that can be evaluated. A variable is a slot, numbered by how many
- * predicates enclose its own; `path` is how the text names a field, for messages.
+ * A typed expression, the only thing that can be evaluated. A variable is a slot, numbered by the predicates that
+ * enclose its own; `path` is the field as written, for messages.
  */
 export type CheckedExpression = FunctionCall | GrammarNode;
 
-/** What the grammar has beside functions. */
+/** What the grammar has besides functions. */
 type GrammarNode = { readonly at: Position; readonly type: PolicyType } & (
   | { readonly kind: 'constant'; readonly value: PolicyValue }
   | { readonly kind: 'root'; readonly name: string }
@@ -99,7 +102,7 @@ type GrammarNode = { readonly at: Position; readonly type: PolicyType } & (
       readonly left: CheckedExpression;
       readonly right: CheckedExpression;
     }
-  /** A dynamic value where the text needs one of this expression's type. */
+  /** A dynamic value where the text needs this expression's type. */
   | { readonly kind: 'cast'; readonly of: CheckedExpression }
 );
 

@@ -7,7 +7,7 @@ import type { CheckedExpression } from './syntax.js';
 import { unreadable, type PolicyValue } from './types.js';
 import { scopeOf, votesIn, type Vote, type VoteSet } from './votes.js';
 
-/** Evaluates sets of votes for one question, and watches the bounds. */
+/** Evaluates sets of votes for one question, within the budgets. */
 export class Tally {
   readonly analysis: Analysis;
 
@@ -43,13 +43,13 @@ export class Tally {
     return isCertain(reading);
   }
 
-  /** A doubt anywhere keeps an ALLOW from applying, so what the outcome would be nonetheless does not matter here. */
+  /** A doubt anywhere keeps an ALLOW from applying, so the outcome despite it does not matter here. */
   predicate(predicate: Predicate, element: PolicyValue): boolean | 'doubt' {
     const { truth, doubt } = evaluateBody(predicate, element, this.outer, this.steps);
     return doubt ? 'doubt' : truth === 'true';
   }
 
-  /** What a term is of a set of votes, from the letters that its votes have for it. */
+  /** The value of a term for a set of votes, from the letters of its votes. */
   private valueOf({ summary }: Term, index: number, set: VoteSet): PolicyValue {
     this.steps.take('listElement', set.length);
     let counted = 0;
@@ -65,9 +65,7 @@ export class Tally {
 
 const inDoubt = unreadable('an approval is in doubt');
 
-/**
- * What each term makes of a vote, a letter each; `n` is neutral: it changes the value of the term in no list.
- */
+/** The letter of each term for a vote; `n` is neutral: it changes the value of the term in no list. */
 export function lettersOf(vote: Vote, { terms }: Extract<Analysis, { kind: 'symmetric' }>, tally: Tally): string {
   let letters = '';
   for (const term of terms) letters += letterOf(term, vote[term.list]!, tally);

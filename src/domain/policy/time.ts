@@ -6,8 +6,8 @@ const day = 24 * 60 * minute;
 const maxDuration = 7 * day;
 
 /**
- * Milliseconds since the epoch of an RFC 3339 time whose offset is zero (`Z`, `+00:00`, `-00:00`), or undefined when the
- * text is none, names a day that does not exist, or is finer than a millisecond.
+ * Milliseconds since the epoch of an RFC 3339 time with offset zero (`Z`, `+00:00`, `-00:00`), or undefined if the text
+ * is invalid, names a day that does not exist, or is finer than a millisecond.
  */
 export function parseTimestamp(text: string): bigint | undefined {
   const match = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?(?:[Zz]|[+-]00:00)$/.exec(text);
@@ -33,11 +33,13 @@ export function parseTimestamp(text: string): bigint | undefined {
   return isReal ? BigInt(time.getTime()) : undefined;
 }
 
-/** A schedule of windows: each minute of the zone's clock that the cron expression names opens one of `duration` ms. */
+/**
+ * A schedule of windows: each minute of the zone's clock that matches the cron expression opens one of `duration` ms.
+ */
 export interface CronSpan {
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
-  /** Undefined where the text has `*`: when both are restricted, a day matches if either does. */
+  /** Undefined for `*`: if both are restricted, a day matches if either does. */
   readonly daysOfMonth: ReadonlySet<number> | undefined;
   readonly daysOfWeek: ReadonlySet<number> | undefined;
   readonly months: ReadonlySet<number>;
@@ -45,7 +47,7 @@ export interface CronSpan {
   readonly clock: Intl.DateTimeFormat;
 }
 
-/** Reads the three arguments of CronSpan; a string says what is wrong with them. */
+/** Parses the three arguments of CronSpan; a string says what is wrong with them. */
 export function parseCronSpan(cron: string, duration: string, zone: string): CronSpan | string {
   const fields = cron.trim().split(/[ \t]+/);
   if (fields.length !== 5) {
@@ -89,10 +91,10 @@ export function parseCronSpan(cron: string, duration: string, zone: string): Cro
 }
 
 /**
- * Whether `now` (ms since the epoch) lies in [fire, fire + duration) of some fire. A fire is an instant at which the
- * zone's clock shows a matching minute at its beginning: what a change of the clock skips never fires, what it repeats
- * fires twice. The duration is elapsed time. A function of its arguments and the time zone data the process runs with:
- * two processes agree when their ICU data does.
+ * Whether `now` (ms since the epoch) is in [fire, fire + duration) for some fire. A fire is an instant at which the
+ * zone's clock starts showing a matching minute: minutes that a clock change skips never fire, repeated ones fire
+ * twice. The duration is elapsed time. A function of its arguments and the process's time zone data: two processes
+ * agree if their ICU data does.
  */
 export function isInCronSpan(span: CronSpan, now: number, steps = new Steps()): boolean {
   const opened = now - span.duration;
@@ -100,7 +102,7 @@ export function isInCronSpan(span: CronSpan, now: number, steps = new Steps()): 
     steps.take('zoneOffset');
     return offsetAt(span.clock, at);
   };
-  // A clock changes at most once or twice in a week; sampling each day finds every offset that holds in the window.
+  // A clock changes at most once or twice in a week; sampling each day finds every offset in the window.
   const offsets = new Set([offset(now)]);
   for (let at = opened; at < now; at += day) offsets.add(offset(at));
   for (const shown of offsets) {
@@ -157,10 +159,13 @@ function parseDuration(text: string): number | undefined {
   return days! * day + hours! * 60 * minute + minutes! * minute;
 }
 
-/** By name in lower case, as letter case does not matter in it. Only names of zones are kept, of which there are some hundred. */
+/**
+ * By name in lower case, because names are case-insensitive. Only names of zones are kept, of which there are a few
+ * hundred.
+ */
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-/** Making a clock takes as long as a thousand steps of a policy. */
+/** Creating a clock takes as long as a thousand steps of a policy. */
 function clockOf(zone: string): Intl.DateTimeFormat | undefined {
   const name = zone.toLowerCase();
   const known = clocks.get(name);
@@ -171,7 +176,7 @@ function clockOf(zone: string): Intl.DateTimeFormat | undefined {
 }
 
 function makeClock(zone: string): Intl.DateTimeFormat | undefined {
-  // Offsets such as `+05:00` are zones to Intl in some versions, and are none to IANA.
+  // Some versions of Intl accept offsets such as `+05:00` as zones; IANA does not.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(zone)) return undefined;
   try {
     return new Intl.DateTimeFormat('en-US', {
@@ -191,7 +196,7 @@ function makeClock(zone: string): Intl.DateTimeFormat | undefined {
   }
 }
 
-/** What the zone's clock shows at an instant, less the instant: milliseconds, positive east of Greenwich. */
+/** The difference between the zone's clock and UTC at an instant: milliseconds, positive east of Greenwich. */
 function offsetAt(clock: Intl.DateTimeFormat, instant: number): number {
   const second = Math.floor(instant / 1000) * 1000;
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};

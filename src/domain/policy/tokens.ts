@@ -22,7 +22,10 @@ const hints: Readonly<Record<string, string>> = {
   '|': 'or is written `||`',
 };
 
-/** A text as tokens, the last of which is its end. @throws {PolicyError} for a text that is too long, or a character that begins nothing */
+/**
+ * The tokens of a text, the last of which is its end. @throws {PolicyError} for a text that is too long, or a character
+ * that starts no token
+ */
 export function tokenize(text: string): Token[] {
   let at: Position = { line: 1, column: 1 };
   if (text.length > maxTextLength) {

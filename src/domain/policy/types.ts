@@ -1,8 +1,7 @@
 /**
- * The type of an expression of the policy language (docs/reference/policy-language.md). `int` is 128-bit signed,
- * `uint` 256-bit unsigned, `timestamp` milliseconds since the epoch. The letter case of a `hex` string does not matter
- * where it is compared; of one that is hex when `prefixed`, only where it begins with 0x. What a `dynamic` value is
- * shows when it is read.
+ * The type of an expression of the policy language (docs/reference/policy-language.md). `int` is 128-bit signed, `uint`
+ * 256-bit unsigned, `timestamp` milliseconds since the epoch. A `hex` string is compared without regard to letter case;
+ * one that is hex when `prefixed`, only if it begins with 0x. The type of a `dynamic` value is known once it is read.
  */
 export type PolicyType =
   | { readonly kind: 'bool' }
@@ -15,14 +14,14 @@ export type PolicyType =
   | { readonly kind: 'map'; readonly of: PolicyType }
   | { readonly kind: 'record'; readonly name: string; readonly fields: Readonly<Record<string, PolicyType>> };
 
-/** Stands where a value is not, and says why. `reason` ends up in decisions and refusals, so it says nothing secret. */
+/** Stands for a missing value, and says why. `reason` appears in decisions and refusals, so it contains no secrets. */
 export abstract class Doubt {
   abstract readonly kind: 'unreadable' | 'not-applicable';
 
   constructor(readonly reason: string) {}
 }
 
-/** Stands for a value that is there and cannot be read: undecodable, of the wrong type, deleted meanwhile. */
+/** Stands for a value that is present and cannot be read: undecodable, of the wrong type, deleted in the meantime. */
 export class Unreadable extends Doubt {
   readonly kind = 'unreadable';
 }
@@ -33,8 +32,8 @@ export class NotApplicable extends Doubt {
 }
 
 /**
- * Text that may stand for more than it says: a key that only the chain knows, an address that has other names. Equal to
- * `text`; whether it is equal to another text that it may be cannot be told.
+ * Text that may stand for more than it says: a key that only the chain knows, an address with other names. Equal to
+ * `text`; whether it is equal to another text that it may stand for is unknown.
  */
 export class AmbiguousText {
   constructor(
@@ -45,8 +44,8 @@ export class AmbiguousText {
 }
 
 /**
- * A value of the policy language: int, uint and timestamp are bigint. An undefined field is one that the request lacks,
- * and as unreadable as one that says why. A NotApplicable one must not depend on anything that a requester can choose.
+ * A value of the policy language: int, uint and timestamp are bigint. An undefined field is missing in the request, and
+ * is as unreadable as one that says why. A NotApplicable value must not depend on anything that a requester can choose.
  */
 export type PolicyValue =
   | boolean
@@ -57,18 +56,23 @@ export type PolicyValue =
   | readonly PolicyValue[]
   | { readonly [field: string]: PolicyValue | undefined };
 
-/** The marker of what is there and cannot be read: every policy that reads it is in doubt, and a DENY then applies. */
+/**
+ * The marker for something present that cannot be read: every policy that reads it is in doubt, and a DENY then
+ * applies.
+ */
 export function unreadable(reason: string): Unreadable {
   return new Unreadable(reason);
 }
 
-/** The marker of what is no part of the request. No ALLOW that reads it applies, and no DENY. */
+/** The marker for something that is not part of the request. No ALLOW that reads it applies, and no DENY. */
 export const notApplicable = new NotApplicable('not part of this request');
 
-/** What a policy may say: `condition` = when it applies, `consensus` = who must approve, `time` = when it is active. */
+/**
+ * The clauses of a policy: `condition` = when it applies, `consensus` = who must approve, `time` = when it is active.
+ */
 export type Clause = 'condition' | 'consensus' | 'time';
 
-/** What one policy said about one request (client protocol 9.4). */
+/** The outcome of one policy for one request (client protocol 9.4). */
 export type PolicyOutcome =
   | 'OUTCOME_ALLOW'
   | 'OUTCOME_DENY_EXPLICIT'
@@ -122,16 +126,16 @@ export interface UserApproval {
   readonly credential: PolicyCredential;
 }
 
-/** By name, the roots of the namespaces that speak of wallets, keys and transactions; or why none can be read. */
+/** By name, the roots of the namespaces on wallets, keys and transactions; or why none can be read. */
 type Resources = Readonly<Record<string, PolicyValue>> | Unreadable;
 
-/** One of several payloads, each of which is decided alone; `name` says which it is. */
+/** One of several payloads, each of which is decided alone; `name` says which. */
 export interface RequestPart {
   readonly name: string;
   readonly resources: Readonly<Record<string, PolicyValue>>;
 }
 
-/** What is to be decided. `parts` stand in for `resources` where there are several payloads. */
+/** What is to be decided. `parts` replace `resources` if there are several payloads. */
 export interface AuthorizationRequest {
   readonly activity: {
     readonly type: string;
@@ -145,6 +149,6 @@ export interface AuthorizationRequest {
   readonly submitterId: string;
   /** Policies cannot grant it (client protocol 9.4). */
   readonly rootQuorumOnly: boolean;
-  /** It manages credentials of the submitter's own; `session`: no more than a key that soon ends, for who has stamped. */
+  /** It manages the submitter's own credentials; `session`: only an expiring key for the user who stamped. */
   readonly ownCredentials: boolean | 'session';
 }

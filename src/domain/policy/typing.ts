@@ -1,7 +1,7 @@
 import { integerRange, type CheckedExpression, type Equality } from './syntax.js';
 import type { PolicyType, PolicyValue } from './types.js';
 
-/** Which types fit each other, and what a literal may be taken for. */
+/** Which types fit each other, and which type a literal can take. */
 
 const dynamic: PolicyType = { kind: 'dynamic' };
 
@@ -9,22 +9,22 @@ type Kinds = ReadonlySet<PolicyType['kind']>;
 
 const scalars: Kinds = new Set<PolicyType['kind']>(['bool', 'int', 'uint', 'string', 'timestamp']);
 const ordered: Kinds = new Set<PolicyType['kind']>(['int', 'uint', 'timestamp']);
-/** What a dynamic value can be equal to, and what it can be ordered with: no request has a timestamp. */
+/** The types that a dynamic value can be equal to, or ordered with: no request has a timestamp. */
 const dynamicScalars: Kinds = new Set<PolicyType['kind']>(['bool', 'int', 'uint', 'string', 'dynamic']);
 const dynamicOrdered: Kinds = new Set<PolicyType['kind']>(['int', 'uint', 'dynamic']);
 
-/** What can be equal, or ordered, and where one side is dynamic. */
+/** What can be equal, or ordered, also if one side is dynamic. */
 export function comparable(isDynamic: boolean, isEquality: boolean): Kinds {
   if (isDynamic) return isEquality ? dynamicScalars : dynamicOrdered;
   return isEquality ? scalars : ordered;
 }
 
-/** A dynamic value as one of `type`; anything else as it is. */
+/** A dynamic value as one of `type`; anything else unchanged. */
 export function cast(node: CheckedExpression, type: PolicyType): CheckedExpression {
   return node.type.kind === 'dynamic' ? { kind: 'cast', of: node, type, at: node.at } : node;
 }
 
-/** A dynamic value as a list; anything else as it is. */
+/** A dynamic value as a list; anything else unchanged. */
 export function castToList(node: CheckedExpression): CheckedExpression {
   return cast(node, { kind: 'list', of: dynamic });
 }
@@ -37,7 +37,7 @@ export function equalityOf(a: PolicyType, b: PolicyType): Equality {
   return hex.includes('prefixed') ? 'prefixed-hex' : 'exact';
 }
 
-/** The same expression with a type that an integer literal may take as well, or undefined when it does not fit. */
+/** The same expression with another type that an integer literal may take, or undefined if it does not fit. */
 export function adapt(node: CheckedExpression, type: PolicyType): CheckedExpression | undefined {
   if (isSameType(node.type, type)) return node;
   if (node.kind === 'constant' && typeof node.value === 'bigint') {
@@ -65,7 +65,7 @@ function isSameType(a: PolicyType, b: PolicyType): boolean {
   return a.kind !== 'record' || (a.name === (b as typeof a).name && a.fields === (b as typeof a).fields);
 }
 
-/** A type as messages name it. */
+/** The name of a type in messages. */
 export function nameOf(type: PolicyType): string {
   if (type.kind === 'list' || type.kind === 'map') return `${type.kind}<${nameOf(type.of)}>`;
   return type.kind === 'record' ? type.name : type.kind;

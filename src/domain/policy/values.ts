@@ -5,18 +5,18 @@ function isMarker(value: object): boolean {
   return value instanceof Doubt || value instanceof AmbiguousText;
 }
 
-/** A record or a map, and no marker of something else. */
+/** A record or a map, as opposed to a marker. */
 export function isRecord(value: PolicyValue): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isMarker(value);
 }
 
-/** What a text shows. */
+/** The visible text of a string. */
 export function textOf(value: PolicyValue): string | undefined {
   if (value instanceof AmbiguousText) return value.text;
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What a value is, for messages. */
+/** The kind of a value, for messages. */
 export function kindOf(value: PolicyValue): string {
   if (value instanceof AmbiguousText) return 'an ambiguous text';
   switch (typeof value) {
@@ -31,7 +31,7 @@ export function kindOf(value: PolicyValue): string {
   }
 }
 
-/** Looks at the value itself, not into it: what lies inside is looked at when it is read. */
+/** Checks the value itself, not its contents, which are checked when they are read. */
 export function isOfType(value: PolicyValue, type: PolicyType): boolean {
   switch (type.kind) {
     case 'bool':

@@ -2,12 +2,12 @@ import type { Analysis } from './consensus-analysis.js';
 import type { Tally } from './tally.js';
 import type { Voter, VoteSet } from './votes.js';
 
-/** What a question makes of a set of votes: `too-many` when fewer may be what it looks for. */
+/** What a question concludes from a set of votes: `too-many` if a smaller one may be what it looks for. */
 type Test = (set: VoteSet) => 'found' | 'too-many' | 'none';
 
 /**
- * Looks for a set of votes of the voters: first everybody, then, kind by kind, as few as are still too many, then
- * every set from the smallest on; or only that, where the smallest is wanted.
+ * Searches for a set of the voters' votes: first everyone, then, kind by kind, as few as are still too many, then every
+ * set from the smallest on; or only the last, to find the smallest.
  */
 export function search(
   analysis: Analysis,
@@ -39,7 +39,7 @@ export function search(
     return counts.flatMap((count, index) => (count > 0 ? [{ ...slots[index]!, count }] : []));
   };
 
-  // What is found at all is mostly found here, also where there are too many sets to try each.
+  // A match is mostly found here, even if there are too many sets to try each.
   const guesses = tally.steps.spent + tally.steps.left / 2;
   const isGuessing = () => order === 'by guesses first' && tally.steps.spent < guesses;
   const mostChoices = Math.max(0, ...groups.map(({ choices }) => choices.length));

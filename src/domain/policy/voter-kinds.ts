@@ -7,7 +7,7 @@ import { lettersOf, type Tally } from './tally.js';
 import { AmbiguousText, Doubt, type PolicyType, type PolicyValue } from './types.js';
 import type { Choice, Vote, Voter } from './votes.js';
 
-/** Who could approve, as far as one expression can tell them apart. */
+/** The possible approvers, as far as one expression can tell them apart. */
 export class VoterKinds {
   readonly voters: readonly Voter[];
   private readonly likeness: Likeness | undefined;
@@ -44,12 +44,12 @@ export class VoterKinds {
 }
 
 /**
- * Tells which votes an expression that relates them cannot tell apart: those that agree in every field that it reads. A
- * text that only one user has, and that nothing else names, is like any other such text: to exchange all of one user's
- * with another's changes nothing.
+ * Finds which votes an expression that relates them cannot tell apart: those that agree in every field that it reads. A
+ * text that only one user has, and that nothing else names, is interchangeable with any other such text: swapping all
+ * texts of two users changes nothing.
  */
 class Likeness {
-  /** In lower case, as some comparisons do not look at it: who has a text, and which are no one user's. */
+  /** In lower case, because some comparisons ignore it: who has a text, and which texts are not unique to a user. */
   private readonly holders = new Map<string, string>();
   private readonly shared = new Set<string>();
   private readonly isExact: boolean;
@@ -70,7 +70,7 @@ class Likeness {
         : [],
     );
     const others = roots.filter((name) => !approvalNamespaces.has(name));
-    // Of a requester all texts are known; what else there is may be named in any way.
+    // All texts of a requester are known; anything else may be named in any way.
     this.isExact = analysis.takesApart || others.some((name) => name !== 'requester');
     if (this.isExact) return;
     const named = others.flatMap((name) => textsIn(outer.value(name)));
@@ -82,7 +82,7 @@ class Likeness {
     }
   }
 
-  /** The same for two votes that can be exchanged together with their users. `aliases` are those of one user. */
+  /** The same for two votes that can be swapped together with their users. `aliases` are those of one user. */
   markOf(vote: Vote, aliases: Map<string, string>): string {
     return this.markOfValue(this.valuesOf(vote), aliases);
   }

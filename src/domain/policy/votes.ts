@@ -6,7 +6,7 @@ import type { PolicyValue, UserApproval } from './types.js';
 /** One approval, as the language sees it: an element of each list of approvals. */
 export type Vote = Readonly<Record<string, PolicyValue>>;
 
-/** An approval, cast or not, as a vote. */
+/** An approval as a vote, cast or hypothetical. */
 export function voteOf(approval: UserApproval): Vote {
   const vote: Record<string, PolicyValue> = {};
   for (const { name, ofApproval } of lists) vote[name] = ofApproval(approval);
@@ -15,7 +15,7 @@ export function voteOf(approval: UserApproval): Vote {
 
 const lists = [...approvalNamespaces.values()];
 
-/** The votes as the language sees them: as lists that are made once they are asked for. */
+/** The votes as the language sees them: as lists that are built on demand. */
 export function scopeOf(votes: readonly Vote[], outer: Scope, steps: Steps): Scope {
   const made = new Map<string, PolicyValue>();
   const listOf = (name: string): PolicyValue => {
@@ -30,7 +30,7 @@ export function scopeOf(votes: readonly Vote[], outer: Scope, steps: Steps): Sco
   return { now: outer.now, value: (name) => (approvalNamespaces.has(name) ? listOf(name) : outer.value(name)) };
 }
 
-/** A vote, as far as an expression can tell it from others: `mark` is the same where it cannot. */
+/** A vote as far as an expression can tell it from others: `mark` is the same if it cannot. */
 export interface Choice {
   readonly vote: Vote;
   readonly mark: string;
@@ -38,7 +38,7 @@ export interface Choice {
   readonly isNeutral: boolean;
 }
 
-/** Votes together: how many there are of each choice, and of which voters, where it is of several alike. */
+/** A set of votes: how many of each choice, and of which voters, if several are alike. */
 export type VoteSet = readonly {
   readonly choice: Choice;
   readonly count: number;
@@ -55,7 +55,7 @@ export function sizeOf(set: VoteSet): number {
   return set.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** The votes of a set, each of another user: an expression that relates them can tell that. */
+/** The votes of a set, each by another user, because an expression that relates them can tell. */
 export function votesIn(set: VoteSet): readonly Vote[] {
   const taken = new Map<readonly Voter[], number>();
   return set.flatMap(({ choice, count, of }) => {
@@ -67,10 +67,10 @@ export function votesIn(set: VoteSet): readonly Vote[] {
   });
 }
 
-/** A user who could approve, and the votes to choose from: one of each that can be told apart. */
+/** A user who could approve, and the votes to choose from: one of each distinguishable kind. */
 export interface Voter {
   readonly userId: string;
-  /** Voters of one kind can stand for each other. */
+  /** Voters of one kind are interchangeable. */
   readonly kind: string;
   readonly choices: readonly Choice[];
 }

@@ -8,20 +8,22 @@ import { PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause } from './types.js';
 
 /**
- * What policies are reckoned with when they are written: approvals given, elements of a list in a request, and elements of
- * a list within an element. A request that brings more may use up its steps, and is then in doubt.
+ * Sizes assumed when a policy is written: approvals given, elements of a list in a request, and elements of a list
+ * within an element. A request with more may use up its steps, and is then in doubt.
  */
 export const reckoned = { approvals: 100, elements: 256, nested: 16 } as const;
 
-/** Most steps of all clauses of an organization's policies as reckoned: what a decision has, less what votes may take. */
+/**
+ * Maximum estimated steps of all clauses of an organization's policies: what a decision has, less what votes may take.
+ */
 export function maxPolicySteps(rules: number): number {
   return decisionSteps(rules) - maxStepsInAll;
 }
 
-/** Remembers a pure function of an expression, by its identity. */
+/** Caches a pure function of an expression, by its identity. */
 const known = new WeakMap<CheckedExpression, number>();
 
-/** The most steps that evaluating a clause takes, with lists as long as they are reckoned. */
+/** Maximum steps of evaluating a clause, for lists of the assumed sizes. */
 function worstSteps(clause: CheckedExpression): number {
   let steps = known.get(clause);
   if (steps === undefined) {
@@ -31,7 +33,7 @@ function worstSteps(clause: CheckedExpression): number {
   return steps;
 }
 
-/** The most steps that reading and evaluating these clauses takes. One that cannot be read has none to evaluate. */
+/** Maximum steps of parsing and evaluating these clauses. A clause that cannot be parsed is not evaluated. */
 export function worstStepsOf(
   clauses: { readonly [Name in Clause]?: string },
   environment: PolicyEnvironment,
@@ -56,11 +58,11 @@ export function tooCostly(clause: CheckedExpression): string | undefined {
   return `it could take ${steps} steps with ${approvals} approvals and lists of ${elements} elements, the most is ${maxSteps}: relate fewer lists to each other`;
 }
 
-/** What a function of the language reckons its cost from. */
+/** How a function of the language estimates its cost. */
 export interface Reckoning {
-  /** The most steps that a part takes. */
+  /** Maximum steps of a part. */
   steps(part: CheckedExpression): number;
-  /** How many elements a list is reckoned with. */
+  /** The assumed number of elements of a list. */
   elements(list: CheckedExpression): number;
 }
 

@@ -1,7 +1,7 @@
 import { isCut, isKept } from '../event-store.js';
 import type { ExpectedRevision, NewEvent } from '../event-store.js';
 
-/** Revision that the first event of an append gets when the stream is where the writer thinks it is. */
+/** Revision of an append's first event if the stream is where the writer thinks it is. */
 export function firstRevision(expected: ExpectedRevision): number {
   return expected === 'no-stream' ? 0 : expected + 1;
 }
@@ -11,7 +11,7 @@ export function revisionOf(length: number): ExpectedRevision {
   return length === 0 ? 'no-stream' : length - 1;
 }
 
-/** @throws {TypeError} on a call that no state of the store could make right */
+/** @throws {TypeError} for a call that no state of the store could make valid */
 export function checkAppend(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): void {
   if (stream === '') throw new TypeError('a stream needs a name: pass for example `organization-<id>`');
   if (events.length === 0) throw new TypeError(`nothing to append to stream \`${stream}\`: pass at least one event`);
@@ -25,7 +25,7 @@ export function checkAppend(stream: string, events: readonly NewEvent[], expecte
   }
 }
 
-/** @throws {TypeError} unless the stream is of a kind that may be deleted: nothing else may ever be forgotten */
+/** @throws {TypeError} unless the stream is of a deletable kind: nothing else may ever be forgotten */
 export function checkDelete(stream: string): void {
   if (isKept(stream) || isCut(stream)) {
     throw new TypeError(

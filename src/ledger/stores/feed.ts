@@ -2,16 +2,16 @@ import type { RecordedEvent, SubscribeOptions, Subscription } from '../event-sto
 import { parseEvent } from '../stored-event.js';
 import type { StoredEvent } from '../stored-event.js';
 
-/** Most events that a handler gets at once, and most rows read from disk at once. */
+/** Maximum events that a handler gets at once, and maximum rows read from disk at once. */
 export const PAGE_SIZE = 500;
 
-/** Where a feed takes its events from: what follows a position, oldest first, or nothing when it is the last. */
+/** Where a feed takes its events from: what follows a position, oldest first, or nothing at the end. */
 export type NextEvents = (after: bigint) => Promise<readonly RecordedEvent[]> | readonly RecordedEvent[];
 
 /**
  * The loop behind a subscription, the same for catching up and for live events: take what follows the last delivered
- * position, deliver it, repeat; when there is nothing, sleep until `wake`. So there is no hand-over between the two
- * modes in which an event could get lost or come twice, and a slow handler slows nothing but its own feed.
+ * position, deliver it, repeat; if there is nothing, sleep until `wake`. So there is no hand-over between two modes in
+ * which an event could get lost or be delivered twice, and a slow handler slows only its own feed.
  */
 export class Feed implements Subscription {
   readonly #next: NextEvents;
@@ -30,7 +30,7 @@ export class Feed implements Subscription {
     this.#done = this.#run();
   }
 
-  /** To be called after every recorded event; cheap when the feed is busy anyway. */
+  /** Call this after every recorded event; cheap if the feed is busy anyway. */
   wake(): void {
     this.#news = true;
     this.#sleeper?.();
@@ -45,7 +45,7 @@ export class Feed implements Subscription {
   async #run(): Promise<void> {
     let failure: { error: unknown } | undefined;
     try {
-      // The subscriber must have its subscription in hand before the first event can reach it.
+      // The subscriber must have its subscription before the first event can reach it.
       await Promise.resolve();
       await this.#deliver();
     } catch (error) {
@@ -59,7 +59,7 @@ export class Feed implements Subscription {
   async #deliver(): Promise<void> {
     let after = this.#options.after === 'start' ? -1n : this.#options.after;
     while (!this.#closed) {
-      // INVARIANT: cleared before looking, so that an event recorded while we look cannot be slept through.
+      // INVARIANT: cleared before looking, so that an event recorded while we look is not missed.
       this.#news = false;
       const events = await this.#next(after);
       if (this.#closed) return;

@@ -13,7 +13,7 @@ import { eventsAfter, Feed } from './feed.js';
 import { jsonText, parseEvent } from '../stored-event.js';
 import type { StoredEvent } from '../stored-event.js';
 
-/** An event store that forgets everything with the process: for tests and for trying things out. */
+/** An event store that loses everything with the process: for tests and for trying things out. */
 export class InMemoryEventStore implements EventStore {
   readonly exclusive = true;
   readonly #streams = new Map<string, StoredEvent[]>();
@@ -37,7 +37,8 @@ export class InMemoryEventStore implements EventStore {
     }
     if (recorded.length !== first) throw new WrongRevision(stream, expected, revisionOf(recorded.length));
 
-    // INVARIANT: everything that can fail is done before the first change, so that a batch is written whole or not.
+    // INVARIANT: everything that can fail happens before the first change, so that a batch is written completely or not
+    // at all.
     const added = events.map((event, index) => ({
       stream,
       revision: first + index,

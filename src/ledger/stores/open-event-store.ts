@@ -8,12 +8,10 @@ export function eventsFile(dataDir: string): string {
   return join(dataDir, 'events.db');
 }
 
-/** What a request body of 2 MiB becomes in the log at most, in bytes: four thirds of it, and what it creates. */
+/** Maximum size of a 2 MiB request body in the log, in bytes: four thirds of it, and what it creates. */
 const wantedBytes = 4 * 1024 * 1024;
 
-/**
- * Says when the store takes smaller requests than the server does, and what to change.
- */
+/** Reports if the store accepts only smaller requests than the server does, and what to change. */
 export async function warnOfLimit(store: EventReader, warn: (message: string) => void): Promise<void> {
   const { EventStoreDbEventStore } = await import('./event-store-db/event-store-db.js');
   if (!(store instanceof EventStoreDbEventStore)) return;
@@ -26,21 +24,21 @@ export async function warnOfLimit(store: EventReader, warn: (message: string) =>
 }
 
 /**
- * Opens the store that EVENT_STORE names: `memory:`, `sqlite:` (a file in the data folder, which must exist), or the
+ * Opens the store named by EVENT_STORE: `memory:`, `sqlite:` (a file in the data folder, which must exist), or the
  * connection string of an EventStoreDB.
- * @throws {StoreUnavailable} when it is in use by another process, does not answer, or is no event store
+ * @throws {StoreUnavailable} if it is in use by another process, does not respond, or is not an event store
  */
 export async function openEventStore(eventStore: string, dataDir: string): Promise<EventStore> {
   if (eventStore === 'memory:') return new InMemoryEventStore();
   if (eventStore === 'sqlite:') return SqliteEventStore.open(eventsFile(dataDir));
-  // Its client is large: who keeps events in a file does not wait for it.
+  // Its client is large: installations on a file do not wait for it.
   const { EventStoreDbEventStore } = await import('./event-store-db/event-store-db.js');
   return EventStoreDbEventStore.open(eventStore);
 }
 
 /**
- * Opens the store that EVENT_STORE names for reading only, also while a coordinator runs on it.
- * @throws {StoreUnavailable} when it is not there, does not answer, or is no event store
+ * Opens the store named by EVENT_STORE for reading only, also while a coordinator runs on it.
+ * @throws {StoreUnavailable} if it does not exist, does not respond, or is not an event store
  */
 export async function openForReading(eventStore: string, dataDir: string): Promise<EventReader> {
   if (eventStore === 'sqlite:') return SqliteEventStore.openForReading(eventsFile(dataDir));

@@ -43,7 +43,7 @@ describe('create_invitations', () => {
       .then([invited(1), invited(2, other)], { invitationIds: [id(501), id(502)] });
   });
 
-  it('ends those that are over, which then stand in nobody’s way', () =>
+  it('ends expired ones, which then block nobody', () =>
     given(...world, invited(1, { expiresAt: Date.UTC(2026, 0, 1, 12) }))
       .when(createInvitations, { invitations: [asked] }, { prepared: prepared(2) })
       .then([ended(id(501), 'expired'), invited(2)], { invitationIds: [id(502)] }));
@@ -71,7 +71,7 @@ describe('create_invitations', () => {
       .thenRefused(code, words),
   );
 
-  it('refuses an address twice, none at all, and more than an organization may have', () => {
+  it('refuses a repeated address, an empty list, and more than an organization may have', () => {
     given(...world)
       .when(
         createInvitations,
@@ -98,7 +98,7 @@ describe('create_invitations', () => {
 });
 
 describe('delete_invitation', () => {
-  it('withdraws one that is open, once, and none that was accepted', () => {
+  it('withdraws an open one, once, and refuses to withdraw an accepted one', () => {
     given(...world, invited(1))
       .when(deleteInvitation, { invitationId: id(501) })
       .then([ended(id(501), 'deleted')], { invitationId: id(501) });
@@ -123,7 +123,7 @@ describe('accept_invitation', () => {
   const api = invited(1, { accessType: 'ACCESS_TYPE_API' });
   const by = (userId: string, prepared: ReturnType<typeof aRegistration>[] = []) => ({ submitterId: userId, prepared });
 
-  it('makes the user with the passkey, name, address and tags', () =>
+  it('creates the user with the passkey, name, address and tags', () =>
     given(...world, invited(1))
       .when(acceptInvitation, { invitationId: id(501), authenticators: [passkey] }, by(id(601), [aRegistration(7)]))
       .then(
@@ -141,7 +141,7 @@ describe('accept_invitation', () => {
         { userId: id(601) },
       ));
 
-  it('makes the user with an API key; a tag that is gone is left out', () =>
+  it('creates the user with an API key, without a deleted tag', () =>
     given(...world, api, { type: 'UserTagDeleted', data: { tagId: id(201) } })
       .when(acceptInvitation, { invitationId: id(501), apiKeys: [key(9)] }, by(id(601)))
       .then(
@@ -204,7 +204,7 @@ describe('accept_invitation', () => {
         .thenRefused(code, words),
   );
 
-  it('is forgotten once the same request cannot come again', () => {
+  it('is forgotten once the same request can no longer be repeated', () => {
     const organization = emptyOrganization();
     const hour = 60 * 60 * 1000;
     for (const event of [...world, all, invited(2)]) evolve(organization, event, 0);

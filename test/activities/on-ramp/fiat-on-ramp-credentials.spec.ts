@@ -100,7 +100,7 @@ describe('update_fiat_on_ramp_credential', () => {
     },
   } as const;
 
-  it('replaces all but the mode, and ends the vault of the old keys', () => {
+  it('replaces everything except the mode, and ends the vault of the old keys', () => {
     given(anOrganization(), known)
       .when(updateFiatOnRampCredential, { ...beta, fiatOnrampCredentialId: id(401) }, { prepared: 'v9' })
       .then([event], { fiatOnRampCredentialId: id(401) });
@@ -112,7 +112,7 @@ describe('update_fiat_on_ramp_credential', () => {
     expect([after?.sandboxMode, after?.projectId]).toEqual([true, undefined]);
   });
 
-  it('refuses what the provider lacks, and an account that is not there', () => {
+  it('refuses missing provider fields, and an unknown account', () => {
     given(anOrganization(), known)
       .when(
         updateFiatOnRampCredential,
@@ -127,7 +127,7 @@ describe('update_fiat_on_ramp_credential', () => {
 });
 
 describe('delete_fiat_on_ramp_credential', () => {
-  it('forgets an account and ends its vault, once', () => {
+  it('deletes an account and ends its vault, once', () => {
     const event = {
       type: 'FiatOnRampCredentialDeleted',
       data: { fiatOnRampCredentialId: id(401), vaultId: 'v1' },

@@ -123,7 +123,7 @@ describe('update webhook endpoint', () => {
     { name: 'Other' },
     { isActive: false },
     { name: 'All', isActive: true, url },
-  ])('changes what it is told to: %j', (changes) =>
+  ])('applies the update %j', (changes) =>
     given(anOrganization(), created())
       .when(updateWebhookEndpoint, { endpointId: id(1), ...changes })
       .then([{ type: 'WebhookEndpointUpdated', data: { endpointId: id(1), ...changes } }], {
@@ -143,7 +143,7 @@ describe('update webhook endpoint', () => {
         webhookEndpoint: { ...resource, name: 'Other', subscriptions: [{ ...toActivities }] },
       }));
 
-  it('changes nothing when nothing is sent', () =>
+  it('changes nothing if nothing is sent', () =>
     given(anOrganization(), created())
       .when(updateWebhookEndpoint, { endpointId: id(1) })
       .then([], {
@@ -151,7 +151,7 @@ describe('update webhook endpoint', () => {
         webhookEndpoint: { ...resource, subscriptions: [{ ...toActivities }] },
       }));
 
-  it('refuses a bad URL, and an endpoint that is not there', () => {
+  it('refuses an invalid URL, and an unknown endpoint', () => {
     const update = (intent: object, ...history: OrganizationEvent[]) =>
       given(anOrganization(), ...history).when(updateWebhookEndpoint, { endpointId: id(1), ...intent });
     update({ url: 'x' }, created()).thenRefused('INVALID_ARGUMENT', /must be an absolute URL/);

@@ -85,7 +85,7 @@ describe('the activity machine, explored from every start', () => {
     }
   });
 
-  it('takes nothing in a final state', () => {
+  it('accepts nothing in a final state', () => {
     const ended = everySnapshot.filter(({ value }) => finalNames.includes(value));
     expect(new Set(ended.map(({ value }) => value))).toEqual(new Set(finalNames));
     for (const snapshot of ended) {
@@ -248,7 +248,7 @@ describe('who may vote', () => {
 });
 
 describe('step', () => {
-  it('takes what the machine takes and throws on everything else, naming state and event', () => {
+  it('accepts what the machine accepts and throws on everything else, naming state and event', () => {
     let taken = 0;
     for (const snapshot of everySnapshot) {
       for (const event of events) {
@@ -277,7 +277,7 @@ describe('step', () => {
     }
   });
 
-  it('leaves the snapshot it was given as it was', () => {
+  it('does not change the snapshot that it was given', () => {
     const before = activityAt('consensusNeeded', { eligible: ['bob'], approved: ['ann'] });
     step(before, { type: 'approve', userId: 'bob' });
     expect([before.value, before.context]).toEqual(['consensusNeeded', { eligible: ['bob'], approved: ['ann'] }]);

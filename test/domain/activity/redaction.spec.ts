@@ -33,7 +33,7 @@ test.each([
   ['in base64', Buffer.from(live).toString('base64'), Buffer.from(unsigned).toString('base64')],
   ['escaped in JSON', `{"t":"${live.replace('.', '\\u002e')}"}`, `{"t":"${unsigned}"}`],
   ['in JSON in JSON', JSON.stringify([JSON.stringify([live])]), JSON.stringify([JSON.stringify([unsigned])])],
-])('a live token has no signature: %s', (_where, payload, told) => expect(payloadOf(payload)).toBe(told));
+])('a live token loses its signature: %s', (_where, payload, told) => expect(payloadOf(payload)).toBe(told));
 
 test('whatever comes after two thousand possible tokens is taken for one', () => {
   const few = `${candidates(1_000)} ${dead}`;

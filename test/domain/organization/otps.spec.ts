@@ -89,7 +89,7 @@ describe('codes of one contact', () => {
     expect(organization.otps.size).toBe(4);
   });
 
-  it('do not count when they are over', () => {
+  it('do not count once they have expired', () => {
     const { send } = sending();
     for (const number of [1, 2, 3]) send(number, start, { expiresAt: start + minute });
     expect(send(4, start + minute - 1)).toEqual(['replaced 1', 'OtpSent']);
@@ -163,7 +163,7 @@ describe('a code', () => {
     expect(refused[0]?.code).toBe('INVALID_ARGUMENT');
   });
 
-  it('is right by its whole hash and nothing less', () => {
+  it('is correct only if its whole hash matches', () => {
     expect(isCodeOf(otp, rightHash)).toBe(true);
     for (const guess of [wrongHash, '', rightHash.slice(0, -1), `${rightHash}a`, `b${rightHash.slice(1)}`]) {
       expect(isCodeOf(otp, guess)).toBe(false);

@@ -52,7 +52,7 @@ test.each(changes(member).map((event) => [event.type, event] as const))(
   },
 );
 
-test('of others they are recorded as policies allow', () => {
+test('for other users they are recorded as policies allow', () => {
   const word = { isRootQuorums: false, userIds: [member] };
   expect(() => checkQuorumMembers(organization, changes(other), word)).not.toThrow();
 });

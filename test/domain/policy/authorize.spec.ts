@@ -111,7 +111,7 @@ describe('authorizing', () => {
     ]);
   });
 
-  it('takes users and policies that can be gone through only once', () => {
+  it('accepts users and policies that can be iterated only once', () => {
     const two = policy({ policyId: 'p', effect: 'EFFECT_ALLOW', consensus: 'approvers.count() >= 2' });
     const once = { users: users.values(), policies: [two, two].values() };
     expect(authorize(request, [approval('ops-1', 'o1')], context([], once)).outcome).toBe('consensus-needed');
@@ -180,7 +180,7 @@ describe('authorizing', () => {
     .record({ submitterId: fc.constantFrom(...users.map(({ userId }) => userId)), ownCredentials: fc.boolean() })
     .map((fields): AuthorizationRequest => ({ ...request, ...fields }));
 
-  it('never allows by an error, by nobody, or against a denial', () => {
+  it('never allows because of an error, without an approval, or against a denial', () => {
     const seen = new Set<string>();
     fc.assert(
       fc.property(questions, approvalLists, policies, (question, approvals, list) => {
@@ -326,7 +326,7 @@ describe('authorizing', () => {
     .chain((parts) => fc.constantFrom(parts.join(' && '), parts.join(' || '), `!(${parts.join(' || ')})`));
   const worse = { allow: 0, 'consensus-needed': 1, 'deny-implicit': 2, 'deny-explicit': 3 } as const;
 
-  it('never gets better by a doubt, whatever is in doubt', () => {
+  it('never improves with a doubt, whatever is in doubt', () => {
     const seen = new Set<string>();
     const doubtful = fc
       .array(
@@ -375,7 +375,7 @@ describe('authorizing', () => {
     expect([...seen]).toContain('deny-implicit deny-explicit');
   });
 
-  it('never gets better by one more DENY', () => {
+  it('never improves with another DENY', () => {
     let denied = 0;
     fc.assert(
       fc.property(questions, approvalLists, policies, reads, (question, approvals, list, condition) => {

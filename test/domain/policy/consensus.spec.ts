@@ -242,7 +242,7 @@ describe('consensus', () => {
     }).toEqual(expected);
   });
 
-  it('has nothing to expect of who has no credential, or is not there', () => {
+  it('expects nothing of users without a credential, or unknown ones', () => {
     const voters = new Voters(() => [a, user('e', [], [])], [approval(a)], outer);
     const two = consensus('approvers.count() >= 2');
     expect(voters.isReachable(two)).toBe(false);
@@ -263,7 +263,7 @@ describe('consensus', () => {
     expect(outvoted.isReachable(consensus(`${count('t1')} > ${count('t2')} && ${count('t1')} < 3`))).toBe(false);
   });
 
-  it('sees through values whose type shows only when read', () => {
+  it('handles values whose type is known only when read', () => {
     const labels: Namespace = {
       name: 'labels',
       clauses: ['consensus'],
@@ -286,7 +286,7 @@ describe('consensus', () => {
     }
   });
 
-  it('answers for large organizations', () => {
+  it('works for large organizations', () => {
     const users = Array.from({ length: 200 }, (_, index) => user(`u${index}`, [`t${index % 3}`], [apiKey, passkey]));
     const voters = new Voters(() => users, [approval(users[0]!)], outer);
     const named = users.slice(0, 30).map(({ userId }) => `approvers.any(u, u.id == '${userId}')`);

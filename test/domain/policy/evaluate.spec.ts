@@ -112,7 +112,7 @@ describe('evaluating a policy', () => {
     expect(failure(text)).toEqual(message);
   });
 
-  it('looks at every element and every side, though the answer is known', () => {
+  it('evaluates every element and every side, even if the result is known', () => {
     const seen: string[] = [];
     const watching: Scope = {
       now: 0,
@@ -160,7 +160,7 @@ describe('evaluating a policy', () => {
     );
   });
 
-  it('counts the elements of a list whose type shows only when read', () => {
+  it('counts the elements of a list whose type is known only when read', () => {
     const text = "7 in eth.tx.anything['list']";
     const given = (length: number): Scope => ({
       now: 0,

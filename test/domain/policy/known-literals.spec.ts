@@ -130,7 +130,7 @@ test('a clause of an older build that no longer compiles names nothing', () => {
   expect(() => checkNoDenialNames('User.tags', [id(2)], policyEnvironment, organization)).not.toThrow();
 });
 
-test('stored policies with words that nothing can be are told at start, by name, and no more than a hundred', async () => {
+test('stored policies with impossible literals are reported at start, by name, and no more than a hundred', async () => {
   const silent = (number: number) => aPolicy(number, { condition: "activity.resource == 'WALLETS'" });
   const told = async (...events: OrganizationEvent[]) => {
     const rows = rowsOf(policiesModel, recorded(id(700), events));

@@ -479,7 +479,7 @@ describe('many streams and large events', () => {
 });
 
 describe('a subscriber', () => {
-  it('misses nothing wherever it starts between what is kept in memory and what is on disk', async () => {
+  it('misses nothing, wherever it starts between memory and disk', async () => {
     const store = await open();
     const live = follow(store, 'start');
     const stream = aStream();

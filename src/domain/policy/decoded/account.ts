@@ -1,40 +1,40 @@
 import { AmbiguousText, Doubt, type PolicyValue } from '../types.js';
 
-/** One thing worth knowing before it is approved. */
+/** One fact that an approver should know. */
 export interface DecodedFact {
   readonly name: string;
   readonly value: string;
 }
 
-/** One transaction, or one payload, for whoever is asked to approve it. */
+/** One transaction or payload, described for those who are asked to approve it. */
 export interface Decoded {
-  /** The payload, where there are several. */
+  /** The payload, if there are several. */
   readonly of?: string;
-  /** In a sentence that holds no words of a caller: amounts, addresses, names of functions. */
+  /** A sentence without any text chosen by a caller: amounts, addresses, names of functions. */
   readonly text: string;
   readonly facts: readonly DecodedFact[];
-  /** What of it is not shown, and why. */
+  /** What is not shown, and why. */
   readonly notDecoded?: string;
 }
 
-/** `words`: whoever signs, or has uploaded the interface, has chosen it. */
+/** `words`: chosen by the requester, or by whoever uploaded the interface. */
 export interface Fact extends DecodedFact {
   readonly words?: true;
 }
 
-/** As `Decoded`, with who has chosen what. */
+/** Like `Decoded`, with who chose what. */
 export interface Account extends Omit<Decoded, 'facts'> {
   readonly facts: readonly Fact[];
 }
 
-/** What policies read of one thing, by name. */
+/** What policies see of one thing, by name. */
 export type Values = Readonly<Record<string, PolicyValue | undefined>>;
 
-/** Most things that are said of one payload, and characters of one value. */
+/** Maximum facts about one payload, and characters of one value. */
 const mostFacts = 40;
 export const maxValue = 200;
 
-/** What was said of it, as far as there is room. */
+/** The facts, as far as there is room. */
 export function limited(account: Account): Account {
   const { facts } = account;
   if (facts.length <= mostFacts) return account;
@@ -52,14 +52,14 @@ export function coins(value: PolicyValue | undefined, decimals: number): string 
   return typeof value === 'bigint' ? units(value, decimals) : shown(value);
 }
 
-/** An amount of the smallest unit in the unit that people count in, exactly. */
+/** An amount in the smallest unit, converted exactly to the usual unit. */
 export function units(amount: bigint, decimals: number): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');
   return `${amount < 0n ? '-' : ''}${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** One value on one line: numbers and hexadecimal as they are, other text in quotes. */
+/** A value on one line: numbers and hexadecimal as they are, other text in quotes. */
 export function shown(value: PolicyValue | undefined): string {
   if (value === undefined) return 'not there';
   if (value instanceof Doubt) return 'not readable';
@@ -69,19 +69,19 @@ export function shown(value: PolicyValue | undefined): string {
   return String(value);
 }
 
-/** Written in one of the alphabets of addresses, hashes and names of types: it needs no quotes. */
+/** In one of the alphabets of addresses, hashes and type names, so it needs no quotes. */
 function isPlain(text: string): boolean {
   return /^(?:0x[0-9a-fA-F]*|[1-9A-HJ-NP-Za-km-z]{20,128}|[a-z0-9]{2,10}1[a-z0-9]{6,100}|[A-Z0-9_]{1,64}|[A-Za-z]{1,64}Contract)$/.test(
     text,
   );
 }
 
-/** The name of a function, if it is one: no punctuation that a mail program would make a link of. */
+/** The name of a function, if valid: no punctuation that a mail program would turn into a link. */
 export function identifier(name: string): string | undefined {
   return /^[A-Za-z_$][0-9A-Za-z_$]{0,63}$/.test(name) ? name : undefined;
 }
 
-/** Without what would break a line, hide, or reorder the text around it. */
+/** Removes characters that would break a line, or hide or reorder the text around them. */
 export function oneLine(text: string, max = maxValue): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return cut.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu, ' ').trim();

@@ -12,7 +12,7 @@ import {
   type Values,
 } from './account.js';
 
-/** Chains whose coin is ether; of another, only its number is known here. */
+/** Chains whose currency is ether; for others, only the number is known here. */
 const etherChains: ReadonlySet<bigint> = new Set([
   1n,
   10n,

@@ -11,7 +11,7 @@ import {
   type Values,
 } from './account.js';
 
-/** Contracts whose amount is TRX, by the field that holds it. */
+/** Contracts whose amount is in TRX, by the field that holds it. */
 const tronAmounts = ['amount', 'call_value', 'frozen_balance', 'unfreeze_balance', 'balance'] as const;
 
 export function tronAccount({ contract, data, fee_limit }: Values): Account {
@@ -51,7 +51,7 @@ export function tronAccount({ contract, data, fee_limit }: Values): Account {
 }
 
 function tronAmount(type: PolicyValue | undefined, amount: bigint): string {
-  // Those of other tokens than TRX have decimals of their own.
+  // Tokens other than TRX have their own decimals.
   return type === 'TransferAssetContract' ? `${amount} smallest units of a TRC-10 token` : `${units(amount, 6)} TRX`;
 }
 

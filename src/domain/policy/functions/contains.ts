@@ -19,8 +19,8 @@ export const contains: PolicyFunction = {
 };
 
 /**
- * `item in list`, which is `list.contains(item)`.
- * @throws {PolicyError} when the one cannot be in the other
+ * `item in list`, which means `list.contains(item)`.
+ * @throws {PolicyError} if the item cannot be in the list
  */
 export function membership(item: CheckedExpression, list: CheckedExpression, at: Position): CheckedExpression {
   const element = elementOf(list.type);
@@ -42,7 +42,7 @@ class Contains extends FunctionCall {
   readonly each = undefined;
   readonly isFilter = false;
   readonly isCount = false;
-  /** The elements of a constant list, in lower case where letter case never matters. */
+  /** The elements of a constant list, in lower case if letter case never matters. */
   private readonly members: ReadonlySet<PolicyValue> | undefined;
 
   constructor(
@@ -101,7 +101,7 @@ class Contains extends FunctionCall {
   }
 }
 
-/** Where letter case matters for some texts only, one look into a set cannot tell. */
+/** If letter case matters for only some texts, a look-up in a set is not enough. */
 function membersOf(elements: readonly PolicyValue[], equality: Equality): ReadonlySet<PolicyValue> | undefined {
   if (equality === 'dynamic' || equality === 'prefixed-hex') return undefined;
   if (equality === 'exact') return new Set(elements);

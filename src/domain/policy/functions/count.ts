@@ -47,7 +47,7 @@ class Count extends FunctionCall {
       return;
     }
     reader.term({ node: this, ...source, summary: counted }, place);
-    // Beside anything but constants a count may matter beyond every number in the text.
+    // Compared with anything but constants, a count may matter beyond every number in the text.
     if (!isWithConstant) reader.countsWithoutEnd();
   }
 }

@@ -42,7 +42,7 @@ export const filter: PolicyFunction = {
 const everyElement: Summary = { letter: 'f', neutral: true, of: (elements) => elements === 0 };
 const someElement: Summary = { letter: 't', neutral: false, of: (elements) => elements > 0 };
 
-/** It looks at every element, whatever the others were. */
+/** It looks at every element, whatever the others' values. */
 abstract class OverElements extends FunctionCall {
   readonly parts: readonly CheckedExpression[];
   readonly schedules = 0;

@@ -20,7 +20,7 @@ export const Timestamp: PolicyFunction = {
   },
 };
 
-/** Whether the time of the decision lies in a window of a schedule. */
+/** Whether the time of the decision is within a window of a schedule. */
 export const CronSpan: PolicyFunction = {
   name: 'CronSpan',
   form: 'f(…)',
@@ -36,7 +36,7 @@ export const CronSpan: PolicyFunction = {
   },
 };
 
-/** Of a week: each day is looked at, and each hour and minute, and the clock as often as it may have changed. */
+/** For a week: every day, every hour and minute, and the clock as often as it may have changed. */
 const scheduleSteps = 1_000;
 
 class InCronSpan extends FunctionCall {
@@ -64,7 +64,7 @@ class InCronSpan extends FunctionCall {
   }
 
   override readApprovals(): void {
-    // A clock knows nobody.
+    // A clock refers to no user.
   }
 }
 

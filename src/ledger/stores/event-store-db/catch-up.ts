@@ -19,39 +19,39 @@ export interface LiveStream<Item> {
   unsubscribe(): Promise<void>;
 }
 
-/** How a catch-up gets at the server. */
+/** How a catch-up reaches the server. */
 export interface CatchUpSource<Item> {
   /** Subscribes after a position. */
   open(after: LogPosition | 'start'): LiveStream<Item>;
-  /** Holds that there is an event at the position. @throws {StoreUnavailable} when there is none */
+  /** Confirms that there is an event at the position. @throws {StoreUnavailable} if there is none */
   check(position: LogPosition, signal: AbortSignal): Promise<void>;
-  /** The event of an item, if it is one to deliver. */
+  /** The event of an item, if it is to be delivered. */
   take(item: Item): RecordedEvent | undefined;
   /** True for an event that no scavenge can remove. */
   isKept(event: RecordedEvent): boolean;
-  /** What is left of a batch when it is to be delivered; after the signal nobody wants to know. */
+  /** Called with the rest of a batch when it is due for delivery; not after the signal. */
   visible(events: readonly RecordedEvent[], signal: AbortSignal): Promise<readonly RecordedEvent[]>;
-  /** Told of every drop, before the next subscription. */
+  /** Called for every drop, before the next subscription. */
   dropped(error: unknown): void;
 }
 
-/** Events that are known again, at most. */
+/** Maximum number of events recognized as repeated. */
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Keeps a subscription alive: the client's never comes back, so each drop is answered with a new one. That begins after
- * the last event received which is kept for ever, and nowhere else (docs/adr/0033): behind one that is scavenged, and
- * behind a checkpoint, servers may leave events out. What comes again after that is known by its stream and revision.
- * Holds at most a page of events; while it is full nothing is read from the network.
+ * Keeps a subscription alive: the client never restores one, so each drop is answered with a new one. It starts only
+ * after the last event received from a permanent stream (docs/adr/0033): after a scavenged event, and after a
+ * checkpoint, servers may skip events. Repeated events are recognized by stream and revision. Holds at most a page of
+ * events; while it is full, nothing is read from the network.
  */
 export class CatchUp<Item> {
   readonly #source: CatchUpSource<Item>;
   readonly #tries: Tries;
   readonly #stopped = new AbortController();
   #wake: () => void = () => undefined;
-  /** Of the last event received that is kept for ever, or where the subscriber begins. */
+  /** Of the last event received from a permanent stream, or where the subscriber starts. */
   #after: LogPosition | 'start';
-  /** What has come after that, and may come again. */
+  /** What has arrived after that, and may arrive again. */
   readonly #since = new Set<string>();
   #isChecked: boolean;
   #buffer: RecordedEvent[] = [];
@@ -76,7 +76,7 @@ export class CatchUp<Item> {
     this.#close();
   }
 
-  /** What has come, oldest first. @throws when nothing will come any more */
+  /** What has arrived, oldest first. @throws if nothing will arrive any more */
   async next(): Promise<readonly RecordedEvent[]> {
     const events = this.#buffer;
     if (events.length === 0) {
@@ -105,14 +105,14 @@ export class CatchUp<Item> {
     }
   }
 
-  /** Inside a record some servers deliver nothing, and never say so. */
+  /** Some servers deliver nothing for a position inside a record, and never say so. */
   async #checkBeginning(): Promise<void> {
     if (this.#isChecked || this.#after === 'start') return;
     await this.#source.check(this.#after, this.#stopped.signal);
     this.#isChecked = true;
   }
 
-  /** Resolves with the reason when the subscription has ended. */
+  /** Resolves with the reason once the subscription has ended. */
   async #follow(): Promise<unknown> {
     const stream = this.#source.open(this.#after);
     this.#stream = stream;
@@ -137,7 +137,7 @@ export class CatchUp<Item> {
   }
 
   #take(item: Item, stream: LiveStream<Item>): void {
-    // A stream that was given up may still have something in its hands.
+    // A stream that was given up may still hold something.
     if (stream !== this.#stream) return;
     const event = this.#source.take(item);
     this.#tries.progress();
@@ -158,7 +158,7 @@ export class CatchUp<Item> {
     const name = `${revision} ${stream}`;
     if (this.#since.has(name)) return false;
     const [oldest] = this.#since;
-    // Rather twice than never, and rather twice than without bound.
+    // Better twice than never, and better twice than without bound.
     if (oldest !== undefined && this.#since.size >= MOST_REMEMBERED) this.#since.delete(oldest);
     this.#since.add(name);
     return true;
@@ -168,10 +168,10 @@ export class CatchUp<Item> {
     const stream = this.#stream;
     if (stream === undefined) return;
     this.#stream = undefined;
-    // Without a listener, what the client says afterwards would end the process.
+    // Without a listener, later errors of the client would end the process.
     stream.on('error', () => undefined);
     stream.unsubscribe().catch(() => undefined);
-    // The call behind it ends only when somebody takes what has already come.
+    // The call behind it ends only once someone takes what has already arrived.
     stream.resume();
   }
 }

@@ -6,30 +6,34 @@ import { Gate } from './gate.js';
 import type { ConnectionSettings } from './settings.js';
 
 /**
- * Wire path of appends: `classic` is one call each; `batch` is one stream for all, two to three times the throughput.
+ * Wire path of appends: `classic` is one call each; `batch` is one stream for all, with two to three times the
+ * throughput.
  */
 export type AppendMode = 'batch' | 'classic';
 
-/** How long calls may take. */
+/** Time limits of calls. */
 export interface Limits extends Patience {
-  /** Of one try, in milliseconds. */
+  /** For one attempt, in milliseconds. */
   readonly appendTimeoutMs: number;
 }
 
-/** More writes waiting in one gRPC stream than this make the client hold some back, and reject them where nobody can catch it. */
+/**
+ * With more writes than this waiting in one gRPC stream, the client holds some back, and rejects them where nobody can
+ * catch it.
+ */
 const MOST_BATCH_APPENDS = 15;
 const MOST_CLASSIC_APPENDS = 64;
-/** The client is to send an append as one message, for the same reason. */
+/** Makes the client send an append as one message, for the same reason. */
 const BATCH_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** How long a client may take to end its streams: without a server it takes for ever. */
+/** How long a client may take to end its streams: without a server it takes forever. */
 const DISPOSE_MS = 1_000;
-/** A client that has just been made is not replaced because of what others still wait for. */
+/** A new client is not replaced because of calls that others are still waiting for. */
 const YOUNG_MS = 500;
 
 /**
  * The client objects of this process for one connection string, shared by all stores on it. The client keeps its batch
- * appends in flight in one table for all client objects: a stream that fails rejects those of every other, and an
- * answer that comes after that ends the process. So a single client appends in batches, it does nothing else (any
+ * appends in flight in one table for all client objects: a stream that fails rejects those of every other, and a
+ * response that arrives after that ends the process. So a single client does the batch appends and nothing else (any
  * failed call makes a client change its connection), and it is not replaced before its streams are closed.
  */
 export class Connection {
@@ -37,7 +41,7 @@ export class Connection {
 
   readonly mode: AppendMode;
   readonly #connectionString: string;
-  /** Given with each classic append: this is what makes the client take that path. */
+  /** Passed with each classic append, because this makes the client take that path. */
   readonly #credentials: Credentials | undefined;
   readonly #appends: Gate;
   #client: EventStoreDBClient;
@@ -58,7 +62,7 @@ export class Connection {
     { credentials, tls }: ConnectionSettings,
     wanted: AppendMode | undefined,
   ): Connection {
-    // Without TLS the client sends no credentials, but still goes by whether it was given some.
+    // Without TLS the client sends no credentials, but it still behaves differently if it was given some.
     const classic = credentials ?? (tls ? undefined : { username: 'nobody', password: 'nothing' });
     const mode = wanted ?? (classic === undefined ? 'batch' : 'classic');
     if (mode === 'classic' && classic === undefined) {
@@ -84,7 +88,7 @@ export class Connection {
 
   async release(): Promise<void> {
     if (--this.#users > 0) return;
-    // INVARIANT: still shared while it closes, so that nobody makes a second batch client meanwhile.
+    // INVARIANT: still shared while it closes, so that nobody creates a second batch client in the meantime.
     await Promise.all([dispose(this.#client), this.#batch?.then(dispose)]);
     if (this.#users === 0) Connection.#shared.delete(`${this.mode} ${this.#connectionString}`);
   }
@@ -132,7 +136,7 @@ export class Connection {
     );
   }
 
-  /** The events of a read; it fails when the server is silent for so long while somebody waits for the next one. */
+  /** The events of a read; it fails if the server is silent for this long while someone waits for the next one. */
   async *read<E>(open: (client: EventStoreDBClient) => StreamingRead<E>, timeoutMs: number): AsyncGenerator<E> {
     const stream = open(this.#client);
     try {
@@ -146,17 +150,17 @@ export class Connection {
       this.failed(error);
       throw error;
     } finally {
-      // Ending the iteration would not end the call behind it, and that ends only when somebody takes what has come.
+      // Ending the iteration does not end the call behind it, which ends only once someone takes what has arrived.
       stream.on('error', () => undefined);
       stream.cancel().catch(() => undefined);
       stream.resume();
     }
   }
 
-  /** To be told of errors of calls: what the client would go on with, it must not. */
+  /** Must be called with errors of calls after which the client must not continue on the same connection. */
   failed(error: unknown): void {
     if (!leavesClientStuck(error) || performance.now() - this.#madeAt < YOUNG_MS) return;
-    // The old one is left to its calls: each ends by its own timer.
+    // The old one keeps its calls: each ends by its own timer.
     this.#client = newClient(this.#connectionString);
     this.#madeAt = performance.now();
   }
@@ -175,7 +179,7 @@ function newClient(connectionString: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(connectionString);
   } catch (error) {
-    // The client's own error has the connection string, with the password, in a member and parts of it in its text.
+    // The client's own error has the connection string, with the password, in a member, and parts of it in its text.
     const aboutFiles = error instanceof Error && error.message.includes('userCertFile') ? error.message : '';
     throw new TypeError(
       `the connection string cannot be used: ${aboutFiles || 'check hosts, ports and option values'}`,

@@ -25,28 +25,30 @@ import { Feed } from '../feed.js';
 
 export interface EventStoreDbOptions {
   /**
-   * Wire path of appends: `classic` is one call each; `batch` is one stream for all, two to three times the throughput.
-   * Default `classic`, since the client can end the process when a batch stream breaks; `batch` where the client knows
-   * nothing else, which is over TLS without `user:password`.
+   * Wire path of appends: `classic` is one call each; `batch` is one stream for all, with two to three times the
+   * throughput. Default `classic`, because the client can end the process if a batch stream breaks; `batch` where the
+   * client supports nothing else, which is over TLS without `user:password`.
    */
   readonly appendMode?: AppendMode;
-  /** How long one try of a call may take, in milliseconds, default 3000. */
+  /** Time limit of one attempt at a call, in milliseconds, default 3000. */
   readonly appendTimeoutMs?: number;
-  /** How long a call is tried until it fails as unavailable, in milliseconds, default 12000: longer than an election. */
+  /**
+   * How long a call is retried until it fails as unavailable, in milliseconds, default 12000: longer than an election.
+   */
   readonly giveUpAfterMs?: number;
-  /** Pause before the second try, in milliseconds, default 50; it doubles up to a second. */
+  /** Pause before the second attempt, in milliseconds, default 50; it doubles up to a second. */
   readonly retryAfterMs?: number;
 }
 
-/** Type of the event by which the server marks a deleted stream; its revision is no revision. */
+/** Type of the event by which the server marks a deleted stream; its revision is not a real one. */
 const TOMBSTONE = '$streamDeleted';
-/** How long a host may take to show how it speaks, in milliseconds. */
+/** How long a host may take to show its protocol, in milliseconds. */
 const LOOK_MS = 2_000;
 
 /**
  * An event store in EventStoreDB 22.6 or later, or in KurrentDB. A position is the commit position of $all: the server
- * writes a committed record for each event of an append, so that it grows from event to event (server sources,
- * StorageWriterService). `head` looks at streams that are never deleted, and every feed gets as far as that.
+ * writes a committed record for each event of an append, so it increases from event to event (server sources,
+ * StorageWriterService). `head` considers streams that are never deleted, and every feed gets that far.
  */
 export class EventStoreDbEventStore implements EventStore {
   readonly exclusive = false;
@@ -56,7 +58,7 @@ export class EventStoreDbEventStore implements EventStore {
   readonly #retryAfterMs: number;
   readonly #subscriptions = new Set<Subscription>();
   #closing: Promise<void> | undefined;
-  /** The highest position seen in a kept stream: `head` need not look below. */
+  /** The highest position seen in a permanent stream: `head` need not look below it. */
   #known: bigint | undefined;
 
   private constructor(connection: Connection, limits: Limits) {
@@ -68,8 +70,9 @@ export class EventStoreDbEventStore implements EventStore {
 
   /**
    * Connects. Hosts, TLS and credentials are in the connection string, which is never logged or put into an error.
-   * @throws {TypeError} when the connection string is wrong, or does not go with the append mode
-   * @throws {StoreUnavailable} when no server answers, or at once when it refuses the user or its certificate is not trusted
+   * @throws {TypeError} if the connection string is invalid, or does not fit the append mode
+   * @throws {StoreUnavailable} if no server responds, or at once if it refuses the user or its certificate is not
+   * trusted
    */
   static async open(connectionString: string, options: EventStoreDbOptions = {}): Promise<EventStoreDbEventStore> {
     const limits = {
@@ -90,7 +93,7 @@ export class EventStoreDbEventStore implements EventStore {
     return store;
   }
 
-  /** Waits for a server, but not for one whose certificate is not trusted, or that speaks TLS where we do not. */
+  /** Waits for a server, but not for one whose certificate is untrusted, or that speaks TLS when we do not. */
   async #reach(settings: ConnectionSettings): Promise<void> {
     const given = new AbortController();
     const look = async (): Promise<void> => {
@@ -99,10 +102,10 @@ export class EventStoreDbEventStore implements EventStore {
     };
     const reading = this.#reads.allBackwards(END, 1, given.signal);
     try {
-      // Side by side, since it is fine as a rule.
+      // In parallel, because it is usually fine.
       await Promise.race([reading, look().then(() => reading)]);
     } catch (error) {
-      // It may have come up meanwhile, and its fault be what the tries failed for.
+      // It may have come up in the meantime, and this fault may be why the attempts failed.
       await look();
       throw error;
     } finally {
@@ -116,7 +119,7 @@ export class EventStoreDbEventStore implements EventStore {
     await this.#changes.checkTaken();
   }
 
-  /** How many bytes an append may have, when the server takes fewer than so many. Nothing is written. */
+  /** The server's limit on the bytes of an append, if it is lower than this. Nothing is written. */
   lowerLimit(wanted: number): Promise<number | undefined> {
     return this.#changes.lowerLimit(wanted);
   }
@@ -152,7 +155,7 @@ export class EventStoreDbEventStore implements EventStore {
     );
     const subscription = {
       close: () => {
-        // Before the feed: it waits for the server when it is just looking something up.
+        // Before the feed, which waits for the server if it is just looking something up.
         catchUp.stop();
         return feed.close();
       },
@@ -164,7 +167,7 @@ export class EventStoreDbEventStore implements EventStore {
 
   async head(): Promise<bigint | undefined> {
     this.#checkOpen();
-    // v6 of the client cannot filter a read of $all, so this looks at what others have written since we last looked.
+    // v6 of the client cannot filter a read of $all, so this looks at what others have written since the last check.
     let from: Position | typeof END = END;
     for (let count = 32; ; count = 1_000) {
       const page = await this.#reads.allBackwards(from, count);
@@ -198,7 +201,7 @@ export class EventStoreDbEventStore implements EventStore {
   #catchUp(after: bigint | 'start'): CatchUp<AllStreamResolvedEvent> {
     return new CatchUp<AllStreamResolvedEvent>(
       {
-        // No checkpoints: at their positions an event may come yet, and one was seen at 2^64 - 1.
+        // No checkpoints: an event may still appear at their positions, and one was seen at 2^64 - 1.
         open: (position) =>
           this.#connection.client.subscribeToAll({
             fromPosition: position === 'start' ? START : position,

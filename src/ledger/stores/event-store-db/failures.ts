@@ -2,11 +2,11 @@ import { StoreRefused, StoreUnavailable } from '../../event-store.js';
 
 /**
  * What an error of the EventStoreDB client means for a call:
- * `passing`: it may work the next time, and this time may have worked; `final`: it will not work however often.
+ * `passing`: it may work the next time, and may have worked this time; `final`: it will never work.
  */
 export type Failure = 'wrong-revision' | 'stream-deleted' | 'stream-not-found' | 'passing' | 'final';
 
-/** Nothing came back in time; whether the server has done what it was asked to is open. */
+/** No response in time; whether the server has done the work is unknown. */
 class NoAnswer extends Error {
   constructor(milliseconds: number) {
     super(`no response within ${milliseconds} ms`);
@@ -14,7 +14,7 @@ class NoAnswer extends Error {
   }
 }
 
-/** `type` of the client's errors that no repetition helps against. */
+/** `type` of the client's errors for which repeating does not help. */
 const FINAL_TYPES = new Set([
   'access-denied',
   'invalid-argument',
@@ -27,15 +27,15 @@ const FINAL_TYPES = new Set([
 /** gRPC status codes of the same kind: INVALID_ARGUMENT, PERMISSION_DENIED, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED. */
 const FINAL_CODES = new Set([3, 7, 11, 12, 16]);
 
-/** Errors after which the client takes a new connection by itself; after all others it may go on with a dead one. */
+/** Errors after which the client opens a new connection by itself; after all others it may continue with a dead one. */
 const HEALED_TYPES = new Set(['unavailable', 'cancelled', 'not-leader']);
 
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Sorts an error of the client, which is one of its own (with `type`), a raw gRPC one (with `code`) or a plain one
- * (failed discovery). Whatever is not known to be final is taken as passing: a server that starts, elects a leader or
- * goes away answers in ways that the client reports as unknown errors, and repeating with the same ids is safe.
+ * Classifies an error of the client, which is one of its own (with `type`), a raw gRPC one (with `code`) or a plain one
+ * (failed discovery). Anything not known to be final counts as passing: a server that starts, elects a leader or goes
+ * away responds in ways that the client reports as unknown errors, and repeating with the same ids is safe.
  */
 export function failureOf(error: unknown): Failure {
   if (error instanceof StoreUnavailable || error instanceof TypeError || error instanceof RangeError) return 'final';
@@ -47,25 +47,25 @@ export function failureOf(error: unknown): Failure {
   return typeof code === 'number' && FINAL_CODES.has(code) ? 'final' : 'passing';
 }
 
-/** True when the client may go on with what has just failed, such as a stream that nobody answers on any more. */
+/** True if the client may continue with what has just failed, such as a stream that nobody answers any more. */
 export function leavesClientStuck(error: unknown): boolean {
   const { type } = fields(error);
   return failureOf(error) === 'passing' && !(typeof type === 'string' && HEALED_TYPES.has(type));
 }
 
-/** True when the server says that a position is none of an event: gRPC INVALID_ARGUMENT. */
+/** True if the server says that there is no event at a position: gRPC INVALID_ARGUMENT. */
 export function isInvalidPosition(error: unknown): boolean {
   const { type, code } = fields(error);
   return type === 'invalid-argument' || code === 3;
 }
 
-/** True when the server refuses the user: a wrong login, or a right that is not given. */
+/** True if the server refuses the user: a wrong login, or a missing right. */
 export function isDenied(error: unknown): boolean {
   const { type, code } = fields(error);
   return type === 'access-denied' || code === 7 || code === 16;
 }
 
-/** A final failure as callers of the port know it: what was refused, and what the operator has to do. */
+/** A final failure for callers of the port: what was refused, and what the operator has to do. */
 export function refused(what: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
   const { type, maxAppendSize } = fields(error);
@@ -89,13 +89,13 @@ export function refused(what: string, error: unknown): StoreUnavailable {
   return new StoreUnavailable(`${refusing}: ${reason}`, { cause: error });
 }
 
-/** How long a call is tried, and how fast. */
+/** How long a call is retried, and how fast. */
 export interface Patience {
   readonly giveUpAfterMs: number;
   readonly retryAfterMs: number;
 }
 
-/** The tries of one call: waits longer from try to try, with jitter so that many callers do not come back as one. */
+/** The attempts of one call: the pauses grow, with jitter so that many callers do not retry at once. */
 export class Tries {
   readonly #what: string;
   readonly #patience: Patience;
@@ -107,15 +107,15 @@ export class Tries {
     this.#patience = patience;
   }
 
-  /** To be called when something has come: the patience starts anew. */
+  /** Call this when something has arrived: the time limit starts again. */
   progress(): void {
     this.#since = performance.now();
     this.#failed = 0;
   }
 
   /**
-   * Waits until the next try is due, or the signal ends the waiting.
-   * @throws {StoreUnavailable} when there is no point in one, or no time left
+   * Waits until the next attempt is due, or the signal ends the wait.
+   * @throws {StoreUnavailable} if there is no point in one, or no time left
    */
   async again(error: unknown, signal?: AbortSignal): Promise<void> {
     if (failureOf(error) === 'final') throw refused(this.#what, error);
@@ -136,7 +136,7 @@ function jitter(): number {
   return 0.5 + Math.random() / 2;
 }
 
-/** Waits, but no longer than until the signal. */
+/** Waits, but not longer than until the signal. */
 function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -150,7 +150,7 @@ function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** The promise's outcome. @throws {NoAnswer} when it has none in time; a later one is ignored */
+/** The promise's outcome. @throws {NoAnswer} if it has none in time; a later one is ignored */
 export function within<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new NoAnswer(milliseconds)), milliseconds);

@@ -3,13 +3,13 @@ import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 import type { ConnectionSettings, Host } from './settings.js';
 
-/** What a look at one host has shown; one that does not answer may yet come. */
+/** The result of checking one host; one that does not respond may still come up. */
 type Look = { readonly kind: 'fine' | 'away' } | { readonly kind: 'fault'; readonly reason: string };
 
 /**
- * Looks at how the hosts of a connection string speak, by a TLS handshake with each. Resolves to what is wrong with the
- * string or the certificates, and so stays wrong until somebody changes it; undefined when nothing is, or nobody answers.
- * The client reports such faults like a server that is away, and with several hosts not at all.
+ * Checks the protocol of a connection string's hosts, by a TLS handshake with each. Resolves to what is wrong with the
+ * string or the certificates, and will stay wrong until someone changes it; undefined if nothing is, or nobody
+ * responds. The client reports such faults like a missing server, and with several hosts not at all.
  */
 export async function findFault(settings: ConnectionSettings, patienceMs: number): Promise<string | undefined> {
   const looks = await Promise.all(settings.hosts.map((host) => look(host, settings, patienceMs)));
@@ -22,7 +22,7 @@ function look({ host, port }: Host, { tls, files }: ConnectionSettings, patience
   const ca = tls && files.tlsCAFile !== undefined ? { ca: readFileSync(files.tlsCAFile) } : {};
   const at = `${host}:${port}`;
   return new Promise((resolve) => {
-    // Nothing is sent through it: what it shows is whether the client, which does verify, would go on.
+    // Nothing is sent through it: it only shows whether the client, which does verify, would continue.
     const socket = connect({
       host,
       port,

@@ -1,6 +1,6 @@
 import { within } from './failures.js';
 
-/** Lets so many through at once, the others in the order in which they came. */
+/** Lets this many through at once, the others in order of arrival. */
 export class Gate {
   readonly #waiting = new Set<() => void>();
   #free: number;
@@ -9,7 +9,7 @@ export class Gate {
     this.#free = width;
   }
 
-  /** @throws {NoAnswer} when it is not let through in time: behind calls that nobody answers */
+  /** @throws {NoAnswer} if it is not let through in time, behind calls that nobody answers */
   async pass<T>(work: () => Promise<T>, patienceMs: number): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await this.#wait(patienceMs);

@@ -9,10 +9,10 @@ import type { Patience } from './failures.js';
 import { isKept } from './stream-names.js';
 import { fromWire } from './wire-events.js';
 
-/** Of checks whether a stream was deleted; a server takes a hundred calls at once from a connection. */
+/** Concurrent checks whether a stream was deleted; a server accepts a hundred calls at once per connection. */
 const MOST_CHECKS = 16;
 
-/** What is read from streams and from the whole log, each read tried again while that can help. */
+/** Reads streams and the whole log, retrying while that can help. */
 export class LogReads {
   readonly #connection: Connection;
   readonly #limits: Limits;
@@ -22,7 +22,7 @@ export class LogReads {
     this.#limits = limits;
   }
 
-  /** Events of a stream from a revision, at most so many; none of a stream that is not there or was deleted. */
+  /** Events of a stream from a revision, at most this many; none for a stream that does not exist or was deleted. */
   async *stream(
     stream: string,
     from: number,
@@ -66,7 +66,7 @@ export class LogReads {
     }
   }
 
-  /** The last events of a stream, at most so many, in order. */
+  /** The last events of a stream, at most this many, in order. */
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
     const tries = new Tries(`a read of stream \`${stream}\``, this.#limits);
     for (;;) {
@@ -117,7 +117,7 @@ export class LogReads {
     }
   }
 
-  /** Comes back when there is an event at just this position. @throws {StoreUnavailable} when there is none */
+  /** Returns if there is an event at exactly this position. @throws {StoreUnavailable} if there is none */
   async checkPosition(position: LogPosition, signal: AbortSignal): Promise<void> {
     const tries = new Tries('a read of $all', { ...this.#limits, giveUpAfterMs: Infinity });
     while (!signal.aborted) {
@@ -135,7 +135,7 @@ export class LogReads {
     }
   }
 
-  /** The log keeps the events of a deleted stream until it is scavenged: the port says that they are gone. */
+  /** The log keeps the events of a deleted stream until it is scavenged, but the port says that they are gone. */
   async withoutDeleted(events: readonly RecordedEvent[], signal: AbortSignal): Promise<readonly RecordedEvent[]> {
     const patience = { ...this.#limits, giveUpAfterMs: Infinity };
     const doubtful = [...new Set(events.map(({ stream }) => stream))].filter((stream) => !isKept(stream));

@@ -5,12 +5,12 @@ export interface Host {
   readonly port: number;
 }
 
-/** What the adapter itself needs to know of a connection string; the client reads the rest. */
+/** What the adapter itself needs to know about a connection string; the client reads the rest. */
 export interface ConnectionSettings {
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: boolean;
   readonly hosts: readonly Host[];
-  /** Files that the string names. */
+  /** Files named in the string. */
   readonly files: { readonly [name in (typeof FILES)[number]]?: string };
 }
 
@@ -35,8 +35,8 @@ const OPTIONS = [
 ];
 
 /**
- * Reads `esdb://[user:password@]host[:port][,…][?options]` or `esdb+discover://…` and refuses what the client would
- * print, whole and with the password, to the console: options it does not know.
+ * Parses `esdb://[user:password@]host[:port][,…][?options]` or `esdb+discover://…`, and refuses unknown options, for
+ * which the client would print the whole string to the console, including the password.
  * @throws {TypeError} saying what is wrong, without any part of the string that may be secret
  */
 export function readConnectionString(text: string): ConnectionSettings {
@@ -111,7 +111,7 @@ function readCredentials(text: string | undefined): ConnectionSettings['credenti
       return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
     }
   } catch {
-    // The error of the decoder has the text in it.
+    // The decoder's error contains the text.
   }
   throw new TypeError('the credentials in the connection string are not `user:password`: percent-encode both');
 }

@@ -9,22 +9,22 @@ import { failureOf, isDenied, refused, Tries } from './failures.js';
 import type { LogReads } from './log-reads.js';
 import { isPosition, toWire } from './wire-events.js';
 
-/** Of an append that is to be refused; no stream gets so long. */
+/** Expected revision of an append that must be refused; no stream gets this long. */
 const NO_SUCH_REVISION = 2n ** 53n;
 const LIMIT_STREAM = 'installation-append-limit';
-/** How long megabytes may take on their way, in milliseconds. */
+/** How long megabytes may take to send, in milliseconds. */
 const LIMIT_PATIENCE_MS = 10_000;
-/** What an attempt has beside its data: type, metadata, quotes. */
+/** What an attempt contains besides its data: type, metadata, quotes. */
 const LIMIT_OVERHEAD = 64;
 
-/** Appends and deletions: those of one stream one after the other, each tried again while that can help. */
+/** Appends and deletions: one after the other for each stream, retried while that can help. */
 export class StreamChanges {
   readonly #connection: Connection;
   readonly #reads: LogReads;
   readonly #limits: Limits;
-  /** The last accepted change of each stream that has one under way: retries must not overtake what follows. */
+  /** The last accepted change of each stream that has one in progress: retries must not overtake what follows. */
   readonly #changes = new Map<string, Promise<unknown>>();
-  /** The stream of the last append that was denied, until one is taken again. */
+  /** The stream of the last denied append, until one is accepted again. */
   #denied: string | undefined;
 
   constructor(connection: Connection, reads: LogReads, limits: Limits) {
@@ -33,7 +33,7 @@ export class StreamChanges {
     this.#limits = limits;
   }
 
-  /** Writes events, taken as they are now. */
+  /** Writes events, captured as they are now. */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     const written = events.map((event) => toWire(stream, event));
     return this.#inOrder(stream, async () => {
@@ -46,14 +46,14 @@ export class StreamChanges {
     return this.#inOrder(stream, () => this.#delete(stream));
   }
 
-  /** When all that was accepted has been tried. */
+  /** Resolves once everything accepted has been attempted. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#changes.values());
   }
 
   /**
-   * How many bytes an append may have, when the server takes fewer than so many. Nothing is written: the server looks at
-   * the size first, and then at a revision that no stream has.
+   * The server's limit on the bytes of an append, if it is lower than this. Nothing is written: the server checks the
+   * size first, and then a revision that no stream has.
    */
   async lowerLimit(wanted: number): Promise<number | undefined> {
     const data = 'x'.repeat(wanted - LIMIT_OVERHEAD);
@@ -61,7 +61,7 @@ export class StreamChanges {
     return error instanceof StoreRefused && error.refusal.kind === 'too-large' ? error.refusal.limit : undefined;
   }
 
-  /** @throws {StoreRefused} when the last append was denied, and still would be */
+  /** @throws {StoreRefused} if the last append was denied, and still would be */
   async checkTaken(): Promise<void> {
     if (this.#denied === undefined) return;
     const error = await this.#attempt(this.#denied, '');
@@ -69,7 +69,7 @@ export class StreamChanges {
     this.#denied = undefined;
   }
 
-  /** What an append that cannot succeed comes to, tried once: whether it would be let in. */
+  /** The error of an append that cannot succeed, tried once: shows whether access is granted. */
   async #attempt(stream: string, data: string, appendTimeoutMs = this.#limits.appendTimeoutMs): Promise<unknown> {
     const event = toWire(stream, { id: randomUUID(), type: 'Attempted', data, metadata: null });
     try {
@@ -80,7 +80,7 @@ export class StreamChanges {
     }
   }
 
-  /** Has the server forget all but the last events of a stream that has none yet. */
+  /** Makes the server forget all but the last events of a stream that has none yet. */
   async #keepLast(stream: string): Promise<void> {
     const about = `$$${stream}`;
     const metadata = toWire(about, {
@@ -92,7 +92,7 @@ export class StreamChanges {
     try {
       await this.#append(about, [metadata], 'no-stream');
     } catch (error) {
-      // Somebody else has said so.
+      // Someone else has set it.
       if (!(error instanceof WrongRevision)) throw error;
     }
   }
@@ -111,7 +111,8 @@ export class StreamChanges {
           case 'stream-deleted':
             throw new StreamDeleted(stream);
           case 'wrong-revision': {
-            // A try that seemed to fail may have written these very events, and the server not know them any more.
+            // An attempt that seemed to fail may have written these very events, and the server may no longer know
+            // them.
             const own = ambiguous && (await this.#ownEvents(stream, firstRevision(expected), events));
             if (own) return own;
             throw new WrongRevision(stream, expected, actualRevision(error));
@@ -156,7 +157,7 @@ export class StreamChanges {
   }
 
   /**
-   * A hard delete: after a soft one `no-stream` would succeed again. The bytes leave the disks when the operator
+   * A hard delete: after a soft one, `no-stream` would succeed again. The bytes leave the disks when the operator
    * scavenges the nodes.
    */
   async #delete(stream: string): Promise<void> {

@@ -1,9 +1,9 @@
 /** Streams that are never deleted: what a reader waits for must not be able to vanish. */
 const KEPT_PREFIXES = ['organization-', 'denials-', 'claims-', 'installation-', 'lease-', 'webhook-deliveries-'];
-/** Renewals of leases and counts of messages are not among them: they come by the thousand, and no feed has a use for them. */
+/** Renewals of leases and counts of messages are not among them: there are thousands, and no feed needs them. */
 const DELETABLE_PREFIXES = ['vault-', 'snapshot-'];
 
-/** What the names of the streams that a feed shows begin with. */
+/** Prefixes of the streams that a feed shows. */
 export const FED_PREFIXES: readonly string[] = [...KEPT_PREFIXES, ...DELETABLE_PREFIXES];
 
 /** Whether a stream is never deleted. */

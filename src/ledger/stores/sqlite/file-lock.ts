@@ -1,10 +1,10 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import Database from 'libsql';
 
-/** Held as long as the thread lives: a lock whose object is forgotten would be given back with it. */
+/** Kept as long as the thread lives: a lock whose object is garbage-collected would be released. */
 const held = new Set<Database.Database>();
 
-/** Somebody else has the lock. */
+/** Someone else has the lock. */
 export class FileLocked extends Error {
   constructor(file: string, options?: ErrorOptions) {
     super(`the lock \`${file}\` is held by another process`, options);
@@ -13,10 +13,10 @@ export class FileLocked extends Error {
 }
 
 /**
- * Locks a file that has nothing in it, making it where it is missing. The lock is the kernel's, taken by SQLite: it ends with
- * the process however that ends, so that it is never stale. Returns what gives it back; the file stays, since whoever
- * removed it would leave two others with a lock each.
- * @throws {FileLocked} when another process, or another thread of this one, has it
+ * Locks an empty file, creating it if missing. It is a kernel lock taken by SQLite: it ends with the process, however
+ * that ends, so it is never stale. Returns a function that unlocks; the file stays, because removing it would let two
+ * others have a lock each.
+ * @throws {FileLocked} if another process, or another thread of this one, has it
  */
 export function lockFile(file: string): () => void {
   createPrivate(file);
@@ -24,7 +24,7 @@ export function lockFile(file: string): () => void {
   try {
     lock.exec('PRAGMA busy_timeout = 0');
     lock.exec('PRAGMA locking_mode = EXCLUSIVE');
-    // No second file beside it.
+    // Avoids a second file beside it.
     lock.exec('PRAGMA journal_mode = MEMORY');
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
@@ -40,7 +40,7 @@ export function lockFile(file: string): () => void {
   };
 }
 
-/** Readable by its owner only. One that is there is not opened: closing it would drop the locks that this process has. */
+/** Readable only by its owner. An existing file is not opened: closing it would drop this process's locks. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
