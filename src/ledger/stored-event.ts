@@ -14,47 +14,70 @@ export interface StoredEvent {
   readonly metadata: string;
 }
 
-const storedOf = new WeakMap<RecordedEvent, StoredEvent>();
-
 /** The event as a reader gets it: its JSON is parsed when it is first looked at, since many readers only pass it on. */
 export function parseEvent(stored: StoredEvent): RecordedEvent {
-  const { stream, revision, position, id, type } = stored;
-  let data: { value: unknown } | undefined;
-  let metadata: { value: unknown } | undefined;
-  const event: RecordedEvent = {
-    stream,
-    revision,
-    position,
-    id,
-    type,
-    get data() {
-      data ??= { value: JSON.parse(stored.data) as unknown };
-      return data.value;
-    },
-    get metadata() {
-      metadata ??= { value: JSON.parse(stored.metadata) as unknown };
-      return metadata.value;
+  return new ParsedEvent(stored);
+}
+
+class ParsedEvent implements RecordedEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: bigint;
+  readonly id: string;
+  readonly type: string;
+  declare readonly data: unknown;
+  declare readonly metadata: unknown;
+  readonly #stored: StoredEvent;
+  #data: { readonly value: unknown } | undefined;
+  #metadata: { readonly value: unknown } | undefined;
+
+  constructor(stored: StoredEvent) {
+    this.stream = stored.stream;
+    this.revision = stored.revision;
+    this.position = stored.position;
+    this.id = stored.id;
+    this.type = stored.type;
+    this.#stored = stored;
+    // Members of its own, as those of any plain object: whoever copies or compares events sees them.
+    Object.defineProperty(this, 'data', ParsedEvent.#dataMember);
+    Object.defineProperty(this, 'metadata', ParsedEvent.#metadataMember);
+  }
+
+  /** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
+  static storedOf(event: RecordedEvent): StoredEvent | undefined {
+    return #stored in event ? event.#stored : undefined;
+  }
+
+  // The same two for all events: a getter of its own would give each event a hidden class of its own.
+  static readonly #dataMember = {
+    enumerable: true,
+    get(this: ParsedEvent) {
+      return (this.#data ??= { value: JSON.parse(this.#stored.data) as unknown }).value;
     },
   };
-  storedOf.set(event, stored);
-  return event;
+  static readonly #metadataMember = {
+    enumerable: true,
+    get(this: ParsedEvent) {
+      return (this.#metadata ??= { value: JSON.parse(this.#stored.metadata) as unknown }).value;
+    },
+  };
 }
 
 /** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
 export function storedTexts(event: RecordedEvent): Pick<StoredEvent, 'data' | 'metadata'> | undefined {
-  return storedOf.get(event);
+  return ParsedEvent.storedOf(event);
 }
 
 /** The event by its JSON alone, whatever its store has made it from. */
 export function onlyStored(event: RecordedEvent): RecordedEvent {
-  return storedOf.has(event) ? event : parseEvent(storedEvent(event));
+  return ParsedEvent.storedOf(event) ? event : parseEvent(storedEvent(event));
 }
 
 /** The event with its JSON as text, as it can be handed to another thread cheaply. */
 export function storedEvent(event: RecordedEvent): StoredEvent {
   const { stream, revision, position, id, type } = event;
   return (
-    storedOf.get(event) ?? {
+    ParsedEvent.storedOf(event) ?? {
       stream,
       revision,
       position,
