@@ -478,6 +478,27 @@ describe('many streams and large events', () => {
   });
 });
 
+describe('texts that are joined while they are read', () => {
+  it('come back as they were written, whatever is in them', async () => {
+    const store = await open();
+    const stream = `${aStream()}\u001f`;
+    const written = Array.from({ length: 120 }, (_, number) => anEvent({ number, text: '\u0000 \u001f \u{1f511} é' }));
+    // Of all that a file may hold, only names can have the character that stands between two of them.
+    written[60] = { ...written[60]!, id: '\u001f', type: 'a\u001fb\u001f' };
+    await store.append(stream, written, 'no-stream');
+    const read = await all(store.read(stream));
+    expect(read.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }))).toEqual(written);
+    expect(read.map(({ revision }) => revision)).toEqual(written.map((_, revision) => revision));
+    expect(new Set(read.map((event) => event.stream))).toEqual(new Set([stream]));
+    const feed = follow(store, 'start');
+    await feed.sees(120);
+    await feed.stop();
+    expect(feed.events.map(({ id, type, data }) => ({ id, type, data }))).toEqual(
+      written.map(({ id, type, data }) => ({ id, type, data })),
+    );
+  });
+});
+
 describe('a subscriber', () => {
   it('misses nothing, wherever it starts between memory and disk', async () => {
     const store = await open();

@@ -1,7 +1,7 @@
 import type Database from 'libsql';
 import { isCut, sendsKept } from '../../event-store.js';
-import { page, pushFields, ROWS_AT_ONCE } from './row-pages.js';
-import type { Row } from './row-pages.js';
+import { fieldsOf, page, ROWS_AT_ONCE, selectJoined, selectRows } from './row-pages.js';
+import type { JoinedRows, Row } from './row-pages.js';
 import { OUTCOME } from './sqlite-protocol.js';
 import type { Answer } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
@@ -25,16 +25,17 @@ export class EventFile {
   readonly #isDeleted: Database.Statement;
   readonly #written: Database.Statement;
   readonly #streamRows: Database.Statement;
+  readonly #streamJoined: Database.Statement;
   readonly #lastRows: Database.Statement;
   readonly #cut: Database.Statement;
   readonly #allRows: Database.Statement;
+  readonly #allJoined: Database.Statement;
   readonly #heads = new Map<string, number>();
 
   /** @param release gives back what was locked for writing */
   constructor(file: string, database: Database.Database, release: () => void = () => undefined) {
     this.#log = new WriteAheadLog(file, database);
     this.#release = release;
-    const columns = 'position, stream, revision, id, type, data, metadata';
     this.#database = database;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
@@ -44,14 +45,14 @@ export class EventFile {
     this.#lastRevision = database.prepare('SELECT max(revision) AS revision FROM events WHERE stream = ?');
     this.#isDeleted = database.prepare('SELECT 1 FROM deleted_streams WHERE stream = ?');
     this.#written = database.prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?');
-    this.#streamRows = database.prepare(
-      `SELECT ${columns} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ${ROWS_AT_ONCE}`,
-    );
-    this.#lastRows = database.prepare(`SELECT ${columns} FROM events WHERE stream = ? ORDER BY revision DESC LIMIT ?`);
+    const ofStream = `events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ${ROWS_AT_ONCE}`;
+    this.#streamRows = database.prepare(selectRows(ofStream));
+    this.#streamJoined = database.prepare(selectJoined(ofStream));
+    this.#lastRows = database.prepare(selectRows('events WHERE stream = ? ORDER BY revision DESC LIMIT ?'));
     this.#cut = database.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?');
-    this.#allRows = database.prepare(
-      `SELECT ${columns} FROM events WHERE position > ? ORDER BY position LIMIT ${ROWS_AT_ONCE}`,
-    );
+    const ofAll = `events WHERE position > ? ORDER BY position LIMIT ${ROWS_AT_ONCE}`;
+    this.#allRows = database.prepare(selectRows(ofAll));
+    this.#allJoined = database.prepare(selectJoined(ofAll));
   }
 
   /** Position of the last event, 0 when there is none. */
@@ -154,18 +155,23 @@ export class EventFile {
   }
 
   readStream(stream: string, from: number): Answer {
-    return page((last) => this.#streamRows.all([stream, last === undefined ? from : last.revision + 1]) as Row[]);
+    const begin = (last: Pick<JoinedRows, 'revision'> | undefined) => [stream, last ? last.revision + 1 : from];
+    return page(
+      (last) => this.#streamJoined.get(begin(last)) as JoinedRows,
+      (last) => this.#streamRows.all(begin(last)) as Row[],
+    );
   }
 
   readLast(stream: string, most: number): Answer {
     const rows = this.#lastRows.all([stream, most]) as Row[];
-    const fields: (string | number)[] = [];
-    for (const row of rows.reverse()) pushFields(fields, row);
-    return { kind: 'page', rows: fields, last: true };
+    return { kind: 'page', runs: [rows.reverse().flatMap(fieldsOf)], last: true };
   }
 
   readAll(after: number): Answer {
-    return page((last) => this.#allRows.all([last === undefined ? after : last.position]) as Row[]);
+    return page(
+      (last) => this.#allJoined.get([last?.position ?? after]) as JoinedRows,
+      (last) => this.#allRows.all([last?.position ?? after]) as Row[],
+    );
   }
 
   delete(stream: string): number {

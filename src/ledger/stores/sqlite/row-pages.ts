@@ -1,42 +1,81 @@
 import { PAGE_SIZE } from '../feed.js';
-import type { Answer } from './sqlite-protocol.js';
+import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
+import type { Answer, Fields, Run } from './sqlite-protocol.js';
 
 /** A page ends early once it holds this much text (UTF-16 units), so that large events cannot fill the memory. */
 const PAGE_TEXT = 1 << 20;
 /** Rows taken from SQLite at once while a page is filled: the most by which a page can exceed `PAGE_TEXT`. */
 export const ROWS_AT_ONCE = 50;
 
+const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'data', 'metadata'] as const;
+const TEXTS = COLUMNS.join(` || char(${SEPARATOR.charCodeAt(0)}) || `);
+
 /** An event as it is stored. */
-export interface Row {
+export type Row = Readonly<Record<'position' | 'revision', number>> &
+  Readonly<Record<'stream' | 'id' | 'type' | 'data' | 'metadata', string>>;
+
+/** Rows as one text; the columns are those that the next query can go on from. */
+export interface JoinedRows {
+  readonly count: number;
   readonly position: number;
-  readonly stream: string;
   readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
+  readonly text: string | null;
 }
 
-/** Rows from the statement that gives those after the last one, until the page is full. */
-export function page(next: (last: Row | undefined) => Row[]): Answer {
-  const rows: (string | number)[] = [];
-  let text = 0;
+/** The query of some rows, one by one. @param which everything behind `FROM` */
+export function selectRows(which: string): string {
+  return `SELECT ${COLUMNS.join(', ')} FROM ${which}`;
+}
+
+/** The same rows joined to one text by SQLite: handing each value to JavaScript alone takes twice as long. */
+export function selectJoined(which: string): string {
+  return (
+    'SELECT count(*) AS count, max(position) AS position, max(revision) AS revision, ' +
+    `group_concat(texts, char(${SEPARATOR.charCodeAt(0)})) AS text ` +
+    `FROM (SELECT position, revision, ${TEXTS} AS texts FROM ${which})`
+  );
+}
+
+/** What the next rows begin behind. */
+type Last = Pick<JoinedRows, 'position' | 'revision'>;
+
+/**
+ * Rows until the page is full.
+ * @param joined gives those behind the last one, joined
+ * @param single gives them one by one
+ */
+export function page(
+  joined: (last: Last | undefined) => JoinedRows,
+  single: (last: Last | undefined) => Row[],
+): Answer {
+  const runs: Run[] = [];
+  let length = 0;
   let count = 0;
-  let previous: Row | undefined;
+  let previous: Last | undefined;
   for (;;) {
-    const some = next(previous);
-    for (const row of some) {
-      pushFields(rows, row);
-      text += row.data.length + row.metadata.length;
+    const some = joined(previous);
+    if (some.count > 0) {
+      // The separator is in no JSON; it is not ours to say that a file has none elsewhere.
+      const run = isWhole(some) ? some.text! : single(previous).flatMap(fieldsOf);
+      runs.push(run);
+      length +=
+        typeof run === 'string' ? run.length : run.reduce<number>((sum, field) => sum + String(field).length, 0);
     }
-    count += some.length;
-    previous = some.at(-1);
-    if (some.length < ROWS_AT_ONCE) return { kind: 'page', rows, last: true };
-    if (count >= PAGE_SIZE || text >= PAGE_TEXT) return { kind: 'page', rows, last: false };
+    count += some.count;
+    previous = some;
+    if (some.count < ROWS_AT_ONCE) return { kind: 'page', runs, last: true };
+    if (count >= PAGE_SIZE || length >= PAGE_TEXT) return { kind: 'page', runs, last: false };
   }
 }
 
-/** Adds a row as the main thread reads it. */
-export function pushFields(fields: (string | number)[], row: Row): void {
-  fields.push(row.position, row.stream, row.revision, row.id, row.type, row.data, row.metadata);
+function isWhole({ text, count }: JoinedRows): boolean {
+  if (text === null) return false;
+  let separators = 0;
+  for (let at = text.indexOf(SEPARATOR); at >= 0; at = text.indexOf(SEPARATOR, at + 1)) separators++;
+  return separators === count * FIELDS_PER_ROW - 1;
+}
+
+/** A row as the main thread reads it. */
+export function fieldsOf(row: Row): Fields {
+  return COLUMNS.map((column) => row[column]);
 }

@@ -5,6 +5,12 @@
 
 /** A recorded event in seven fields: position, stream, revision, id, type, data and metadata as JSON text. */
 export const FIELDS_PER_ROW = 7;
+export type Fields = readonly (string | number)[];
+
+/** Between two fields in a text of many: a control character that JSON has only as an escape. */
+export const SEPARATOR = '\u001f';
+/** Events that follow each other: the fields of all, joined where that is possible. */
+export type Run = string | Fields;
 
 /** A file is written by one process; any number may read it meanwhile. */
 export type OpenedFor = 'writing' | 'reading';
@@ -24,7 +30,7 @@ export type Answer =
   | { readonly kind: 'opened'; readonly head: number }
   /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
   | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
-  | { readonly kind: 'page'; readonly rows: readonly (string | number)[]; readonly last: boolean }
+  | { readonly kind: 'page'; readonly runs: readonly Run[]; readonly last: boolean }
   | { readonly kind: 'deleted'; readonly head: number }
   | { readonly kind: 'head'; readonly head: number }
   | { readonly kind: 'closed' }

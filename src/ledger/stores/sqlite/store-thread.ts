@@ -3,8 +3,8 @@ import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
 import { parseEvent } from '../../stored-event.js';
 import { workerFile } from '../../../threads/worker-file.js';
-import { FIELDS_PER_ROW } from './sqlite-protocol.js';
-import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
+import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
+import type { Answer, Fields, OpenedFor, Request } from './sqlite-protocol.js';
 
 /** The worker thread that has the file open: each request is answered, also when the thread is gone. */
 export class StoreThread {
@@ -68,19 +68,7 @@ export class StoreThread {
     const answer = await this.ask(request);
     if (answer.kind !== 'page') throw this.unexpected(answer);
     const events: RecordedEvent[] = [];
-    const { rows } = answer;
-    for (let at = 0; at < rows.length; at += FIELDS_PER_ROW) {
-      const [position, stream, revision, id, type, data, metadata] = rows.slice(at, at + FIELDS_PER_ROW) as [
-        number,
-        string,
-        number,
-        string,
-        string,
-        string,
-        string,
-      ];
-      events.push(parseEvent({ position: BigInt(position), stream, revision, id, type, data, metadata }));
-    }
+    for (const run of answer.runs) addEvents(events, typeof run === 'string' ? run.split(SEPARATOR) : run);
     return { events, last: answer.last };
   }
 
@@ -118,5 +106,21 @@ export class StoreThread {
     const error = this.#isGone(reason);
     for (const onAnswer of this.#waiting.splice(0)) onAnswer({ kind: 'failed', message: error.message });
     lost(error);
+  }
+}
+
+function addEvents(events: RecordedEvent[], fields: Fields): void {
+  for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
+    events.push(
+      parseEvent({
+        position: BigInt(fields[at]!),
+        stream: fields[at + 1] as string,
+        revision: Number(fields[at + 2]),
+        id: fields[at + 3] as string,
+        type: fields[at + 4] as string,
+        data: fields[at + 5] as string,
+        metadata: fields[at + 6] as string,
+      }),
+    );
   }
 }
