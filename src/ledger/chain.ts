@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RecordedEvent } from './event-store.js';
-import { storedTexts } from './stored-event.js';
+import { checkedAfter, storedTexts, type StoredEvent } from './stored-event.js';
 
 /** What every event of ours carries beside its data. */
 export interface EventMetadata {
@@ -18,6 +18,7 @@ export interface EventMetadata {
   readonly hash: string;
 }
 
+const HASH_BYTES = 32;
 /** The link before the first event of a stream: 32 zero bytes, in hex. */
 export const GENESIS_HASH = '0'.repeat(64);
 
@@ -116,14 +117,34 @@ export function chainEvent(previousHash: string, event: ChainedEvent): string {
  */
 export function verifyChain(previousHash: string, event: RecordedEvent): string {
   const recorded = recordedLink(event);
+  // Whoever has read it has checked it (`EventReader.read`).
+  if (checkedAfter(event) === previousHash) return recorded;
   const stored = storedTexts(event);
-  const end = `,"hash":"${recorded}"}`;
-  // Events are stored in the very text that the link was made of: where that gives the link, nothing was changed.
-  if (stored?.metadata.endsWith(end)) {
-    const metadata = `${stored.metadata.slice(0, -end.length)}}`;
-    if (linkTexts(previousHash, event, stored.data, metadata) === recorded) return recorded;
-  }
+  if (stored && linkOfStored(previousHash, stored) === recorded) return recorded;
   return verifyCanonicalChain(previousHash, event);
+}
+
+const linkMember = ',"hash":"';
+const linkEnd = '"}';
+const linkLength = 2 * HASH_BYTES + linkEnd.length;
+
+/** The link that the text of a stored event ends with; undefined when it ends otherwise. */
+export function linkIn({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined {
+  const start = metadata.length - linkLength - linkMember.length;
+  if (!metadata.startsWith(linkMember, start) || !metadata.endsWith(linkEnd)) return undefined;
+  return metadata.slice(start + linkMember.length, -linkEnd.length);
+}
+
+/**
+ * The same, where it follows from the previous link: events are stored in the very text that their links are made of.
+ * Undefined where it does not follow from the text; it may from the values.
+ */
+export function linkOfStored(previousHash: string, event: Omit<StoredEvent, 'position'>): string | undefined {
+  const { data, metadata } = event;
+  const link = linkIn(event);
+  if (link === undefined) return undefined;
+  const rest = `${metadata.slice(0, -linkLength - linkMember.length)}}`;
+  return linkTexts(previousHash, event, data, rest) === link ? link : undefined;
 }
 
 /** The same for whoever believes nothing: from the values alone, in whatever form they are stored. */
@@ -145,7 +166,6 @@ function recordedLink({ stream, revision, metadata }: RecordedEvent): string {
   throw new BrokenChain(stream, revision, 'the event has no hash');
 }
 
-const HASH_BYTES = 32;
 /** One buffer for all events of usual size: the work between two uses is synchronous. */
 const scratch = Buffer.alloc(64 * 1024);
 

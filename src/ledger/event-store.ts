@@ -71,8 +71,12 @@ export interface EventStore {
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
-  /** The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty. */
-  read(stream: string, from?: number): AsyncIterable<RecordedEvent>;
+  /**
+   * The events of a stream from a revision (inclusive, default 0), in order. A missing stream reads as empty.
+   * @param after the link of the chain before the first of them. A store that reads in a thread of its own checks there that
+   *   each follows, as `verifyChain` does; what it has not checked, `verifyChain` still does.
+   */
+  read(stream: string, from?: number, after?: string): AsyncIterable<RecordedEvent>;
 
   /** The last events of a stream, at most so many, in order: the one way to read a `sends-…` stream, whose first ones go. */
   last(stream: string, most: number): Promise<readonly RecordedEvent[]>;

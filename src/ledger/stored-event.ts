@@ -14,9 +14,12 @@ export interface StoredEvent {
   readonly metadata: string;
 }
 
-/** The event as a reader gets it: its JSON is parsed when it is first looked at, since many readers only pass it on. */
-export function parseEvent(stored: StoredEvent): RecordedEvent {
-  return new ParsedEvent(stored);
+/**
+ * The event as a reader gets it: its JSON is parsed when it is first looked at, since many readers only pass it on.
+ * @param checkedAfter the link of the chain that its own was seen to follow from
+ */
+export function parseEvent(stored: StoredEvent, checkedAfter?: string): RecordedEvent {
+  return new ParsedEvent(stored, checkedAfter);
 }
 
 class ParsedEvent implements RecordedEvent {
@@ -28,24 +31,29 @@ class ParsedEvent implements RecordedEvent {
   declare readonly data: unknown;
   declare readonly metadata: unknown;
   readonly #stored: StoredEvent;
+  readonly #checkedAfter: string | undefined;
   #data: { readonly value: unknown } | undefined;
   #metadata: { readonly value: unknown } | undefined;
 
-  constructor(stored: StoredEvent) {
+  constructor(stored: StoredEvent, checkedAfter: string | undefined) {
     this.stream = stored.stream;
     this.revision = stored.revision;
     this.position = stored.position;
     this.id = stored.id;
     this.type = stored.type;
     this.#stored = stored;
+    this.#checkedAfter = checkedAfter;
     // Members of its own, as those of any plain object: whoever copies or compares events sees them.
     Object.defineProperty(this, 'data', ParsedEvent.#dataMember);
     Object.defineProperty(this, 'metadata', ParsedEvent.#metadataMember);
   }
 
-  /** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
   static storedOf(event: RecordedEvent): StoredEvent | undefined {
     return #stored in event ? event.#stored : undefined;
+  }
+
+  static checkedAfter(event: RecordedEvent): string | undefined {
+    return #stored in event ? event.#checkedAfter : undefined;
   }
 
   // The same two for all events: a getter of its own would give each event a hidden class of its own.
@@ -64,8 +72,13 @@ class ParsedEvent implements RecordedEvent {
 }
 
 /** The JSON of an event as its store has it; undefined for one that comes from elsewhere. */
-export function storedTexts(event: RecordedEvent): Pick<StoredEvent, 'data' | 'metadata'> | undefined {
+export function storedTexts(event: RecordedEvent): StoredEvent | undefined {
   return ParsedEvent.storedOf(event);
+}
+
+/** The link of the chain that the event's own was seen to follow from while it was read; undefined when nobody looked. */
+export function checkedAfter(event: RecordedEvent): string | undefined {
+  return ParsedEvent.checkedAfter(event);
 }
 
 /** The event by its JSON alone, whatever its store has made it from. */

@@ -35,7 +35,7 @@ export async function foldToPoint(
   point: Point,
   from: LoadedOrganization = nothingLoaded(),
 ): Promise<LoadedOrganization> {
-  for await (const recorded of store.read(organizationStream(organizationId), from.revision + 1)) {
+  for await (const recorded of store.read(organizationStream(organizationId), from.revision + 1, from.hash)) {
     if (!isBy(point, recorded)) break;
     apply(from, recorded);
     // Only answering repeated requests needs those.

@@ -66,7 +66,7 @@ export class OrganizationReplay {
     const replay = new OrganizationReplay(store, organizationId, every);
     const current = nothingLoaded();
     let before: RecordedEvent | undefined;
-    for await (const event of store.read(organizationStream(organizationId))) {
+    for await (const event of store.read(organizationStream(organizationId), 0, current.hash)) {
       apply(current, event);
       current.recent.clear();
       replay.note(event, before);

@@ -84,5 +84,5 @@ export function eventsAfter(events: readonly StoredEvent[], after: bigint): read
     if ((events[middle]?.position ?? 0n) > after) high = middle;
     else low = middle + 1;
   }
-  return events.slice(low, low + PAGE_SIZE).map(parseEvent);
+  return events.slice(low, low + PAGE_SIZE).map((event) => parseEvent(event));
 }

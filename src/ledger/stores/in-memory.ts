@@ -65,7 +65,7 @@ export class InMemoryEventStore implements EventStore {
 
   async last(stream: string, most: number): Promise<readonly RecordedEvent[]> {
     this.#checkOpen();
-    return (this.#streams.get(stream) ?? []).slice(-most).map(parseEvent);
+    return (this.#streams.get(stream) ?? []).slice(-most).map((event) => parseEvent(event));
   }
 
   subscribe(options: SubscribeOptions): Subscription {

@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StoreUnavailable, WrongRevision, type EventReader } from '../../../src/ledger/event-store.js';
+import { BrokenChain, GENESIS_HASH, verifyChain } from '../../../src/ledger/chain.js';
+import { emptyTail, seal } from '../../../src/ledger/seal.js';
+import { checkedAfter } from '../../../src/ledger/stored-event.js';
 import { SqliteEventStore } from '../../../src/ledger/stores/sqlite/sqlite.js';
 import {
   all,
@@ -496,6 +499,65 @@ describe('texts that are joined while they are read', () => {
     expect(feed.events.map(({ id, type, data }) => ({ id, type, data }))).toEqual(
       written.map(({ id, type, data }) => ({ id, type, data })),
     );
+  });
+});
+
+describe('a chain that is checked where it is read', () => {
+  const stream = aStream();
+  /** More than a page, and then one that was changed in the file. */
+  async function written(changed?: { revision: number; data: string }): Promise<EventReader> {
+    const store = await SqliteEventStore.open(file);
+    const metadata = { at: 1, $correlationId: 'one', $causationId: 'two' };
+    const facts = someEvents(1_300).map(({ type, data }) => ({ type, data, metadata }));
+    await store.append(stream, seal(stream, emptyTail, facts).events, 'no-stream');
+    await store.close();
+    if (changed) {
+      const database = new Database(file);
+      database.prepare('UPDATE events SET data = ? WHERE revision = ?').run([changed.data, changed.revision]);
+      database.close();
+    }
+    return SqliteEventStore.openForReading(file);
+  }
+  /** How far it goes, and of how many events the reading thread has said that they follow. */
+  async function walk(store: EventReader, after: string | undefined): Promise<{ revision: number; checked: number }> {
+    let [hash, revision, checked] = [GENESIS_HASH, -1, 0];
+    try {
+      for await (const event of store.read(stream, 0, after)) {
+        if (checkedAfter(event) === hash) checked++;
+        hash = verifyChain(hash, event);
+        revision = event.revision;
+      }
+    } catch (error) {
+      if (!(error instanceof BrokenChain) || error.revision !== revision + 1) throw error;
+    } finally {
+      await store.close();
+    }
+    return { revision, checked };
+  }
+
+  it('is not checked again, whatever page an event is on', async () => {
+    expect(await walk(await written(), GENESIS_HASH)).toEqual({ revision: 1_299, checked: 1_300 });
+  });
+
+  it('is checked by whoever folds, where nobody asked', async () => {
+    expect(await walk(await written(), undefined)).toEqual({ revision: 1_299, checked: 0 });
+  });
+
+  it.each([0, 700, 1_299])('ends at revision %i, which was changed', async (revision) => {
+    const store = await written({ revision, data: '{"number":-1,"text":"another text"}' });
+    expect((await walk(store, GENESIS_HASH)).revision).toBe(revision - 1);
+  });
+
+  it('says nothing of events after another link than the one that was asked for', async () => {
+    expect(await walk(await written(), '1'.repeat(64))).toEqual({ revision: 1_299, checked: 0 });
+  });
+
+  it('goes on where the text is not canonical, but the values are those that were recorded', async () => {
+    const store = await written({ revision: 700, data: '{ "number": 700, "text": "some text of an event" }' });
+    const { revision, checked } = await walk(store, GENESIS_HASH);
+    expect(revision).toBe(1_299);
+    expect(checked).toBeGreaterThan(0);
+    expect(checked).toBeLessThanOrEqual(700);
   });
 });
 

@@ -3,7 +3,7 @@ import { isCut, sendsKept } from '../../event-store.js';
 import { fieldsOf, page, ROWS_AT_ONCE, selectJoined, selectRows } from './row-pages.js';
 import type { JoinedRows, Row } from './row-pages.js';
 import { OUTCOME } from './sqlite-protocol.js';
-import type { Answer } from './sqlite-protocol.js';
+import type { Page } from './sqlite-protocol.js';
 import { WriteAheadLog } from './write-ahead-log.js';
 
 /** Streams whose last revision is kept in memory; any other costs one index lookup. */
@@ -154,7 +154,7 @@ export class EventFile {
     }
   }
 
-  readStream(stream: string, from: number): Answer {
+  readStream(stream: string, from: number): Page {
     const begin = (last: Pick<JoinedRows, 'revision'> | undefined) => [stream, last ? last.revision + 1 : from];
     return page(
       (last) => this.#streamJoined.get(begin(last)) as JoinedRows,
@@ -162,12 +162,12 @@ export class EventFile {
     );
   }
 
-  readLast(stream: string, most: number): Answer {
+  readLast(stream: string, most: number): Page {
     const rows = this.#lastRows.all([stream, most]) as Row[];
     return { kind: 'page', runs: [rows.reverse().flatMap(fieldsOf)], last: true };
   }
 
-  readAll(after: number): Answer {
+  readAll(after: number): Page {
     return page(
       (last) => this.#allJoined.get([last?.position ?? after]) as JoinedRows,
       (last) => this.#allRows.all([last?.position ?? after]) as Row[],

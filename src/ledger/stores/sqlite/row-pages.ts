@@ -1,6 +1,6 @@
 import { PAGE_SIZE } from '../feed.js';
 import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
-import type { Answer, Fields, Run } from './sqlite-protocol.js';
+import type { Fields, Page, Run } from './sqlite-protocol.js';
 
 /** A page ends early once it holds this much text (UTF-16 units), so that large events cannot fill the memory. */
 const PAGE_TEXT = 1 << 20;
@@ -44,10 +44,7 @@ type Last = Pick<JoinedRows, 'position' | 'revision'>;
  * @param joined gives those behind the last one, joined
  * @param single gives them one by one
  */
-export function page(
-  joined: (last: Last | undefined) => JoinedRows,
-  single: (last: Last | undefined) => Row[],
-): Answer {
+export function page(joined: (last: Last | undefined) => JoinedRows, single: (last: Last | undefined) => Row[]): Page {
   const runs: Run[] = [];
   let length = 0;
   let count = 0;

@@ -18,7 +18,8 @@ export type OpenedFor = 'writing' | 'reading';
 export type Request =
   /** Per append: stream, first revision, number of events, then id, type, data and metadata of each. */
   | { readonly kind: 'append'; readonly batch: readonly (string | number)[] }
-  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number }
+  /** With `after` the chain is checked as well, from the link before the first event on. */
+  | { readonly kind: 'read-stream'; readonly stream: string; readonly from: number; readonly after?: string }
   | { readonly kind: 'read-last'; readonly stream: string; readonly most: number }
   | { readonly kind: 'read-all'; readonly after: number }
   | { readonly kind: 'delete'; readonly stream: string }
@@ -30,11 +31,19 @@ export type Answer =
   | { readonly kind: 'opened'; readonly head: number }
   /** Per append an outcome and two numbers: see `OUTCOME`. Everything in it is durable. */
   | { readonly kind: 'appended'; readonly outcomes: readonly number[] }
-  | { readonly kind: 'page'; readonly runs: readonly Run[]; readonly last: boolean }
+  | Page
   | { readonly kind: 'deleted'; readonly head: number }
   | { readonly kind: 'head'; readonly head: number }
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly message: string };
+
+export interface Page {
+  readonly kind: 'page';
+  readonly runs: readonly Run[];
+  readonly last: boolean;
+  /** Of its last event, where each was seen to follow from the one before it. */
+  readonly link?: string;
+}
 
 /** How one append of a batch has ended, and what the two numbers behind it mean. */
 export const OUTCOME = {

@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
+import { linkAfter } from './check-runs.js';
 import type { EventFile } from './event-file.js';
 import { openForReading, openForWriting, openingFailed, pidFile } from './open-file.js';
-import type { Answer, OpenedFor, Request } from './sqlite-protocol.js';
+import type { Answer, OpenedFor, Page, Request } from './sqlite-protocol.js';
 
 /** Answers requests until `close`. After a write that failed it only reads: what is on disk then is not certain. */
 function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentPort>): void {
@@ -26,7 +27,7 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
         write(() => ({ kind: 'deleted', head: events.delete(request.stream) }));
         break;
       case 'read-stream':
-        attempt(() => events.readStream(request.stream, request.from));
+        attempt(() => checked(events.readStream(request.stream, request.from), request.after));
         break;
       case 'read-last':
         attempt(() => events.readLast(request.stream, request.most));
@@ -76,6 +77,12 @@ function serve({ file, openedFor }: WorkerData, port: NonNullable<typeof parentP
   function answer(message: Answer): void {
     port.postMessage(message);
   }
+}
+
+/** A page whose chain was looked at. */
+function checked(page: Page, after: string | undefined): Page {
+  const link = after === undefined ? undefined : linkAfter(page.runs, after);
+  return link === undefined ? page : { ...page, link };
 }
 
 function messageOf(error: unknown): string {

@@ -83,18 +83,19 @@ export class SqliteEventStore implements EventStore {
     });
   }
 
-  async *read(stream: string, from = 0): AsyncIterable<RecordedEvent> {
+  async *read(stream: string, from = 0, after?: string): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
-    let next = this.#thread.page({ kind: 'read-stream', stream, from });
+    let next = this.#thread.page({ kind: 'read-stream', stream, from, ...(after === undefined ? {} : { after }) });
     for (;;) {
-      const { events, last } = await next;
+      const { events, last, link } = await next;
       const lastRevision = events.at(-1)?.revision;
       if (!last && lastRevision !== undefined) {
         // The next page is on its way while the caller works on this one.
-        next = this.#thread.page({ kind: 'read-stream', stream, from: lastRevision + 1 });
+        const begin = { from: lastRevision + 1, ...(link === undefined ? {} : { after: link }) };
+        next = this.#thread.page({ kind: 'read-stream', stream, ...begin });
         next.catch(() => undefined);
       }
-      yield* events;
+      for (const event of events) yield event;
       if (last) return;
     }
   }

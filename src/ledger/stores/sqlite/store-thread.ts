@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailable } from '../../event-store.js';
 import type { RecordedEvent } from '../../event-store.js';
+import { linkIn } from '../../chain.js';
 import { parseEvent } from '../../stored-event.js';
 import { workerFile } from '../../../threads/worker-file.js';
 import { FIELDS_PER_ROW, SEPARATOR } from './sqlite-protocol.js';
-import type { Answer, Fields, OpenedFor, Request } from './sqlite-protocol.js';
+import type { Answer, Fields, OpenedFor, Request, Run } from './sqlite-protocol.js';
 
 /** The worker thread that has the file open: each request is answered, also when the thread is gone. */
 export class StoreThread {
@@ -63,13 +64,13 @@ export class StoreThread {
     this.#worker.postMessage(request);
   }
 
-  /** A page of events, and whether it is the last one. */
-  async page(request: Request): Promise<{ events: RecordedEvent[]; last: boolean }> {
+  /** A page of events, whether it is the last one, and the link of its last event where the chain was checked. */
+  async page(request: Request): Promise<{ events: RecordedEvent[]; last: boolean; link?: string }> {
     const answer = await this.ask(request);
     if (answer.kind !== 'page') throw this.unexpected(answer);
-    const events: RecordedEvent[] = [];
-    for (const run of answer.runs) addEvents(events, typeof run === 'string' ? run.split(SEPARATOR) : run);
-    return { events, last: answer.last };
+    const { runs, last, link } = answer;
+    const checked = link !== undefined && 'after' in request ? String(request.after) : undefined;
+    return { events: eventsOf(runs, checked), last, ...(link === undefined ? {} : { link }) };
   }
 
   /** What to throw for an answer that is not the one asked for. */
@@ -109,10 +110,14 @@ export class StoreThread {
   }
 }
 
-function addEvents(events: RecordedEvent[], fields: Fields): void {
-  for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
-    events.push(
-      parseEvent({
+/** @param after the link before the first event, where each is known to follow */
+function eventsOf(runs: readonly Run[], after: string | undefined): RecordedEvent[] {
+  const events: RecordedEvent[] = [];
+  let link = after;
+  for (const run of runs) {
+    const fields: Fields = typeof run === 'string' ? run.split(SEPARATOR) : run;
+    for (let at = 0; at < fields.length; at += FIELDS_PER_ROW) {
+      const stored = {
         position: BigInt(fields[at]!),
         stream: fields[at + 1] as string,
         revision: Number(fields[at + 2]),
@@ -120,7 +125,10 @@ function addEvents(events: RecordedEvent[], fields: Fields): void {
         type: fields[at + 4] as string,
         data: fields[at + 5] as string,
         metadata: fields[at + 6] as string,
-      }),
-    );
+      };
+      events.push(parseEvent(stored, link));
+      if (link !== undefined) link = linkIn(stored);
+    }
   }
+  return events;
 }
