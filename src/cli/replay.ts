@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { activities } from '../activities/index.js';
 import { buildRegistry } from '../decide/registry.js';
 import { openForReading } from '../ledger/stores/open-event-store.js';
@@ -5,6 +6,7 @@ import { compareStates } from '../replay/compare-states.js';
 import { tellActivity, tellEvent, type EventTold } from '../replay/event-story.js';
 import { firstOrganization, organizationOfActivity } from '../replay/find-organization.js';
 import { OrganizationReplay } from '../replay/organization-replay.js';
+import { ReplayCache } from '../replay/replay-cache.js';
 import { documentOf, organizationTold } from '../replay/state-things.js';
 import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
@@ -34,7 +36,10 @@ export async function replay(terminal: Terminal, options: ReplayOptions, given?:
     const found = options.activity === undefined ? undefined : await organizationOfActivity(store, options.activity);
     const organizationId = given?.toLowerCase() ?? found ?? (await firstOrganization(store));
     if (organizationId === undefined) throw new BadUsage('the store has no organization yet');
-    const opened = await OrganizationReplay.open(store, organizationId, shownProgress(terminal, options));
+    const opened = await OrganizationReplay.open(store, organizationId, {
+      ...shownProgress(terminal, options),
+      cache: new ReplayCache(join(dataDir, 'replay')),
+    });
     return await told(terminal, options, opened);
   } finally {
     await store.close();

@@ -22,6 +22,8 @@ export interface SnapshotOptions {
   readonly ignored: (file: string, reason: string) => void;
   /** A snapshot could not be written; the next one is tried as if nothing had been. */
   readonly failed: (organizationId: string, error: unknown) => void;
+  /** Files that stay of one organization; two unless told: the newest, and the one before it in case that cannot be read. */
+  readonly kept?: number;
 }
 
 /** First line of a file, after the hex of SHA-256 over everything from it on. Positions are decimal. */
@@ -40,8 +42,7 @@ type Piece =
   | { readonly slice: string; readonly entries: readonly (readonly [unknown, unknown])[] }
   | { readonly slice: string; readonly value: unknown };
 
-/** Files of one organization: the newest, and the one before it in case that cannot be read. */
-const kept = 2;
+const usuallyKept = 2;
 /** Organizations that may wait to be written; each is held in memory until then, and another occasion comes. */
 const mostWaiting = 8;
 /** Entries of a map in one piece. */
@@ -69,10 +70,11 @@ export class Snapshots {
   /**
    * The snapshots that can be read, the newest first. Their last event is `pending`: the stream has to confirm it before
    * anything else is said of them.
+   * @param upTo the last revision that one may have
    */
-  async *readable(organizationId: string): AsyncGenerator<LoadedOrganization> {
+  async *readable(organizationId: string, upTo = Infinity): AsyncGenerator<LoadedOrganization> {
     if (!safeName.test(organizationId)) return;
-    for (const revision of (await this.revisions(organizationId)).slice(0, kept)) {
+    for (const revision of (await this.revisions(organizationId, upTo)).slice(0, this.kept)) {
       const snapshot = await this.read(organizationId, revision);
       if (snapshot) yield snapshot;
     }
@@ -114,6 +116,10 @@ export class Snapshots {
     return true;
   }
 
+  private get kept(): number {
+    return this.options.kept ?? usuallyKept;
+  }
+
   /** Resolves when everything kept so far is on disk, or has failed. */
   settled(): Promise<void> {
     return this.writing;
@@ -143,18 +149,19 @@ export class Snapshots {
   /** Whatever stands above the newest was passed over on the way to it. */
   private async removeOthers(organizationId: string, newest: number): Promise<void> {
     const folder = join(this.options.folder, organizationId);
-    const keep = (await this.revisions(organizationId)).filter((revision) => revision <= newest).slice(0, kept);
+    const keep = (await this.revisions(organizationId, newest)).slice(0, this.kept);
     for (const name of await readdir(folder)) {
       if (!keep.includes(Number(fileName.exec(name)?.[1] ?? NaN))) await rm(join(folder, name), { force: true });
     }
   }
 
   /** Revisions of the files that are there, the highest first. */
-  private async revisions(organizationId: string): Promise<number[]> {
+  private async revisions(organizationId: string, upTo: number): Promise<number[]> {
     const names = await readdir(join(this.options.folder, organizationId)).catch(() => []);
     return names
       .flatMap((name) => fileName.exec(name)?.[1] ?? [])
       .map(Number)
+      .filter((revision) => revision <= upTo)
       .sort((one, other) => other - one);
   }
 

@@ -7,6 +7,7 @@ import type { Point } from '../read-models/states.js';
 import { decidingTypes } from './decide-again.js';
 import { foldToPoint, keptState } from './fold-to.js';
 import { checkReached } from './points.js';
+import type { Confirmed, ReplayCache } from './replay-cache.js';
 
 /** Events between two states that are kept: so many are folded in a fraction of a second. */
 const usualEvery = 10_000;
@@ -25,6 +26,8 @@ export interface ReplayOptions {
   readonly onProgress?: (events: number) => void;
   /** Events between two kept states; usual unless told. */
   readonly every?: number;
+  /** Where an earlier pass has left what it found, and this one does; nowhere unless told. */
+  readonly cache?: ReplayCache;
 }
 
 const progressEvery = 5_000;
@@ -42,6 +45,8 @@ export class OrganizationReplay {
   /** Revision of the event that it was decided with; -1 where it is not known. */
   private readonly decidedAt: number[] = [];
   private kept: Kept[] = [];
+  /** Entries of the states in the cache. */
+  private cachedEntries = 0;
   private every: number;
   /** States that were asked for lately: whoever steps goes on from one. They stay as they are. */
   private lately: LoadedOrganization[] = [];
@@ -50,6 +55,7 @@ export class OrganizationReplay {
     readonly store: EventReader,
     readonly organizationId: string,
     every: number,
+    private readonly cache: ReplayCache | undefined,
   ) {
     this.every = every;
   }
@@ -61,12 +67,13 @@ export class OrganizationReplay {
   static async open(
     store: EventReader,
     organizationId: string,
-    { onProgress, every = usualEvery }: ReplayOptions = {},
+    { onProgress, every = usualEvery, cache }: ReplayOptions = {},
   ): Promise<OrganizationReplay> {
-    const replay = new OrganizationReplay(store, organizationId, every);
-    const current = nothingLoaded();
-    let before: RecordedEvent | undefined;
-    for await (const event of store.read(organizationStream(organizationId), 0, current.hash)) {
+    const replay = new OrganizationReplay(store, organizationId, every, cache);
+    const begun = await replay.begin();
+    const current = begun?.loaded ?? nothingLoaded();
+    let before = begun?.event;
+    for await (const event of store.read(organizationStream(organizationId), current.revision + 1, current.hash)) {
       apply(current, event);
       current.recent.clear();
       replay.note(event, before);
@@ -76,7 +83,50 @@ export class OrganizationReplay {
     }
     checkReached(organizationId, { by: 'newest' }, current.revision);
     replay.lately = [current];
+    await replay.leave();
     return replay;
+  }
+
+  /** Goes on from what an earlier pass has left, if that is of this history. */
+  private async begin(): Promise<Confirmed | undefined> {
+    const left = await this.cache?.begin(this.store, this.organizationId);
+    if (!left) return undefined;
+    const { every, entries, names, types, times, positions, decidedAt } = left.index;
+    // Enough of them: this pass keeps fewer.
+    if (entries > mostEntries) return undefined;
+    for (let revision = 0; revision < types.length; revision++) {
+      this.types.push(names[types[revision]!]!);
+      this.times.push(times[revision]!);
+      this.positions.push(positions[revision]!);
+      this.decidedAt.push(decidedAt[revision]!);
+    }
+    for (const name of names) this.typeNames.set(name, name);
+    this.every = every;
+    this.cachedEntries = entries;
+    return left.last;
+  }
+
+  /** Leaves the states that this pass has kept to the next one; a short history is folded as fast. */
+  private async leave(): Promise<void> {
+    const { cache, kept, organizationId, every } = this;
+    const revision = kept.at(-1)?.loaded.revision ?? 0;
+    if (!cache || revision === 0) return;
+    if (this.cachedEntries === 0) await cache.forget(organizationId);
+    const names = [...this.typeNames.keys()];
+    const places = new Map(names.map((name, place) => [name, place]));
+    const upTo = revision + 1;
+    await cache.keep(
+      organizationId,
+      kept.map(({ loaded }) => loaded),
+      {
+        ...{ revision, every, names },
+        entries: this.cachedEntries + kept.reduce((sum, { entries }) => sum + entries, 0),
+        types: Uint16Array.from(this.types.slice(0, upTo), (name) => places.get(name)!),
+        times: Float64Array.from(this.times.slice(0, upTo)),
+        positions: Float64Array.from(this.positions.slice(0, upTo)),
+        decidedAt: Int32Array.from(this.decidedAt.slice(0, upTo)),
+      },
+    );
   }
 
   /** Revision of the last event. */
@@ -150,9 +200,18 @@ export class OrganizationReplay {
       .filter((loaded) => loaded.revision <= revision)
       .reduce((best, loaded) => (loaded.revision > best.revision ? loaded : best), nothingLoaded());
     if (near.revision === revision) return near;
-    const loaded = await foldToPoint(this.store, this.organizationId, { by: 'revision', revision }, copyOf(near));
+    const from = (await this.cachedAfter(near.revision, revision)) ?? copyOf(near);
+    const loaded = await foldToPoint(this.store, this.organizationId, { by: 'revision', revision }, from);
     this.lately = [...this.lately.slice(1 - mostLately), loaded];
     return loaded;
+  }
+
+  /** A state in the cache that is nearer. */
+  private async cachedAfter(revision: number, upTo: number): Promise<LoadedOrganization | undefined> {
+    // There is none between two that follow each other.
+    if (upTo - (upTo % this.every) <= revision) return undefined;
+    const found = await this.cache?.nearest(this.store, this.organizationId, upTo);
+    return found && found.loaded.revision > revision ? found.loaded : undefined;
   }
 
   /** Events from a revision on, so many at most. */
