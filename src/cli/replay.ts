@@ -13,7 +13,7 @@ import type { Outcome } from './command.js';
 import { activityLines, eventLines, outline, printable } from './replay-text.js';
 import { ReplaySession } from './replay-session.js';
 import { revisionOf } from './points.js';
-import { storeSettings, type StoreOptions } from './stores.js';
+import { checkSource, storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
 
 export interface ReplayOptions extends StoreOptions {
@@ -25,11 +25,19 @@ export interface ReplayOptions extends StoreOptions {
   readonly activity?: string;
   readonly tty: boolean;
   readonly json?: boolean;
+  /** Asks the coordinator of a profile, instead of opening the store. */
+  readonly profile?: string;
 }
 
 /** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
 export async function replay(terminal: Terminal, options: ReplayOptions, given?: string): Promise<Outcome> {
   checkTogether(options);
+  checkSource(options);
+  const { profile } = options;
+  if (profile !== undefined) {
+    const { replayShown } = await import('./shown-history.js');
+    return replayShown(terminal, { ...options, profile }, given);
+  }
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const store = await openForReading(eventStore, dataDir);
   try {

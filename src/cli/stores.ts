@@ -19,6 +19,21 @@ export function withStore<Given extends CliCommand>(command: Given): Given {
   );
 }
 
+/** Adds the option to ask a coordinator instead. */
+export function orProfile<Given extends CliCommand>(command: Given, about: string): Given {
+  return command.option(
+    '--profile <name>',
+    `ask the coordinator of this profile instead of opening the store: ${about}`,
+  );
+}
+
+/** @throws {BadUsage} when both a store and a profile are named */
+export function checkSource({ dataDir, profile }: StoreOptions & { readonly profile?: string }): void {
+  if (dataDir !== undefined && profile !== undefined) {
+    throw new BadUsage('use either --data-dir, to open the store, or --profile, to ask a coordinator');
+  }
+}
+
 /**
  * The settings of the coordinator that owns the store.
  * @throws {BadUsage} if there is no store

@@ -5,10 +5,11 @@ import { openForReading } from '../ledger/stores/open-event-store.js';
 import { KeptProgress } from '../replay/kept-progress.js';
 import { RowsAgain, type RowsCompared } from '../replay/rows-again.js';
 import { verifyHistory, type Verification } from '../replay/verify.js';
+import { BadUsage } from './bad-usage.js';
 import type { Outcome } from './command.js';
 import { exitCodes } from './exit-codes.js';
 import { progressBar } from './progress.js';
-import { storeSettings, type StoreOptions } from './stores.js';
+import { checkSource, storeSettings, type StoreOptions } from './stores.js';
 import type { Terminal } from './terminal.js';
 
 export interface VerifyOptions extends StoreOptions {
@@ -16,11 +17,19 @@ export interface VerifyOptions extends StoreOptions {
   readonly quiet?: boolean;
   readonly rows: boolean;
   readonly progress?: string;
+  /** Asks the coordinator of a profile, instead of opening the store. */
+  readonly profile?: string;
 }
 
 /** Verifies a whole store; see docs/how-to/verify-history.md. */
 export async function verify(terminal: Terminal, options: VerifyOptions): Promise<Outcome> {
-  const { json, quiet, rows: withRows, progress } = options;
+  const { json, quiet, rows: withRows, progress, profile } = options;
+  checkSource(options);
+  if (profile !== undefined) {
+    if (progress !== undefined) throw new BadUsage('--progress is of a store: leave it out with --profile');
+    const { verifyShown } = await import('./shown-history.js');
+    return verifyShown(terminal, profile);
+  }
   const { eventStore, dataDir } = storeSettings(terminal, options);
   const store = await openForReading(eventStore, dataDir);
   const again = withRows ? await RowsAgain.beside(join(dataDir, 'read-models.db'), store) : undefined;

@@ -1,10 +1,10 @@
 import type { CliCommand } from '../command.js';
 import type { ReplayOptions } from '../replay.js';
-import { withStore } from '../stores.js';
+import { orProfile, withStore } from '../stores.js';
 
 /** `countersign replay`; see docs/how-to/debug-by-the-events.md. */
 export function mountReplay(parent: CliCommand): void {
-  withStore(parent.command('replay'))
+  orProfile(withStore(parent.command('replay')), 'no interactive session, and no decision made again')
     .summary('step through the history of an organization, event by event')
     .description(
       'Steps through the history of an organization: its state at any event, position or time, what changed between two of them, ' +
@@ -29,6 +29,10 @@ export function mountReplay(parent: CliCommand): void {
     )
     .example('countersign replay --data-dir ./data --diff 0 --at end', 'Show what has changed since the first event')
     .example('countersign replay --data-dir ./data --decisions', 'Make every decision again')
+    .example(
+      'countersign replay --profile default --diff 0',
+      'Ask a coordinator what has changed since the first event',
+    )
     .answers(async (options: ReplayOptions, organization: string | undefined) => {
       const { replay } = await import('../replay.js');
       return replay(parent.terminal, options, organization);

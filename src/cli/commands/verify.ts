@@ -1,10 +1,13 @@
 import type { CliCommand } from '../command.js';
-import { withStore } from '../stores.js';
+import { orProfile, withStore } from '../stores.js';
 import type { VerifyOptions } from '../verify.js';
 
 /** `countersign verify`. */
 export function mountVerify(parent: CliCommand): void {
-  withStore(parent.command('verify'))
+  orProfile(
+    withStore(parent.command('verify')),
+    'checks only what it shows of the organization, and says what it cannot',
+  )
     .summary('verify the whole history of a store')
     .description(
       'Folds every stream of the store again, checks its hash chain, verifies every stored stamp over the stored bytes, and ' +
@@ -20,6 +23,7 @@ export function mountVerify(parent: CliCommand): void {
         'else can write',
     )
     .example('countersign verify --data-dir ./data', 'Verify the store of the coordinator whose data is in ./data')
+    .example('countersign verify --profile default', 'Verify the stamps of what a coordinator shows you')
     .answers(async (options: VerifyOptions) => {
       const { verify } = await import('../verify.js');
       return verify(parent.terminal, options);
