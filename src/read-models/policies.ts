@@ -4,57 +4,32 @@ import type { Policy } from '../domain/policy/types.js';
 import { ListOf, Nested, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { oldestFirst, type Elements } from './pages.js';
+import { OwnedDocuments } from './owned-documents.js';
+import type { Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { PolicyShape } from '../wire/shapes.js';
+
+const policies = new OwnedDocuments<Policy>('policies', 'policy_id');
 
 export const policiesModel: ReadModel = {
   name: 'policies',
   version: 2,
-  tables: ['policies'],
-  schema: `
-    CREATE TABLE policies (
-      organization_id TEXT NOT NULL, policy_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, policy_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX policies_in_order ON policies (organization_id, created, policy_id);`,
+  tables: [policies.table],
+  schema: policies.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
-    const put = (policy: Policy, created: bigint) =>
-      rows.run(
-        'INSERT OR REPLACE INTO policies VALUES (?, ?, ?, ?)',
-        organizationId,
-        policy.policyId,
-        created,
-        JSON.stringify(policy),
-      );
     switch (event.type) {
-      case 'PolicyCreated':
-        return put({ ...event.data, createdAt: at, updatedAt: at }, position);
-      case 'PolicyUpdated': {
-        const row = rowOf(rows, organizationId, event.data.policyId);
-        if (row) put({ ...readPolicy(row['doc']), ...event.data, updatedAt: at }, BigInt(row['created']!));
-        return;
+      case 'PolicyCreated': {
+        const policy = { ...event.data, createdAt: at, updatedAt: at };
+        return policies.put(rows, organizationId, policy.policyId, position, policy);
       }
+      case 'PolicyUpdated':
+        return policies.change(rows, organizationId, event.data.policyId, { ...event.data, updatedAt: at });
       case 'PolicyDeleted':
-        return rows.run(
-          'DELETE FROM policies WHERE organization_id = ? AND policy_id = ?',
-          organizationId,
-          event.data.policyId,
-        );
+        return policies.delete(rows, organizationId, event.data.policyId);
     }
   }),
 };
-
-const readPolicy = (doc: unknown): Policy => JSON.parse(String(doc)) as Policy;
-
-function rowOf(rows: Rows, organizationId: string, policyId: string) {
-  return rows.get(
-    'SELECT created, doc FROM policies WHERE organization_id = ? AND policy_id = ?',
-    organizationId,
-    policyId,
-  );
-}
 
 /** All policies of an organization in the order of their creation. */
 export function policiesOf(
@@ -62,9 +37,7 @@ export function policiesOf(
   organizationId: string,
   options?: ListPage,
 ): Elements<PolicyShape, Iterable<PolicyShape>> {
-  return oldestFirst(rows, { table: 'policies', id: 'policy_id' }, organizationId, options, ({ doc }) =>
-    policyResource(readPolicy(doc)),
-  );
+  return policies.list(rows, organizationId, options, policyResource);
 }
 
 /** Policies of all organizations, some at a time: those behind a key, in the order of keys. */
@@ -81,7 +54,7 @@ export function policiesAfter(
       after.policyId,
       limit,
     )
-    .map((row) => ({ organizationId: String(row['organization_id']), policy: readPolicy(row['doc']) }));
+    .map((row) => ({ organizationId: String(row['organization_id']), policy: policies.parse(row['doc']) }));
 }
 
 class PolicyRequest extends OrganizationRequest {
@@ -100,10 +73,10 @@ export const getPolicy = defineQuery({
   request: PolicyRequest,
   response: GetPolicyResponse,
   answer({ organizationId, policyId }, { rows }) {
-    const row = rowOf(rows, organizationId, policyId);
-    if (!row)
+    const policy = policies.get(rows, organizationId, policyId);
+    if (!policy)
       throw new CoordinatorError('NOT_FOUND', `no policy \`${policyId}\` in organization \`${organizationId}\``);
-    return { policy: policyResource(readPolicy(row['doc'])) };
+    return { policy: policyResource(policy) };
   },
 });
 

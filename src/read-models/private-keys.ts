@@ -5,92 +5,47 @@ import { timestamp } from '../domain/organization/timestamp.js';
 import { Flag, ListOf, Nested, OneOf, Text, TextList, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { oldestFirst, type Elements } from './pages.js';
+import { OwnedDocuments } from './owned-documents.js';
+import type { Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TagShape, TimestampShape } from '../wire/shapes.js';
+
+const privateKeys = new OwnedDocuments<PrivateKey>('private_keys', 'private_key_id');
+const privateKeyTags = new OwnedDocuments<PrivateKeyTag>('private_key_tags', 'tag_id');
 
 export const privateKeysModel: ReadModel = {
   name: 'private-keys',
   version: 2,
-  tables: ['private_keys', 'private_key_tags'],
-  schema: `
-    CREATE TABLE private_keys (
-      organization_id TEXT NOT NULL, private_key_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, private_key_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX private_keys_in_order ON private_keys (organization_id, created, private_key_id);
-    CREATE TABLE private_key_tags (
-      organization_id TEXT NOT NULL, tag_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, tag_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX private_key_tags_in_order ON private_key_tags (organization_id, created, tag_id);`,
+  tables: [privateKeys.table, privateKeyTags.table],
+  schema: privateKeys.schema + privateKeyTags.schema,
 
   project: eachEvent((rows, { organizationId, position, at, event }) => {
-    const putKey = (key: PrivateKey, created: bigint) =>
-      rows.run(
-        'INSERT OR REPLACE INTO private_keys VALUES (?, ?, ?, ?)',
-        organizationId,
-        key.privateKeyId,
-        created,
-        JSON.stringify(key),
-      );
-    const changeKey = (privateKeyId: string, changes: Partial<PrivateKey>) => {
-      const row = keyRow(rows, organizationId, privateKeyId);
-      if (row) putKey({ ...readKey(row['doc']), ...changes, updatedAt: at }, BigInt(row['created']!));
-    };
-    const putTag = (tag: PrivateKeyTag, created: bigint) =>
-      rows.run(
-        'INSERT OR REPLACE INTO private_key_tags VALUES (?, ?, ?, ?)',
-        organizationId,
-        tag.tagId,
-        created,
-        JSON.stringify(tag),
-      );
     switch (event.type) {
-      case 'PrivateKeyCreated':
-        return putKey({ ...event.data, exported: false, createdAt: at, updatedAt: at }, position);
-      case 'PrivateKeyUpdated':
-        return changeKey(event.data.privateKeyId, { privateKeyTags: event.data.privateKeyTags });
+      case 'PrivateKeyCreated': {
+        const key = { ...event.data, exported: false, createdAt: at, updatedAt: at };
+        return privateKeys.put(rows, organizationId, key.privateKeyId, position, key);
+      }
+      case 'PrivateKeyUpdated': {
+        const { privateKeyId, privateKeyTags: tags } = event.data;
+        return privateKeys.change(rows, organizationId, privateKeyId, { privateKeyTags: tags, updatedAt: at });
+      }
       case 'PrivateKeyExported':
-        return changeKey(event.data.privateKeyId, { exported: true });
+        return privateKeys.change(rows, organizationId, event.data.privateKeyId, { exported: true, updatedAt: at });
       case 'PrivateKeyDeleted':
-        return rows.run(
-          'DELETE FROM private_keys WHERE organization_id = ? AND private_key_id = ?',
-          organizationId,
-          event.data.privateKeyId,
-        );
-      case 'PrivateKeyTagCreated':
-        return putTag({ ...event.data, createdAt: at, updatedAt: at }, position);
+        return privateKeys.delete(rows, organizationId, event.data.privateKeyId);
+      case 'PrivateKeyTagCreated': {
+        const tag = { ...event.data, createdAt: at, updatedAt: at };
+        return privateKeyTags.put(rows, organizationId, tag.tagId, position, tag);
+      }
       case 'PrivateKeyTagUpdated': {
         const { tagId, tagName } = event.data;
-        const row = rows.get(
-          'SELECT created, doc FROM private_key_tags WHERE organization_id = ? AND tag_id = ?',
-          organizationId,
-          tagId,
-        );
-        if (row) putTag({ ...readTag(row['doc']), tagName, updatedAt: at }, BigInt(row['created']!));
-        return;
+        return privateKeyTags.change(rows, organizationId, tagId, { tagName, updatedAt: at });
       }
       case 'PrivateKeyTagDeleted':
-        return rows.run(
-          'DELETE FROM private_key_tags WHERE organization_id = ? AND tag_id = ?',
-          organizationId,
-          event.data.tagId,
-        );
+        return privateKeyTags.delete(rows, organizationId, event.data.tagId);
     }
   }),
 };
-
-const readKey = (doc: unknown): PrivateKey => JSON.parse(String(doc)) as PrivateKey;
-const readTag = (doc: unknown): PrivateKeyTag => JSON.parse(String(doc)) as PrivateKeyTag;
-
-function keyRow(rows: Rows, organizationId: string, privateKeyId: string) {
-  return rows.get(
-    'SELECT created, doc FROM private_keys WHERE organization_id = ? AND private_key_id = ?',
-    organizationId,
-    privateKeyId,
-  );
-}
 
 class AddressShape {
   @Text({ about: 'ADDRESS_FORMAT_…' })
@@ -143,9 +98,7 @@ export function privateKeysOf(
   organizationId: string,
   options?: ListPage,
 ): Elements<PrivateKeyShape, Iterable<PrivateKeyShape>> {
-  return oldestFirst(rows, { table: 'private_keys', id: 'private_key_id' }, organizationId, options, ({ doc }) =>
-    privateKeyResource(readKey(doc)),
-  );
+  return privateKeys.list(rows, organizationId, options, privateKeyResource);
 }
 
 /** All private key tags of an organization as responses show them, in order of creation. */
@@ -154,9 +107,7 @@ export function privateKeyTagsOf(
   organizationId: string,
   options?: ListPage,
 ): Elements<TagShape, Iterable<TagShape>> {
-  return oldestFirst(rows, { table: 'private_key_tags', id: 'tag_id' }, organizationId, options, ({ doc }) =>
-    tagResource(readTag(doc)),
-  );
+  return privateKeyTags.list(rows, organizationId, options, tagResource);
 }
 
 function tagResource({ tagId, tagName, createdAt, updatedAt }: PrivateKeyTag): TagShape {
@@ -180,14 +131,14 @@ export const getPrivateKey = defineQuery({
   request: PrivateKeyRequest,
   response: GetPrivateKeyResponse,
   answer({ organizationId, privateKeyId }, { rows }) {
-    const row = keyRow(rows, organizationId, privateKeyId);
-    if (!row) {
+    const key = privateKeys.get(rows, organizationId, privateKeyId);
+    if (!key) {
       throw new CoordinatorError(
         'NOT_FOUND',
         `no private key \`${privateKeyId}\` in organization \`${organizationId}\`: see list_private_keys`,
       );
     }
-    return { privateKey: privateKeyResource(readKey(row['doc'])) };
+    return { privateKey: privateKeyResource(key) };
   },
 });
 

@@ -6,21 +6,19 @@ import type { Wallet, WalletAccount } from '../domain/organization/wallets.js';
 import { DecimalString, Flag, ListOf, Nested, OneOf, Text, Uuid } from '../wire/fields.js';
 import type { Rows } from './database.js';
 import { defineQuery, type ListPage, ListRequest, OrganizationRequest, PagedResponse } from './define-query.js';
-import { oldestFirst, type Elements } from './pages.js';
+import { OwnedDocuments } from './owned-documents.js';
+import type { Elements } from './pages.js';
 import { eachEvent, type ReadModel } from './read-model.js';
 import { TimestampShape } from '../wire/shapes.js';
+
+const wallets = new OwnedDocuments<Wallet>('wallets', 'wallet_id');
 
 /** Wallets and their accounts. Accounts are listed by the position of their event and their place in it. */
 export const walletsModel: ReadModel = {
   name: 'wallets',
   version: 2,
-  tables: ['wallets', 'wallet_accounts'],
-  schema: `
-    CREATE TABLE wallets (
-      organization_id TEXT NOT NULL, wallet_id TEXT NOT NULL, created INTEGER NOT NULL, doc TEXT NOT NULL,
-      PRIMARY KEY (organization_id, wallet_id)
-    ) WITHOUT ROWID;
-    CREATE INDEX wallets_in_order ON wallets (organization_id, created, wallet_id);
+  tables: [wallets.table, 'wallet_accounts'],
+  schema: `${wallets.schema}
     CREATE TABLE wallet_accounts (
       organization_id TEXT NOT NULL, wallet_account_id TEXT NOT NULL, wallet_id TEXT NOT NULL,
       position INTEGER NOT NULL, place INTEGER NOT NULL,
@@ -35,28 +33,26 @@ export const walletsModel: ReadModel = {
   project: eachEvent((rows, { organizationId, position, at, event }) => {
     switch (event.type) {
       case 'WalletCreated':
-        return putWallet(
-          rows,
-          organizationId,
-          { ...event.data, exported: false, createdAt: at, updatedAt: at },
-          position,
-        );
+        return wallets.put(rows, organizationId, event.data.walletId, position, {
+          ...event.data,
+          exported: false,
+          createdAt: at,
+          updatedAt: at,
+        });
       case 'WalletUpdated':
-        return changeWallet(rows, organizationId, event.data.walletId, {
+        return wallets.change(rows, organizationId, event.data.walletId, {
           ...presentMembers(event.data),
           updatedAt: at,
         });
       case 'WalletExported':
-        return changeWallet(rows, organizationId, event.data.walletId, { exported: true, updatedAt: at });
+        return wallets.change(rows, organizationId, event.data.walletId, { exported: true, updatedAt: at });
       case 'WalletDeleted':
-        for (const table of ['wallet_accounts', 'wallets']) {
-          rows.run(
-            `DELETE FROM ${table} WHERE organization_id = ? AND wallet_id = ?`,
-            organizationId,
-            event.data.walletId,
-          );
-        }
-        return;
+        rows.run(
+          'DELETE FROM wallet_accounts WHERE organization_id = ? AND wallet_id = ?',
+          organizationId,
+          event.data.walletId,
+        );
+        return wallets.delete(rows, organizationId, event.data.walletId);
       case 'WalletAccountsCreated': {
         const { walletId, accounts } = event.data;
         for (const [place, facts] of accounts.entries()) {
@@ -78,25 +74,6 @@ export const walletsModel: ReadModel = {
     }
   }),
 };
-
-function putWallet(rows: Rows, organizationId: string, wallet: Wallet, created: bigint): void {
-  rows.run(
-    'INSERT OR REPLACE INTO wallets VALUES (?, ?, ?, ?)',
-    organizationId,
-    wallet.walletId,
-    created,
-    JSON.stringify(wallet),
-  );
-}
-
-function changeWallet(rows: Rows, organizationId: string, walletId: string, changes: Partial<Wallet>): void {
-  const row = rows.get(
-    'SELECT created, doc FROM wallets WHERE organization_id = ? AND wallet_id = ?',
-    organizationId,
-    walletId,
-  );
-  if (row) putWallet(rows, organizationId, { ...readWallet(row['doc']), ...changes }, BigInt(row['created']!));
-}
 
 function putAccount(
   rows: Rows,
@@ -131,7 +108,6 @@ function exportAccount(rows: Rows, organizationId: string, walletAccountId: stri
   putAccount(rows, organizationId, account, BigInt(row['position']!), BigInt(row['place']!));
 }
 
-const readWallet = (doc: unknown): Wallet => JSON.parse(String(doc)) as Wallet;
 const readAccount = (doc: unknown): WalletAccount => JSON.parse(String(doc)) as WalletAccount;
 
 /** Hexadecimal addresses are case-insensitive. */
@@ -166,8 +142,8 @@ function accountResource(organizationId: string, account: WalletAccount): Wallet
 
 /** @throws {CoordinatorError} NOT_FOUND */
 function walletOf(rows: Rows, organizationId: string, walletId: string): Wallet {
-  const row = rows.get('SELECT doc FROM wallets WHERE organization_id = ? AND wallet_id = ?', organizationId, walletId);
-  if (row) return readWallet(row['doc']);
+  const wallet = wallets.get(rows, organizationId, walletId);
+  if (wallet) return wallet;
   throw new CoordinatorError(
     'NOT_FOUND',
     `no wallet \`${walletId}\` in organization \`${organizationId}\`: see list_wallets`,
@@ -241,9 +217,7 @@ export function walletsOf(
   organizationId: string,
   options?: ListPage,
 ): Elements<WalletShape, Iterable<WalletShape>> {
-  return oldestFirst(rows, { table: 'wallets', id: 'wallet_id' }, organizationId, options, ({ doc }) =>
-    walletResource(readWallet(doc)),
-  );
+  return wallets.list(rows, organizationId, options, walletResource);
 }
 
 class WalletRequest extends OrganizationRequest {
