@@ -1,9 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { findSilentPolicies } from '../decide/silent-policies.js';
 import { Children } from '../engine/children.js';
-import { REGISTRY } from '../ports/engine.js';
 import type { Rows } from '../read-models/database.js';
 import { policiesAfter } from '../read-models/policies.js';
 

@@ -10,13 +10,13 @@ import { Api, type Configuration } from './api.js';
 import { endpoints } from './endpoints.js';
 import { Limits } from './limits.js';
 import { allowedOrigin } from './origins.js';
+import { isUuid } from '../domain/uuid.js';
 
 /** Injects what the time is taken from: milliseconds since the epoch. */
 export const PROXY_CLOCK = Symbol('ProxyClock');
 
 const endpointsByName = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]));
 const configHeader = 'X-Auth-Proxy-Config-Id';
-const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** What browsers may send here (client protocol 5.1), and for how many seconds they may remember it. */
 const preflightHeaders = {
   'access-control-allow-methods': 'POST',
@@ -121,7 +121,7 @@ export class AuthProxyController {
   private async isAllowed(origin: string, headers: FastifyRequest['headers']): Promise<boolean> {
     const named = headers[configHeader.toLowerCase()];
     if (named === undefined) return this.api.allowsOrigin(origin);
-    if (typeof named !== 'string' || !uuidPattern.test(named)) return false;
+    if (typeof named !== 'string' || !isUuid(named)) return false;
     try {
       const { settings } = await this.api.configuration(named);
       allowedOrigin(settings.allowedOrigins, origin);
@@ -138,7 +138,7 @@ function configIdOf({ headers }: FastifyRequest): string {
   const value = headers[configHeader.toLowerCase()];
   if (value === undefined || value === '')
     throw invalidField(configHeader, 'is required: send the id of a configuration');
-  if (typeof value !== 'string' || !uuidPattern.test(value)) {
+  if (typeof value !== 'string' || !isUuid(value)) {
     throw invalidField(configHeader, 'must be the UUID of a configuration, from get_auth_proxy_config');
   }
   return value.toLowerCase();

@@ -5,6 +5,7 @@ import type { Outcome } from './command.js';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { lines, printable } from './layout.js';
 import type { Terminal } from './terminal.js';
+import { isUuid } from '../domain/uuid.js';
 
 /** Exit code of a command that has submitted something, by the status of the activity. */
 const endings: Readonly<Record<string, ExitCode>> = {
@@ -108,7 +109,7 @@ function voteWords({ selection, userId, user }: ActivityEnvelope['votes'][number
 /** An activity by its id, or by the fingerprint of its body. @throws {BadUsage} */
 export async function fingerprintOf(client: ActivityClient, named: string): Promise<string> {
   if (/^sha256:[0-9a-f]{64}$/.test(named)) return named;
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(named)) {
+  if (!isUuid(named)) {
     throw new BadUsage(
       `\`${named}\` does not identify an activity: use its id or its fingerprint (sha256: and 64 hex digits)`,
     );

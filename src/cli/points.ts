@@ -1,8 +1,8 @@
 import type { OrganizationReplay } from '../replay/organization-replay.js';
 import { BadUsage } from './bad-usage.js';
 import { printable } from './replay-text.js';
+import { isUuid } from '../domain/uuid.js';
 
-const idPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const timePattern = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 /**
@@ -14,7 +14,7 @@ export async function revisionOf(replayed: OrganizationReplay, point: string): P
   if (/^\d{1,10}$/.test(point)) return replayed.revisionAt({ by: 'revision', revision: Number(point) });
   const position = /^position:(\d{1,19})$/.exec(point)?.[1];
   if (position !== undefined) return replayed.revisionAt({ by: 'position', position: BigInt(position) });
-  if (idPattern.test(point)) {
+  if (isUuid(point)) {
     for await (const { id, revision } of replayed.everyEvent()) if (id === point.toLowerCase()) return revision;
     throw new BadUsage(`organization \`${replayed.organizationId}\` has no event \`${point}\``);
   }

@@ -27,6 +27,8 @@ export interface Registry {
   readonly policyEnvironment: PolicyEnvironment;
 }
 
+export const REGISTRY = Symbol('Registry');
+
 const typePattern = /^ACTIVITY_TYPE_([A-Z0-9]+(?:_[A-Z0-9]+)*?)(?:_(V\d+))?$/;
 
 /** `CREATE_USERS` and `V4` of `ACTIVITY_TYPE_CREATE_USERS_V4`. */

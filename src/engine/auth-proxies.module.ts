@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { KEYRING, type OpenKeyring } from '../keyring/open-keyring.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { OidcModule } from '../oidc/oidc.module.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { REGISTRY, ROWS } from '../ports/engine.js';
+import { ROWS } from '../read-models/define-query.js';
 import { OIDC, type OidcPort } from '../ports/oidc.js';
 import { isOriginAllowedAnywhere, organizationOfConfig } from '../read-models/auth-proxies.js';
 import { accountOf, keysOfCredentialId } from '../read-models/claims.js';

@@ -2,6 +2,7 @@ import { CoordinatorError, invalidField } from '../domain/errors.js';
 import { passkeyClaim, type ClaimedIdentifier } from '../domain/organization/claims.js';
 import { claimedIdentity, oauthIdentity } from '../domain/organization/oauth-identity.js';
 import { contactKey } from '../domain/organization/users.js';
+import { isUuid } from '../domain/uuid.js';
 import type { OidcIdentity } from '../ports/oidc.js';
 import { isAuthProxyKind, type AuthProxy, type AuthProxySettings } from '../domain/organization/auth-proxy.js';
 import { parseStrictJson } from '../wire/strict-json.js';
@@ -114,9 +115,7 @@ export class AuthProxies {
     configId: string,
     minPosition: bigint,
   ): Promise<{ authProxy: AuthProxy; organizationId: string; organizationName: string }> {
-    if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(configId)) {
-      throw invalidField('configId', 'must be a UUID');
-    }
+    if (!isUuid(configId)) throw invalidField('configId', 'must be a UUID');
     await this.ports.passed(minPosition);
     const organizationId = this.ports.organizationOfConfig(configId.toLowerCase());
     if (organizationId !== undefined) {

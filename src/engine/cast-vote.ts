@@ -1,9 +1,8 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { attestedElsewhere } from '../decide/refusals.js';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { REGISTRY } from '../ports/engine.js';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
 import { readSubmit, type StampedRequest } from './requests.js';
 

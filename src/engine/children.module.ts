@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LOGGER } from '../http/logger.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { CHILD_LOOK_UPS, type ChildLookUps } from '../ports/child-look-ups.js';
-import { EVENT_STORE } from '../ports/engine.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { Children } from './children.js';
 

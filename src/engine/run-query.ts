@@ -7,9 +7,9 @@ import { activityEnvelope } from '../wire/envelope.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { limitsInForce, limitsSetFor, type LimitsOfOperator } from '../domain/organization/limits.js';
 import { organizationStream } from '../domain/organization/organization.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import type { Rows } from '../read-models/database.js';
-import type { AnyQuery, QueryContext } from '../read-models/define-query.js';
+import { ROWS, type AnyQuery, type QueryContext } from '../read-models/define-query.js';
 import { answerText, pageWriter } from '../read-models/pages.js';
 import { answerRoom, smallAnswer } from './answer-room.js';
 import { StateThread } from '../replay/state-thread.js';
@@ -23,11 +23,13 @@ import type { Unread } from './voting-rights.js';
 import { OrganizationLoader } from '../ledger/load-organization.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
 import { DRIVER_METRICS, type DriverMetrics } from '../ports/driver-metrics.js';
-import { EVENT_STORE, LIMITS, REGISTRY, ROWS } from '../ports/engine.js';
 import { OIDC } from '../ports/oidc.js';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { QueryReaders, type QueryRequest } from './query-readers.js';
 import { validate } from '../wire/validate.js';
+
+/** Injects the limits of what is stored, as the operator has set them. */
+export const LIMITS = Symbol('Limits');
 
 /** The JSON of an answer. */
 export interface WrittenAnswer {

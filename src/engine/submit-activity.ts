@@ -2,8 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ActivityAnswers, type ActivityAnswer } from './answers.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { REGISTRY } from '../ports/engine.js';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { readSubmit, type StampedRequest } from './requests.js';
 import { OrganizationLookup } from './organization-lookup.js';
 

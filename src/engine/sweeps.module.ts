@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LOGGER } from '../http/logger.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { EVENT_STORE, ROWS } from '../ports/engine.js';
+import { ROWS } from '../read-models/define-query.js';
 import { claimsRevision, dueClaims, firstClaim } from '../read-models/claims.js';
 import type { Rows } from '../read-models/database.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';

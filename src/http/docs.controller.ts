@@ -7,8 +7,7 @@ import { Controller, Get, Header, Inject, Param, Redirect, Res } from '@nestjs/c
 import type { FastifyReply } from 'fastify';
 import { CONFIG } from './config.token.js';
 import type { Config } from '../config/config.js';
-import { REGISTRY } from '../ports/engine.js';
-import type { Registry } from '../decide/registry.js';
+import { REGISTRY, type Registry } from '../decide/registry.js';
 import { CoordinatorError } from '../domain/errors.js';
 import { queries } from '../read-models/index.js';
 import { openApiDocument, type ProxyEndpoint } from './openapi.js';

@@ -1,3 +1,5 @@
+import { uuidPattern } from '../domain/uuid.js';
+
 /** The page where an invitation is accepted: no framework, nothing from elsewhere, and no secret that leaves it. */
 
 export const invitationHtml = `<!doctype html>
@@ -52,7 +54,7 @@ export const invitationScript = `'use strict';
   const base64Url = (bytes) =>
     btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
   const link = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+  const uuid = ${String(uuidPattern)};
   const isWhole =
     uuid.test(link.organizationId) &&
     uuid.test(link.invitationId) &&

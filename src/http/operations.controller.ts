@@ -1,8 +1,7 @@
 import { Controller, Get, Header, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { CLOCK, type Clock } from '../ports/clock.js';
-import { EVENT_STORE } from '../ports/engine.js';
-import type { EventStore } from '../ledger/event-store.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { ReadModelRunner } from '../read-models/runner.js';
 import { Metrics } from './metrics.js';
 

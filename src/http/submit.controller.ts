@@ -2,8 +2,7 @@ import { Controller, HttpCode, Inject, Param, Post, Req, Res, UseGuards } from '
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sizeOf, type ActivityAnswer } from '../engine/answers.js';
-import { REGISTRY } from '../ports/engine.js';
-import { isVote, type Registry } from '../decide/registry.js';
+import { REGISTRY, isVote, type Registry } from '../decide/registry.js';
 import { CastVote } from '../engine/cast-vote.js';
 import { SubmitActivity } from '../engine/submit-activity.js';
 import { CoordinatorError } from '../domain/errors.js';

@@ -106,6 +106,8 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
+export const EVENT_STORE = Symbol('EventStore');
+
 /** True for a stream that is never deleted nor cut: a reader may begin again behind any of its events. */
 export function isKept(stream: string): boolean {
   return !/^(vault|snapshot|renewals|sends)-./.test(stream);

@@ -16,6 +16,9 @@ export class OrganizationRequest {
   organizationId!: string;
 }
 
+/** Injects the rows that queries read. */
+export const ROWS = Symbol('Rows');
+
 /** What a query may use besides its request. The caller has been found to be allowed to read the organization. */
 export interface QueryContext {
   readonly rows: Rows;

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { CoordinatorError } from '../domain/errors.js';
 import type { RecordedEvent } from '../ledger/event-store.js';
 import { parseWholeJson } from '../wire/strict-json.js';
+import { isRecordedId } from '../domain/uuid.js';
 
 /**
  * The file of a history: lines of JSON. The first describes it, the last has the number of events and the SHA-256 of
@@ -84,8 +85,6 @@ export class HistoryLines {
   }
 }
 
-const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const uuidPattern = new RegExp(`^${uuid}$`);
 const hashPattern = /^[0-9a-f]{64}$/;
 
 /**
@@ -250,7 +249,7 @@ function eventOf(
 }
 
 function isUuid(value: unknown): value is string {
-  return typeof value === 'string' && uuidPattern.test(value);
+  return typeof value === 'string' && isRecordedId(value);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import type { EventStore } from '../ledger/event-store.js';
-import { EVENT_STORE } from '../ports/engine.js';
+import { EVENT_STORE, type EventStore } from '../ledger/event-store.js';
 import { StateThread } from './state-thread.js';
 
 /** Past states, folded in a separate thread. */

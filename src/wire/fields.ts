@@ -18,6 +18,7 @@ import {
   type ValidationArguments,
 } from 'class-validator';
 import { limitTable } from '../domain/organization/limits.js';
+import { uuidPattern } from '../domain/uuid.js';
 import { type JsonSchema, recordField } from './json-schema.js';
 
 /**
@@ -34,8 +35,6 @@ interface FieldOptions {
 
 type Shape = abstract new () => object;
 
-/** UUID of any version, as ids are written here and by the clients. */
-const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Printable text without control characters; names that people read. */
 const labelPattern = /^[^\p{Cc}\p{Cs}]*$/u;
 /** E.164: a plus, then at most fifteen digits that do not begin with zero. */

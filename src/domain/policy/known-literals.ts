@@ -6,6 +6,7 @@ import { literalsOf, reads, truthFor, type Literal } from './literals.js';
 import { suggestion } from './suggestion.js';
 import { located, PolicyError, type CheckedExpression } from './syntax.js';
 import type { Clause, Policy } from './types.js';
+import { isUuid } from '../uuid.js';
 
 /** What a text in a policy can be equal to, by origin. Origins that are missing here are not checked. */
 type Vocabulary = NonNullable<PolicyEnvironment['vocabulary']>;
@@ -83,8 +84,6 @@ function identified(organization: OrganizationView, origin: string): Nouns | und
       return undefined;
   }
 }
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * Refuses a clause that compares something with a text that can never be equal to it: such a policy has no effect, and
@@ -194,7 +193,7 @@ function unknownWord({ origin, value }: Literal, { vocabulary = languageVocabula
 
 function unknownId({ origin, value }: Literal, known: Nouns | undefined): string | undefined {
   if (known === undefined || known.has(value)) return undefined;
-  const isId = uuid.test(value);
+  const isId = isUuid(value);
   const meant = known.meantBy(value);
   // Texts that are not ids are accepted, unless a name was evidently used in place of an id.
   if (meant === undefined && !isId) return undefined;

@@ -2,14 +2,13 @@ import type { JSONEventData, JSONType, Position, RecordedEvent as ClientEvent } 
 import { StoreUnavailable } from '../../event-store.js';
 import type { NewEvent, RecordedEvent } from '../../event-store.js';
 import { jsonText } from '../../stored-event.js';
-
-/** Lower case, as the server gives ids back: the hash chain is over the text. */
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+import { isRecordedId } from '../../../domain/uuid.js';
 
 /** An event as the client sends it. */
 export function toWire(stream: string, event: NewEvent): JSONEventData {
   const { id, type } = event;
-  if (!UUID.test(id)) {
+  // The server gives ids back in lower case, and the hash chain is over the text.
+  if (!isRecordedId(id)) {
     throw new TypeError(`the id \`${id}\` of an event for stream \`${stream}\` is not a lower-case UUID`);
   }
   // Parsed from text at once: what the caller does to its objects later must not be in a second try.
