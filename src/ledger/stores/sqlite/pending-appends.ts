@@ -57,8 +57,9 @@ export class PendingAppends {
   #scheduleFlush(): void {
     if (this.#flushScheduled || this.#commitsRunning > 0) return;
     this.#flushScheduled = true;
-    // After the microtasks of this turn, which are where the other appends of the same turn come from.
-    setImmediate(() => {
+    // After the microtasks of this callback, where its other appends come from. Not a turn of the event loop later: that may
+    // first bring in the work of many requests, and what comes meanwhile shares the next commit.
+    process.nextTick(() => {
       this.#flushScheduled = false;
       if (this.#commitsRunning === 0) this.flush();
     });
